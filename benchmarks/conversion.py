@@ -23,7 +23,7 @@ from benchmarks.processes import Server, start_ours
 from benchmarks.restart import call, until_drained
 from benchmarks.stand import require_archiver
 from benchmarks.wire import Rpc
-from mcp_agent_mail.archive.conversion import is_outdated
+from mcp_agent_mail.archive.known_version import is_outdated
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 
 MAIL_EVERY_S = 1.0

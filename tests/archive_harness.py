@@ -59,6 +59,7 @@ from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
 from mcp_agent_mail.store.transaction import Tx
 from tests.store_templates import blank_store
+from tests.stored_contents import attached, keep_content
 
 LONG = 60.0
 LOOKS = 600
@@ -184,7 +185,10 @@ class ArchiveHarness:
         bcc: Sequence[Agent] = (),
         subject: str = "Plan",
         body: str = "body",
+        carried: Sequence[bytes] = (),
     ) -> Message:
+        """`carried`: what is attached, which is put beside the database."""
+        attachments = tuple(attached(keep_content(self.root, content)) for content in carried)
         new = NewMessage(
             sender=sender,
             project=self._project_of(sender),
@@ -195,6 +199,7 @@ class ArchiveHarness:
             importance=Importance.NORMAL,
             ack_required=False,
             reply_to=None,
+            attachments=attachments,
         )
         recipients = [
             NewRecipient(agent=agent, project=self._project_of(agent), kind=kind)
@@ -204,6 +209,8 @@ class ArchiveHarness:
         message, stored = self.tx.messages.add(new, recipients, self.clock())
         for project in {new.project, *(recipient.project for recipient in recipients)}:
             snapshot = mail_snapshot(message, stored, project.id)
+            if attachments:
+                self.tx.attachments.keep(project.id, attachments)
             self._event(project, EventKind.MAIL, snapshot, agent_id=sender.id, message_id=message.id)
         return message
 

@@ -35,8 +35,12 @@ def _loaded_by(code: str, *flags: str, sources: Path = ROOT / "src") -> set[str]
         ("import mcp_agent_mail.cli.commands.status", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel"}),
         ("import mcp_agent_mail.archiver", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "typer"}),
         (
+            "import mcp_agent_mail.image_converter",
+            {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "typer", "orjson", "httptools"},
+        ),
+        (
             "from mcp_agent_mail.server import assembly, lifespan, serve; import mcp_agent_mail.server.transport.http",
-            {"sqlmodel", "sqlalchemy", "typer"},
+            {"sqlmodel", "sqlalchemy", "typer", "PIL"},
         ),
     ],
 )

@@ -17,22 +17,22 @@ adopt check ensure extract install migrate offload open read register release re
 NOUNS = frozenset(
     """
 ack activity actor addresse admission adoption age agent answer app archive archiver argument artifact assembly
-attachment auth background backpressure blob boundary breaker
-bu budget cache caller catalog chain change charset check client
-clock code command committer completion computation config conflict connection consent contact content context
-conversion coordination cue database decision delivery digest dispatch doctor drain endpoint entry env environment
-error escaping event expansion fact failpoint fault file finding flag folder format foundation git grant guard
-guidance hearing hint history holder hook http id idempotency identifier identitie identity import inbox inboxe index
-inspection instrumentation integrity keeper key kind layout lease ledger lifespan likenes limit line link listener llm
-lock log logging look lookup mail maintenance mark markdown marker mcp message meta metric month mount name notice
-option outbox output owner ownership pack param parameter participant path pathspec pattern place port preference
-problem proces product profile progres project prompt protocol proxy query queue ranking read readership receipt
-recipient recording recovery refinement refiner refresh relocation report repository request reservation resolution
-resource response result retention rewrite round row rpc schema scratch search segment sequence server service session
-setup shape shim signal silence size slot snapshot sort source space spool stalenes statu stemming step store story
-summarie supervisor sweeper synonym syntax table target team text thread token tool toon tracing transaction turn type
-typer upkeep upstream usage version visibility window wire wiring withdrawal word work worker workflow workspace
-worktree writer
+attachment auth background backpressure blob block boundary breaker
+bu budget cache caller catalog chain change charset check
+client clock code command committer completion computation config conflict connection consent contact content context
+conversion converter coordination cue database decision delivery digest dispatch doctor drain endpoint entry env
+environment error escaping event expansion fact failpoint fault file finding flag folder format foundation git grant
+guard guidance hearing hint history holder hook http id idempotency identifier identitie identity image import inbox
+inboxe index inline inspection instrumentation integrity keeper key kind layout lease ledger lifespan likenes limit
+line link listener llm lock log logging look lookup mail maintenance mark markdown marker mcp message meta metric month
+mount name notice option outbox output owner ownership pack param parameter participant path pathspec pattern place
+port preference preparation problem proces product profile progres project prompt protocol proxy query queue ranking
+read readership receipt recipient recording recovery refinement refiner refresh relocation report repository request
+reservation resolution resource response result retention rewrite round row rpc schema scratch search segment sequence
+server service session setup shape shim signal silence size slot snapshot sort source space spool stalenes statu
+stemming step store story summarie supervisor sweeper synonym syntax table target team text thread token tool toon
+tracing transaction turn type typer upkeep upstream uri usage version visibility window wire wiring withdrawal word
+work worker workflow workspace worktree writer
     """.split()
 )
 """Without the `s` of several: what a module that holds things ends with. A gerund or an adjective says nothing of what

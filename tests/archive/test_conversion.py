@@ -6,53 +6,21 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive import conversion
-from mcp_agent_mail.archive.conversion import CONVERSION_NOTE, VERSION_NOTE, is_outdated
 from mcp_agent_mail.archive.fast_import import import_folders
-from mcp_agent_mail.archive.ownership import ArchiveOwner, NewerArchive, OutboxPosition
+from mcp_agent_mail.archive.known_version import CONVERSION_NOTE, VERSION_NOTE, is_outdated
+from mcp_agent_mail.archive.ownership import NewerArchive
 from mcp_agent_mail.archive.repository import ArchiveRepository
-from mcp_agent_mail.archive.writer import ArchiveWriter
-from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
-from tests.archive_harness import git, refresh, version_1
-
-AT = Micros(1_800_000_000 * SECOND)
-MAIL = "messages/2026/11/0/2026-11-21T21-00-00Z__plan__7.md"
-COPY = f"agents/RedStone/inbox/2026/11/0/{MAIL.rpartition('/')[2]}"
-FILES = {
-    "archive.json": b'{"format": 1, "store_id": "s", "project": {"id": 1}}',
-    MAIL: b"body",
-    COPY: b"body",
-    "file_reservations/released/2026/11/1/id-700.json": b"{}\n",
-    "agents/RedStone/profile.json": b"{}\n",
-    'messages/2026/11/0/a "b\u00e4.txt': b"mine",
-}
-
-
-def open_writer(path: Path) -> ArchiveWriter:
-    owner = ArchiveOwner(store_id="s", author_name="mcp-agent", author_email="a@example.com")
-    return ArchiveWriter(path, owner, OutboxPosition(highest_seq=OutboxSeq(9)), fault_hook=no_fault)
+from tests.archive.old_archive import COPY, FILES, MAIL, convert, make_old_archive, open_writer
+from tests.archive.one_archive import AT
+from tests.archive_harness import Killed, git, refresh, version_1
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """An archive of version 1 with a file that a person committed among ours."""
-    with version_1():
-        writer = open_writer(tmp_path / "app")
-        writer.commit(FILES, CommitText(subject="mail", agents=(), last_seq=OutboxSeq(3)), AT)
-        refresh(writer)
-    return tmp_path / "app"
-
-
-def convert(path: Path) -> ArchiveWriter:
-    writer = open_writer(path)
-    for _ in range(20):
-        if not writer.conversion.is_needed:
-            break
-        writer.convert(OutboxSeq(3), AT)
-    refresh(writer)
-    return writer
+    return make_old_archive(tmp_path / "app")
 
 
 def test_mail_gets_its_newline_blocks_their_names_and_all_else_stays(path: Path) -> None:
@@ -69,25 +37,12 @@ def test_mail_gets_its_newline_blocks_their_names_and_all_else_stays(path: Path)
     git(path, "fsck", "--strict")
 
 
-def test_who_needs_a_conversion_is_known_without_opening_it(path: Path, tmp_path: Path) -> None:
+def test_it_is_noted_once_all_is_done(path: Path) -> None:
     before = is_outdated(path)
     convert(path)
 
-    assert (before, is_outdated(path), is_outdated(tmp_path / "none")) == (True, False, False)
-    assert (path / VERSION_NOTE).read_text() == "2\n"
+    assert (before, is_outdated(path)) == (True, False)
     assert not (path / CONVERSION_NOTE).exists()
-
-
-def test_a_link_to_an_archive_is_not_looked_into(path: Path, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(path)
-
-    assert (is_outdated(path), is_outdated(tmp_path / "link")) == (True, False)
-
-
-def test_a_new_archive_needs_none(tmp_path: Path) -> None:
-    writer = open_writer(tmp_path / "new")
-
-    assert (writer.version, writer.conversion.is_needed, is_outdated(tmp_path / "new")) == (2, False, False)
 
 
 def test_one_that_is_cut_off_before_its_files_are_on_disk_goes_on(path: Path) -> None:
@@ -130,28 +85,82 @@ def test_what_lies_in_both_folders_of_a_block_is_there_after_another_conversion(
         f"{other.rpartition('/')[2]}.d/x",
         'a "b\u00e4.txt',
     ]
-    assert (path / MAIL.replace("/0/", "/0-499/")).read_bytes() == b"body\n"
+    assert (path / MAIL.replace("/0/", "/0-499/")).read_bytes() == b"other\n"
     assert (path / other.replace("/0/", "/0-499/")).read_bytes() == b"eight\n"
     assert not (path / other).exists()
     git(path, "fsck", "--strict")
 
 
-def test_one_part_has_not_many_files_however_full_its_folders_are(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_program_of_before_writes_into_a_converted_archive_is_moved(path: Path) -> None:
+    convert(path)
+    other = MAIL.replace("__7.md", "__8.md")
+    set_back(path, (MAIL, b"newer"), (other, b"eight"))
+
+    writer = open_writer(path)
+    was_needed = (writer.version, writer.conversion.is_needed)
+    convert(path)
+
+    assert was_needed == (2, True)
+    assert {file.name: file.read_bytes() for file in (path / MAIL).parents[1].glob("*/*.md")} == {
+        MAIL.rpartition("/")[2]: b"newer\n",
+        other.rpartition("/")[2]: b"eight\n",
+    }
+    assert not (path / MAIL).parent.exists()
+    assert git(path, "log", "-1", "--format=%s").strip() == "archive: format 2 (some of it was 1 again)"
+    assert git(path, "status", "--porcelain") == ""
+
+
+def test_a_copy_of_a_folder_under_its_former_name_changes_nothing(path: Path) -> None:
+    convert(path)
+    set_back(path, (MAIL, b"body\n"))
+
+    convert(path)
+
+    assert git(path, "show", f"main:{MAIL.replace('/0/', '/0-499/')}") == "body\n"
+
+
+def test_it_is_looked_for_in_all_of_an_archive_whose_last_known_commit_is_gone(path: Path) -> None:
+    convert(path)
+    set_back(path, (MAIL, b"newer"))
+    (path / VERSION_NOTE).write_text(f"2 {'1' * 40}\n")
+
+    assert open_writer(path).conversion.is_needed
+
+
+def test_one_that_is_cut_off_before_its_commit_leaves_the_files_where_they_are(path: Path) -> None:
+    def die(reached: FailPoint) -> None:
+        if reached is FailPoint.BEFORE_IMPORT:
+            raise Killed
+
+    writer = open_writer(path, die)
+    with pytest.raises(Killed):
+        list(iter(lambda: writer.convert(OutboxSeq(3), AT), 0))
+    writer = open_writer(path)
+    while writer.conversion.is_half_done:
+        writer.convert(OutboxSeq(3), AT)
+
+    assert writer.conversion.is_needed
+    assert (path / MAIL).exists()
+
+
+def test_no_part_is_longer_the_more_its_folders_hold(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversion, "FILES_AT_ONCE", 2)
+    monkeypatch.setattr(conversion, "PART_S", 0.0)
     with version_1():
         writer = open_writer(path)
         mails: dict[str, bytes | None] = {MAIL.replace("__7", f"__{at}"): b"%d" % at for at in range(10, 15)}
         writer.commit(mails, CommitText(subject="mail", agents=(), last_seq=OutboxSeq(3)), AT)
         refresh(writer)
     writer = open_writer(path)
-    seen = []
+    lying: list[tuple[int, int]] = []
     while writer.conversion.is_needed:
         writer.convert(OutboxSeq(3), AT)
-        seen.append(len(list((path / "messages/2026/11").glob("0-499/*.md"))))
+        # In a folder of mail, and in the last that is cleared.
+        lying.append((len(list(path.glob("messages/*/*/0-499/*.md"))), len(list(path.glob("agents/*/*/*/*/0/*.md")))))
 
-    assert (seen.count(0), len(seen) - seen.count(0)) == (5, 6)
-    assert max(later - before for before, later in pairwise(seen)) == 2
-    assert seen[-1] == 6
+    assert lying[:5] == [(0, 1)] * 5
+    assert {later[0] - before[0] for before, later in pairwise(lying)} == {0, 1}
+    assert lying.index((6, 0)) > lying.index((6, 1)) + 1
 
 
 def test_files_that_could_not_be_moved_are_moved_by_a_later_step(path: Path) -> None:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from shutil import which
 
 import pytest
 
+from mcp_agent_mail.archive import fast_import
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
+from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.fast_import import NewCommit, Put, Signature, import_commit, import_large
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.archive_format.attachments import Content
+from mcp_agent_mail.domain.archive_format.blobs import blob_id
+from mcp_agent_mail.domain.archive_format.layout import Changes
+from mcp_agent_mail.domain.attachments import StoredContent
 from tests.archive.one_archive import AT, US, add_commit, begin
 from tests.archive_harness import git
+from tests.stored_contents import content_path, keep_content
 
 LONG_S = 60.0
 
@@ -24,7 +32,7 @@ def repository(path: Path) -> ArchiveRepository:
     return begin(path)
 
 
-def _new(files: dict[str, bytes | None] | None = None, *, joined: str | None = None) -> NewCommit:
+def _new(files: Mapping[str, Content | None] | None = None, *, joined: str | None = None) -> NewCommit:
     ann = Signature(name="Ann", email="ann@example.com")
     return NewCommit(message="work\n", author=ann, committer=US, at=AT, files=files or {}, joined=joined)
 
@@ -138,3 +146,78 @@ def test_a_git_that_ends_well_and_did_nothing_is_told_and_the_branch_not_moved(
 )
 def test_a_name_cannot_break_out_of_the_line_it_stands_in(name: str, email: str, signed: bytes) -> None:
     assert Signature(name=name, email=email).at(Micros(7_999_999)) == signed
+
+
+DATA = bytes(range(256)) * 10_000
+
+
+@pytest.fixture
+def contents(tmp_path: Path) -> Contents:
+    return Contents(AttachmentFiles(tmp_path / ATTACHMENTS_FOLDER))
+
+
+def _put_all(files: Changes) -> Callable[[Put], None]:
+    def fill(put: Put) -> None:
+        for path, file in files.items():
+            put(path, file)
+
+    return fill
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_contents_are_told_piece_by_piece_and_packed_once(
+    repository: ArchiveRepository, contents: Contents, tmp_path: Path, is_large: bool
+) -> None:
+    files: Changes = {"a": keep_content(tmp_path, DATA), "b": keep_content(tmp_path, DATA), "c": b"small"}
+
+    if is_large:
+        import_large(repository, _new(), _put_all(files), onto=None, timeout_s=LONG_S, contents=contents)
+    else:
+        import_commit(repository, _new(files), onto=None, contents=contents)
+
+    blobs = git(repository.path, "ls-tree", "--format=%(objectname)", "main").split()
+    assert blobs == [blob_id(DATA), blob_id(DATA), blob_id(b"small")]
+    assert git(repository.path, "count-objects", "-v").count("in-pack: 4") == 1
+    assert git(repository.path, "fsck", "--strict") == ""
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_what_cannot_be_read_is_left_out_and_told_before_the_branch_moves(
+    repository: ArchiveRepository, contents: Contents, tmp_path: Path, is_large: bool
+) -> None:
+    whole, gone, damaged = (keep_content(tmp_path, data) for data in (DATA, b"gone", b"damaged"))
+    content_path(tmp_path, gone).unlink()
+    content_path(tmp_path, damaged).write_bytes(b"dAmaged")
+    files: Changes = {"gone": gone, "damaged": damaged, "whole": whole, "mail": b"mail"}
+    told: list[tuple[set[str], str]] = []
+
+    def lacking(lacked: Mapping[str, StoredContent]) -> None:
+        told.append((set(lacked), git(repository.path, "for-each-ref")))
+
+    if is_large:
+        fill = _put_all(files)
+        import_large(repository, _new(), fill, onto=None, timeout_s=LONG_S, contents=contents, lacking=lacking)
+    else:
+        import_commit(repository, _new(files), onto=None, contents=contents, lacking=lacking)
+
+    assert told == [({"gone", "damaged"}, "")]
+    assert git(repository.path, "ls-tree", "--name-only", "main").split() == ["mail", "whole"]
+
+
+def test_whoever_cannot_be_told_of_it_gets_no_commit(repository: ArchiveRepository, tmp_path: Path) -> None:
+    with pytest.raises(GitFailed, match="plan cannot be read"):
+        import_commit(repository, _new({"plan": keep_content(tmp_path, DATA)}), onto=None)
+
+    assert repository.tip() is None
+
+
+def test_much_to_bring_may_take_longer(
+    repository: ArchiveRepository, contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit grows with the bytes: with one that does not, nothing of any size could be brought."""
+    monkeypatch.setattr(repository, "_timeout_s", 0.0)
+    monkeypatch.setattr(fast_import, "_BYTES_A_SECOND", len(DATA) / LONG_S)
+
+    import_commit(repository, _new({"a": keep_content(tmp_path, DATA)}), onto=None, contents=contents)
+
+    assert git(repository.path, "cat-file", "-s", "main:a").strip() == str(len(DATA))

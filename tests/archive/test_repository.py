@@ -1,4 +1,4 @@
-"""What is asked of a repository has a time limit."""
+"""What is asked of a repository has a time limit, and may be large."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 
 from mcp_agent_mail.archive.months import files_of_month
 from mcp_agent_mail.archive.recovery import restore_files
-from mcp_agent_mail.archive.repository import ArchiveRepository, GitRun
+from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository, GitRun
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
+from tests.archive.one_archive import add_commit, begin
 
 
 @pytest.fixture
@@ -40,3 +41,31 @@ def test_so_is_what_mending_and_care_ask(hanging: ArchiveRepository, tmp_path: P
         restore_files(hanging, tree, lambda _: True)
     with pytest.raises(GitFailed, match="took too long"):
         files_of_month(hanging, "2026-11")
+
+
+def test_a_content_is_told_piece_by_piece(path: Path) -> None:
+    data = bytes(READ_UNASKED) + b"and more"
+    repository = begin(path)
+    add_commit(repository, {"large": data, "empty": b""})
+    told: list[bytes] = []
+
+    repository.tell_blob(f"{BRANCH}:large", told.append)
+    repository.tell_blob(f"{BRANCH}:empty", told.append)
+
+    assert b"".join(told) == data
+    assert max(map(len, told)) <= READ_UNASKED
+    with pytest.raises(GitFailed, match="does not have all of"):
+        repository.tell_blob(f"{BRANCH}:none", told.append)
+
+
+def test_another_git_directory_is_another_identity(path: Path, tmp_path: Path) -> None:
+    repository = ArchiveRepository(path)
+    assert repository.identity() is None
+    repository.create()
+    before = repository.identity()
+
+    (path / ".git").rename(tmp_path / "before")
+    repository.create()
+
+    assert before is not None
+    assert repository.identity() != before

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
+from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.fast_import import Put
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.rewrite import Rewrite, bring_history, forget_joining
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.archive_format.layout import Changes
 from tests.archive.one_archive import add_commit, begin
 from tests.archive_harness import git
+from tests.stored_contents import keep_content
 
 
 @pytest.fixture
@@ -39,8 +43,8 @@ def _render(put: Put) -> None:
     put("contacts/Red/Fox.json", None)
 
 
-def _filled(rewrite: Rewrite) -> dict[str, bytes | None]:
-    found: dict[str, bytes | None] = {}
+def _filled(rewrite: Rewrite) -> Changes:
+    found: Changes = {}
     rewrite.fill(lambda path, content: found.update({path: content}))
     return found
 
@@ -114,3 +118,28 @@ def test_an_archive_without_a_commit_has_nothing_to_bring(repository: ArchiveRep
 
     with pytest.raises(GitFailed, match="has no commit on refs/heads/main"):
         bring_history(repository, tmp_path / "empty")
+
+
+def test_contents_are_put_once_where_they_are_new_and_left_over_ones_go(path: Path, tmp_path: Path) -> None:
+    known, new, lacked, over = (keep_content(tmp_path, data) for data in (b"known", b"new", b"lacked", b"over"))
+    pending = keep_content(tmp_path, b"pending")
+    repository = begin(path)
+    add_commit(
+        repository,
+        {known.path: b"known", over.path: b"over", pending.path: b"pending", "attachments/ab/abc.txt": b"a person's"},
+    )
+
+    def render(put: Put) -> None:
+        for content in (known, new, new, lacked):
+            put(content.path, content)
+        put(pending.path, None)
+
+    changes = Rewrite(repository, render, is_empty=False)
+    put: list[tuple[str, object]] = []
+    changes.fill(lambda name, content: put.append((name, content)))
+    tree = WorkTree(repository.path, repository.git_path, lambda _: True)
+    changes.show(tree, Contents(AttachmentFiles(tmp_path / ATTACHMENTS_FOLDER)), {lacked.path})
+
+    assert put == [(new.path, new), (lacked.path, lacked), (over.path, None)]
+    assert (path / new.path).read_bytes() == b"new"
+    assert not (path / lacked.path).exists()

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from mcp_agent_mail.archive.worktree import WorkTree
 
@@ -42,3 +45,41 @@ def test_a_blocked_file_that_is_removed_is_not_waited_for(tmp_path: Path) -> Non
     tree.remove("taken")
 
     assert tree.blocked == set()
+
+
+def tell(say: Callable[[bytes], object]) -> None:
+    say(b"in two ")
+    say(b"pieces")
+
+
+def test_what_is_large_is_written_piece_by_piece_in_place_of_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "hidden").touch()
+    (tmp_path / "scratch").mkdir()
+    tree = WorkTree(tmp_path / "files", tmp_path / "scratch", lambda path: not path.startswith("hidden"))
+    tree.write({"a/b": b"before"})
+
+    tree.put_large("a/b", tell)
+    tree.put_large("hidden", tell)
+
+    assert (tmp_path / "files/a/b").read_bytes() == b"in two pieces"
+    assert (tmp_path / "files/hidden").read_bytes() == b""
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_what_stands_in_its_way_is_noted_and_what_cannot_be_told_is_not_begun(tmp_path: Path) -> None:
+    (tmp_path / "files/taken").mkdir(parents=True)
+    (tmp_path / "scratch").mkdir()
+    tree = WorkTree(tmp_path / "files", tmp_path / "scratch", lambda _: True)
+
+    def fail(say: Callable[[bytes], object]) -> None:
+        say(b"half")
+        raise OSError("the disk")
+
+    tree.put_large("taken", tell)
+    with pytest.raises(OSError, match="the disk"):
+        tree.put_large("new", fail)
+
+    assert tree.blocked == {"taken"}
+    assert [path.name for path in (tmp_path / "files").iterdir()] == ["taken"]
+    assert list((tmp_path / "scratch").iterdir()) == []

@@ -16,9 +16,9 @@ import pytest
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.archive.recovery import restore_files
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_format.commit_message import CommitText
-from tests.archive.test_conversion import AT, FILES, MAIL, convert, open_writer
-from tests.archive_harness import git, refresh, version_1
+from tests.archive.old_archive import FILES, MAIL, convert, make_old_archive, open_writer
+from tests.archive.one_archive import AT
+from tests.archive_harness import git
 
 COUNTS = Path("/proc/self/io")
 SWOLLEN = 1 << 30
@@ -30,12 +30,7 @@ pytestmark = pytest.mark.skipif(not COUNTS.exists(), reason="this kernel does no
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """An archive of version 1."""
-    with version_1():
-        writer = open_writer(tmp_path / "app")
-        writer.commit(FILES, CommitText(subject="mail", agents=(), last_seq=OutboxSeq(3)), AT)
-        refresh(writer)
-    return tmp_path / "app"
+    return make_old_archive(tmp_path / "app")
 
 
 def bytes_read() -> int:

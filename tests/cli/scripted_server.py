@@ -70,7 +70,7 @@ class ScriptedServer:
                     self.end_headers()
                     self.wfile.write(given.body)
 
-            do_DELETE = do_POST  # noqa: N815  # the base class's form
+            do_GET = do_DELETE = do_POST  # noqa: N815  # the base class's form
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
                 """Not into the test's output."""

@@ -49,7 +49,9 @@ class Story:
             ack_required=True,
             topic="parser",
             thread_id="plan-1",
+            attachment_paths=["data:text/plain,The%20plan."],
         )
+        self.sha256 = sent["attachments"][0]["sha256"]
         self.message_id = sent["deliveries"][0]["payload"]["id"]
         self.does(
             "reply_message", project_key=PROJECT, message_id=self.message_id, sender_name="RedStone", body_md="Yes."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from tests.served import Connection, Served
 SURFACE: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "surface.json").read_text())
 TOOLS: dict[str, Any] = SURFACE["tools"]
 RESOURCES: dict[str, Any] = SURFACE["resources"]
+OBJECTS = [uri for uri, declared in RESOURCES.items() if not declared.get("blob")]
+"""Those that are JSON: the others are bytes."""
 
 TYPES: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
@@ -228,7 +231,7 @@ def _uri(template: str, story: Story, *, query: str = "") -> str:
     return f"{path}?project=%2Fcode%2Fcontract{query}" if "{?project" in template else path
 
 
-@pytest.mark.parametrize("template", RESOURCES)
+@pytest.mark.parametrize("template", OBJECTS)
 def test_a_resource_carries_its_keys_and_none_of_a_later_stage(
     template: str, story: Story, connection: Connection
 ) -> None:
@@ -237,7 +240,7 @@ def test_a_resource_carries_its_keys_and_none_of_a_later_stage(
     _check_keys(RESOURCES[template], value)
 
 
-@pytest.mark.parametrize("template", RESOURCES)
+@pytest.mark.parametrize("template", OBJECTS)
 def test_a_resource_takes_every_query_key_and_ignores_unknown_ones(
     template: str, story: Story, connection: Connection
 ) -> None:
@@ -252,7 +255,7 @@ def test_a_resource_takes_every_query_key_and_ignores_unknown_ones(
     assert value is not None
 
 
-@pytest.mark.parametrize("template", [uri for uri in RESOURCES if "{?" in uri])
+@pytest.mark.parametrize("template", [uri for uri in OBJECTS if "{?" in uri])
 def test_a_resources_query_defaults_are_the_contracts(template: str, story: Story, connection: Connection) -> None:
     defaults = {key: value for key, value in RESOURCES[template]["query"].items() if value is not None}
     uri = _uri(template, story)
@@ -272,6 +275,20 @@ def _timeless(value: Any) -> Any:  # plain JSON
     if isinstance(value, dict):
         return {key: _timeless(item) for key, item in value.items() if key not in _MOVING}
     return [_timeless(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("template", [uri for uri, declared in RESOURCES.items() if declared.get("blob")])
+def test_a_resource_of_bytes_is_a_blob_and_unknown_where_nobody_sent_it(
+    template: str, story: Story, connection: Connection
+) -> None:
+    given, nowhere = (
+        connection.mcp("resources/read", uri=_uri(template.replace("{sha256}", sha256), story))
+        for sha256 in (story.sha256, "0" * 64)
+    )
+
+    (content,) = given["result"]["contents"]
+    assert (content["mimeType"], b64decode(content["blob"])) == ("text/plain", b"The plan.")
+    assert nowhere["error"]["data"]["error"]["type"] == "NOT_FOUND"
 
 
 @pytest.mark.parametrize("template", SURFACE["later_resources"])

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_agent_mail.core.arguments import bind, params_of
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.params import Choice, Count, Text
+from mcp_agent_mail.core.params import Choice, Count, Matching, Text
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tool
 
 OVER_MCP = Credentials(via="mcp")
@@ -128,6 +128,7 @@ async def test_one_wrong_value_is_refused_in_the_words_of_its_rule() -> None:
 async def test_the_hints_of_several_values_say_which_they_are_about() -> None:
     error = await mistakes(agent_name="a\0b", limit=0)
 
+    assert error.message == "agent_name holds a NUL character. limit is 0; the least accepted is 1."
     assert error.hint == "agent_name: Remove it. limit: Send a whole number from 1 to 1000."
 
 
@@ -159,6 +160,103 @@ async def test_two_names_do_not_mean_one_parameter() -> None:
         bind(params_of(answer), {"message": 7, "body": "b"}, what="answer")
 
     assert refused.value.hint == "Did you mean message_id for message, body_md for body?"
+
+
+async def test_what_every_tool_takes_is_meant_in_another_spelling_too() -> None:
+    assert (await mistakes(agent_name="BlueLake", Format="md")).hint == "Did you mean format?"
+
+
+async def test_a_word_that_means_a_required_parameter_too_means_no_optional_one() -> None:
+    async def wait(
+        duration: Annotated[int, Count(1, 9)],
+        ttl_seconds: Annotated[int, Count(1, 9)] = 1,
+        *,
+        extend_seconds: Annotated[int, Count(1, 9)],
+    ) -> Json:
+        return [duration, ttl_seconds, extend_seconds]
+
+    with pytest.raises(InvalidInput) as refused:
+        bind(params_of(wait), {"duration": 1, "ttl": 5}, what="wait")
+
+    assert refused.value.data["nearest"] == ["extend_seconds"], "though ttl_seconds is meant by it elsewhere"
+
+
+def test_a_text_that_may_be_left_out_beside_another_is_missing_without_it() -> None:
+    async def answer(
+        subject: Annotated[str, Matching(str.strip, unless="message_id")], message_id: Annotated[int, Count(1, 9)] = 1
+    ) -> Json:
+        return [message_id, subject]
+
+    params = params_of(answer)
+
+    assert bind(params, {"message_id": 3}, what="answer") == {"message_id": 3, "subject": None}
+    with pytest.raises(InvalidInput, match="answer needs subject"):
+        bind(params, {}, what="answer")
+
+
+@pytest.mark.parametrize(("value", "hint"), [([1, 2], "limits takes a list."), ("many", "")])
+def test_whoever_gives_a_list_to_a_single_one_is_told_of_the_parameter_for_several(value: Json, hint: str) -> None:
+    async def look(
+        limit: Annotated[int, Count(1, 9)] = 1,
+        limits: Annotated[int, Count(1, 9)] = 1,
+        other: Annotated[int, Count(1, 9)] = 1,
+    ) -> Json:
+        return [limit, limits, other]
+
+    def refusal(name: str) -> InvalidInput:
+        with pytest.raises(InvalidInput) as refused:
+            bind(params_of(look), {name: value}, what="look")
+        return refused.value
+
+    assert refusal("limit").hint == hint
+    assert refusal("other").hint == ""
+
+
+def test_a_hint_that_names_its_parameter_is_told_as_it_is() -> None:
+    async def look(limit: Annotated[int, Count(1, 9)] = 1, limits: Annotated[int, Count(1, 9)] = 1) -> Json:
+        return [limit, limits]
+
+    with pytest.raises(InvalidInput) as refused:
+        bind(params_of(look), {"limit": [1], "limits": 0}, what="look")
+
+    assert refused.value.hint == "limits takes a list. limits: Send a whole number from 1 to 9."
+
+
+async def test_a_wrong_value_beside_another_mistake_is_told_with_it() -> None:
+    unknown = await mistakes(agent_name="BlueLake", limit=0, colour="red")
+    missing = await mistakes(limit=0)
+
+    assert unknown.message == "count_mail has no argument 'colour'. limit is 0; the least accepted is 1."
+    assert missing.text == (
+        "count_mail needs agent_name. limit is 0; the least accepted is 1. limit: Send a whole number from 1 to 1000."
+    )
+
+
+async def test_two_tokens_of_other_names_are_both_understood() -> None:
+    assert (await mistakes(agent_name="BlueLake", token="a", secret="b")).hint == (
+        "Did you mean registration_token for token, registration_token for secret?"
+    )
+
+
+async def test_an_unknown_argument_without_a_value_is_not_judged_by_it() -> None:
+    assert (await mistakes(agent_name="BlueLake", count=None)).message == "count_mail has no argument 'count'."
+
+
+async def test_a_name_of_any_length_is_told_by_its_beginning() -> None:
+    long = await mistakes(**{"x" * 5_000: 1, "agent_name_" * 500: 2})
+
+    assert len(long.text) < 600
+    assert [len(one["name"]) for one in long.data["unknown"]] == [100, 100]
+    assert len(long.data["parameter"]) == 100
+    token = await mistakes(agent_name="BlueLake", **{"x" * 200 + "_token": "amt_x"})
+    assert token.data["nearest"] == [], "what stands behind that is not looked at"
+
+
+def test_where_nothing_is_accepted_that_is_told() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        bind({}, {"token": 1}, what="rest")
+
+    assert refused.value.hint == "Accepted: none."
 
 
 async def test_of_a_great_many_unknown_arguments_some_are_named() -> None:

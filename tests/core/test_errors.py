@@ -27,6 +27,16 @@ def test_a_busy_answer_says_when_to_call_again_in_words_and_to_programs() -> Non
     assert told.data == {"max": 3, "retry_after_s": 60}
 
 
+def test_a_refusal_told_otherwise_is_another_of_its_kind() -> None:
+    busy = Busy("Too many.", retry_after_s=60)
+
+    told = busy.reworded(hint="Wait.", data={"max": 3})
+
+    assert told.to_wire() == {**busy.to_wire(), "hint": "Wait.", "data": {"max": 3}}
+    assert type(told) is Busy
+    assert (busy.hint, busy.data) == ("Call again in 60 s.", {"retry_after_s": 60})
+
+
 def test_no_hint_leaves_open_when_to_call_again() -> None:
     vague = re.compile(r"(again|try) (shortly|in a (moment|minute|while))", re.IGNORECASE)
 

@@ -25,6 +25,7 @@ from mcp_agent_mail.core.escaping import as_code, on_one_line, printable, visibl
         ("seen\U000e0068\U000e0069", r"seen\U000e0068\U000e0069"),
         ("seen\U000e0101", r"seen\U000e0101"),
         ("Blue\u200bLake\ufeff\u2060", r"Blue\u200bLake\ufeff\u2060"),
+        ("Blue\u2800Lake\U0001d159", r"Blue\u2800Lake\U0001d159"),
         ("soft\u00adly", r"soft\xadly"),
         ("\u3164\u115f\uffa0", r"\u3164\u115f\uffa0"),
         ("Blue\u200dLake\u200c", r"Blue\u200dLake\u200c"),

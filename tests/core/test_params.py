@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.params import (
     MAX_ID,
+    Amount,
     Choice,
     Count,
     Duration,
@@ -67,6 +68,9 @@ JSON = st.recursive(
         (Texts(), "[not json", ["[not json"]),
         (Texts(), 7, ["7"]),
         (Texts(), [], []),
+        (Amount(5), "1.5", 1.5),
+        (Amount(5), 7, 5),
+        (Amount(5), float("inf"), 5),
         (Time(), "2026-01-31", 1_769_817_600_000_000),
         (Time(), "2026-01-31T00:00:00+01:00", 1_769_814_000_000_000),
         (Time(), "2026-01-31T00:00:00Z", 1_769_817_600_000_000),
@@ -111,6 +115,13 @@ def test_what_callers_really_send_becomes_the_declared_type(rule: ParamType, giv
         (Ids(), [1, "x"]),
         (Texts(max_length=3), ["four"]),
         (Texts(), "[" * 100_000 + "x" * 2_000),
+        (Texts(min_items=1), []),
+        (Count(1, 1000), "5" + " " * 1_000),
+        (Amount(5), "9" * 1_000),
+        (Amount(5), 0),
+        (Amount(5), -1),
+        (Amount(5), True),
+        (Amount(5), "nan"),
         (Time(), "yesterday"),
         (Time(), "1e400"),
         (Time(), "0001-01-01T00:00:00+23:59"),
@@ -130,6 +141,44 @@ def test_a_refused_choice_lists_what_is_accepted() -> None:
         Choice(("low", "high")).convert("x", "medium")
 
     assert refused.value.data["accepted"] == ["low", "high"]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ([5], "a list"),
+        ({"a": 5}, "an object"),
+        (None, "null"),
+        ("x" * 200, f"'{'x' * 99}"),
+        ("\0" * 200, "'" + "\\x00" * 24 + "\\x0"),
+        (1.5, "1.5"),
+    ],
+)
+def test_what_came_instead_is_told_in_few_characters(given: object, shown: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Count(1, 9).convert("x", given)
+
+    assert refused.value.message == f"x must be a whole number, not {shown}."[: len(refused.value.message)]
+    assert len(refused.value.message) < 150
+
+
+def test_a_truth_value_is_told_as_json_writes_it() -> None:
+    with pytest.raises(InvalidInput, match="x must be low, not true"):
+        Choice(("low",)).convert("x", True)
+    with pytest.raises(InvalidInput, match="x must be a number over zero, not true"):
+        Amount(5).convert("x", True)
+
+
+def test_who_means_all_ids_or_lists_some_in_one_text_is_told_what_to_send() -> None:
+    def hint(rule: Ids, given: str) -> str:
+        with pytest.raises(InvalidInput) as refused:
+            rule.convert("x", given)
+        return refused.value.hint
+
+    assert hint(Ids(for_all="Leave x out."), "all") == "Leave x out."
+    with pytest.raises(InvalidInput, match=r"^x\[0\] "):
+        Ids().convert("x", "all")
+    assert hint(Ids(for_all="Leave x out."), "1, 2") == "Send a JSON list: x=[1, 2]."
 
 
 def test_too_long_text_is_refused_and_never_cut() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
+from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from tests.crash.checks import am_verify, faults_after, verify_here
 from tests.crash.clients import set_up

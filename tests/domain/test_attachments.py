@@ -10,9 +10,13 @@ from mcp_agent_mail.domain.attachments import (
     Attachment,
     StoredContent,
     UnfitDigest,
+    attachment_path,
     from_json,
+    image_type,
+    is_content_path,
     kind_of,
     media_type_of,
+    parse_digest,
     read_digest,
     shown_name,
     to_json,
@@ -102,3 +106,37 @@ def test_a_row_gives_back_what_it_was_given() -> None:
     assert (to_json(()), from_json(None)) == (None, ())
     assert attachments[0].contents == (content, original)
     assert content.path == f"attachments/0f/{DIGEST}.webp"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        (attachment_path("ab" * 32, "txt"), True),
+        (f"attachments/cd/{'ab' * 32}.txt", False),
+        (f"attachments/ab/{'ab' * 31}.txt", False),
+        (f"attachments/ab/{'ab' * 32}", False),
+        ("attachments/ab/abstract.txt", False),
+        ("attachments/notes.txt", False),
+    ],
+)
+def test_a_content_is_known_by_its_path(path: str, is_one: bool) -> None:
+    assert is_content_path(path) is is_one
+
+
+def test_a_raster_image_has_its_type_by_its_extension_and_nothing_else_has_one() -> None:
+    assert [image_type(extension) for extension in ("png", "jpg", "gif", "webp", "bmp", "tiff")] == [
+        "image/png",
+        "image/jpeg",
+        "image/gif",
+        "image/webp",
+        "image/bmp",
+        "image/tiff",
+    ]
+    assert [image_type(extension) for extension in ("svg", "txt", "bin", "pdf", "PNG", "")] == [None] * 6
+
+
+def test_a_digest_alone_is_read_as_behind_its_mark() -> None:
+    assert parse_digest(f" {'A' * 64}\n") == "a" * 64
+    for text in ("", "a" * 63, "g" * 64, f"sha256:{'a' * 64}"):
+        with pytest.raises(UnfitDigest):
+            parse_digest(text)

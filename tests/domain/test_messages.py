@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.domain.attachments import Attachment, StoredContent, to_json
 from mcp_agent_mail.domain.messages import (
     MAX_BODIES_BYTES,
     MAX_SUBJECT,
@@ -17,6 +18,7 @@ from mcp_agent_mail.domain.messages import (
     UnfitSubject,
     bodies_that_fit,
     bodies_that_fit_escaped,
+    inline_that_fits,
     parse_subject,
     reply_subject,
     require_body_fits,
@@ -150,3 +152,38 @@ def test_a_copy_is_delivered_held_or_refused(delivery_seq: int | None, refused_t
     )
 
     assert recipient.status == status
+
+
+def _carrying(number: int, *inline_bytes: int) -> MessageHead:
+    carried = [
+        Attachment(
+            content=StoredContent(sha256=f"{number:032x}{place:032x}", bytes=size, extension="webp"),
+            name="a",
+            media_type="image/webp",
+            is_inline=True,
+        )
+        for place, size in enumerate(inline_bytes)
+    ]
+    return head(number, 0)._replace(attachments=to_json(carried))
+
+
+def test_inline_contents_share_with_bodies_what_one_answer_carries_and_fill_it_to_the_last_byte() -> None:
+    heads = [head(1, 10), _carrying(2, 300, 301), _carrying(3, 3)]
+
+    def chosen(body_bytes: int) -> list[tuple[int, list[int]]]:
+        fitting = inline_that_fits(heads, {MessageId(1): "b" * body_bytes})
+        return [(number, [one.bytes for one in contents]) for number, contents in fitting.items()]
+
+    assert chosen(0) == [(2, [300, 301]), (3, [3])]
+    assert chosen(MAX_BODIES_BYTES - 400 - 404 - 4) == [(2, [300, 301]), (3, [3])]
+    assert chosen(MAX_BODIES_BYTES - 400 - 404 - 3) == [(2, [300, 301])]
+    assert chosen(MAX_BODIES_BYTES - 404) == [(2, [300]), (3, [3])]
+    assert chosen(MAX_BODIES_BYTES) == []
+
+
+def test_what_is_not_inline_takes_no_room() -> None:
+    as_file = Attachment(
+        content=StoredContent(sha256="0f" * 32, bytes=3, extension="png"), name="a", media_type="image/png"
+    )
+
+    assert inline_that_fits([head(1, 0)._replace(attachments=to_json([as_file]))], {}) == {}

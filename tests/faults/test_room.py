@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,10 @@ import pytest
 
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.domain.guard.events import read_guard_event
 from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
 from tests.faults.disks import fill_disk, small_disk
 from tests.faults.harness import BLUE, PROJECT, RED, WINDOW, Harness, harness
 from tests.seeded_store import SetClock
@@ -224,3 +227,65 @@ async def test_what_adds_is_refused_before_the_disk_is_so_full_that_nothing_can_
 
 def disk_free(disk: Path) -> int:
     return shutil.disk_usage(disk).free
+
+
+async def test_without_room_nothing_that_a_send_brings_is_put_on_disk(tmp_path: Path) -> None:
+    async with furnished(tmp_path / "store", STORE_MAX_BYTES="1MiB") as home:
+        (home.root / "large").write_bytes(b"x" * 2 * MIB)
+        await measure(home)
+
+        refusal = await home.refused_send("With a note", attachment_paths=["data:text/plain,note"])
+
+        assert refusal.code == "QUOTA_EXCEEDED"
+        assert [path for path in (home.root / "attachments").rglob("*") if path.is_file()] == []
+
+
+async def test_a_full_disk_of_attachments_refuses_what_brings_some_and_nothing_else(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "store" / "attachments", size_kib=512) as disk:
+        async with furnished(tmp_path / "store") as home:
+            brings = ["data:text/plain," + "note" * 2_000]
+            ballast = fill_disk(disk)
+            refusal = await home.refused_send("With a note", attachment_paths=brings)
+            plain = await home.send("Plain")
+            ballast.unlink()
+            after = await home.send("With a note", attachment_paths=brings)
+
+            assert (refusal.code, refusal.recoverable) == ("UNAVAILABLE", True)
+            assert "No space left on device" in refusal.message
+            assert refusal.hint
+            assert await home.inbox() == [home.sent[0], plain, after]
+
+
+async def test_what_adds_is_refused_by_whatever_way_it_comes(tmp_path: Path) -> None:
+    """What no call of the table does by itself: another window, a contact unasked, the guard's events, notices."""
+    clock = SetClock()
+    async with furnished(tmp_path / "store", clock, STORE_MAX_BYTES="1MiB", ACK_TTL_SECONDS="60") as home:
+        clock.step(61)
+        (home.root / "large").write_bytes(b"x" * 2 * MIB)
+        await measure(home)
+        other = Credentials(via="rpc", window_id="5d1f2c8e-0000-4f0e-9d55-5d2f6f1f6b02")
+        overdue = home.services.workers.overdue
+        assert overdue is not None
+        unasked = {**HERE, "to_agent": BLUE, "from_agent": LATE, "accept": True}
+        event = {
+            "event_key": "0" * 32,
+            "hook": "pre-commit",
+            "action": "bypassed",
+            "ts": "2026-11-21T10:00:00Z",
+            "project": PROJECT,
+            "repository": "/code/app",
+            "detail": {},
+        }
+
+        ways: dict[str, Awaitable[object]] = {
+            "window": home.services.tools.run("register_agent", {**HERE, **NEWCOMER, "name": THIRD}, other),
+            "contact": home.call("respond_contact", **unasked),
+            "guard": home.services.guarding.store_events([read_guard_event(event, clock())]),
+            "overdue": overdue.look(),
+        }
+        for way in ways.values():
+            with pytest.raises(StoreTooLarge):
+                await way
+
+        denied = await home.call("respond_contact", **{**unasked, "accept": False})
+        assert denied

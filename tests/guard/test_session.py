@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.settings.client import load_client_settings
+from mcp_agent_mail.core.settings.client import read_client_settings
 from mcp_agent_mail.domain.guard.decision import GuardOutcome
 from mcp_agent_mail.guard.git import GitRefused
 from mcp_agent_mail.guard.lease_source import Committer, LeaseAnswer
@@ -71,7 +71,7 @@ def _session(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(cwd or harness.code)
-    with closing(Session("check", "edit", load_client_settings(environment))) as session:
+    with closing(Session("check", "edit", read_client_settings(environment))) as session:
         yield session
 
 

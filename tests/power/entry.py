@@ -37,6 +37,8 @@ def main(arguments: list[str]) -> int:
         return migrate(Path(arguments[1]))
     if arguments[0] == "care":
         return care(Path(arguments[1]), in_workspace=arguments[2] == "workspace", seed=int(arguments[3]))
+    if arguments[0] == "contents":
+        return keep_contents(Path(arguments[1]), seed=int(arguments[2]))
     record_the_archiver(without)
     sys.argv = ["am", *arguments]
     from mcp_agent_mail.__main__ import main as am
@@ -61,6 +63,14 @@ def care(disk: Path, *, in_workspace: bool, seed: int) -> int:
     from tests.power.log import Log
 
     live(disk, Log(Path(os.environ["POWER_LOG"])), in_workspace=in_workspace, seed=seed)
+    return 0
+
+
+def keep_contents(root: Path, *, seed: int) -> int:
+    from tests.power.contents import live
+    from tests.power.log import Log
+
+    live(root, Log(Path(os.environ["POWER_LOG"])), seed)
     return 0
 
 
@@ -112,12 +122,23 @@ def without_sync_of_the_ref() -> None:
 def without_sync_of_the_folders() -> None:
     """Those of packs and branches; Git leaves them to us."""
     replace("archive.fast_import", "sync", nothing)
-    replace("archive.writer", "ArchiveWriter._sync_folders", nothing)
+    replace("archive.repository", "ArchiveRepository.sync_folders", nothing)
 
 
 def without_sync_of_the_files_people_read() -> None:
     """The note of an unclean stop goes with the refresh of the index, and nobody mends what is torn then."""
     replace("archive.steps", "Syncing._run", nothing)
+
+
+def without_sync_of(folders: bool) -> None:
+    """Of the folders in which contents get their names, or of the contents."""
+    sync: Callable[[Path, int], None] = import_module("mcp_agent_mail.archive.attachments")._sync
+
+    def half(path: Path, flags: int = os.O_RDONLY) -> None:
+        if path.is_dir() != folders:
+            sync(path, flags)
+
+    replace("archive.attachments", "_sync", half)
 
 
 def without_a_configuration_of_our_own() -> None:
@@ -131,6 +152,8 @@ GUARDS: dict[str, Callable[[], None]] = {
     "sync-of-the-ref": without_sync_of_the_ref,
     "sync-of-the-folders": without_sync_of_the_folders,
     "sync-of-the-files": without_sync_of_the_files_people_read,
+    "sync-of-contents": lambda: without_sync_of(folders=False),
+    "sync-of-their-folders": lambda: without_sync_of(folders=True),
     "own-configuration": without_a_configuration_of_our_own,
 }
 

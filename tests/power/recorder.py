@@ -145,6 +145,17 @@ def record_migrations(folder: Path, shim: Path) -> Recording:
     return Recording(log.path, root)
 
 
+def record_contents(folder: Path, shim: Path, *, seed: int, without: str = "") -> Recording:
+    """Contents of attachments that many threads keep at once, without a server."""
+    root = folder.resolve() / "store"
+    root.mkdir()
+    log = Log(folder.resolve() / "power.log")
+    guard = [f"--without={without}"] if without else []
+    command = [sys.executable, "-P", str(ENTRY), *guard, "contents", str(root), str(seed)]
+    subprocess.run(command, env=os.environ | recording_environment(root, log, shim), check=True)
+    return Recording(log.path, root)
+
+
 def record_care(folder: Path, shim: Path, *, in_workspace: bool, seed: int, without: str = "") -> Recording:
     """Archives that are looked after all the time, in the store or in the directories of code beside it."""
     root, before = folder.resolve() / "disk", folder.resolve() / "before"

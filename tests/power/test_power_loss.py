@@ -14,6 +14,7 @@ import pytest
 
 from mcp_agent_mail.archive import writer
 from tests.power.care import faults_of_cared_for
+from tests.power.contents import faults_of_contents
 from tests.power.disk import Disk
 from tests.power.examine import examine, examine_with_a_server
 from tests.power.log import read_log
@@ -24,6 +25,7 @@ from tests.power.recorder import (
     build_shim,
     no_recorder,
     record_care,
+    record_contents,
     record_migrations,
     record_recovery,
     record_run,
@@ -34,6 +36,7 @@ LOSSES_OF_A_RUN = 40
 LOSSES_WITHOUT_A_GUARD = 30
 LOSSES_WHILE_MIGRATING = 60
 CARE_RUNS = 2
+LOSSES_WHILE_KEEPING = 200
 LOSSES_OF_CARE = 30
 LOSSES_MENDED = 4
 LOSSES_WHILE_MENDING = 8
@@ -224,3 +227,32 @@ def test_a_loss_of_power_while_a_store_is_made_or_migrated_loses_nothing(tmp_pat
 
     assert found == {}
     print(f"making and migrating a store: {len(losses)} losses of power, nothing lost")  # noqa: T201  # for a person
+
+
+def faults_of_kept(recording: Recording, count: int, folder: Path) -> dict[str, list[str]]:
+    found = {}
+    for loss, root, answers in simulate(recording, choose_losses(recording, count, SEED), folder):
+        if faults := faults_of_contents(root, {answer["sha256"] for answer in answers}):
+            found[str(loss)] = faults
+        shutil.rmtree(root.parent)
+    return found
+
+
+@pytest.mark.crash
+def test_a_loss_of_power_while_contents_are_kept_loses_nothing(tmp_path: Path, shim: Path) -> None:
+    recording = record_contents(tmp_path, shim, seed=SEED)
+    assert replayed(recording) == on_disk(recording.root), "the recorder saw everything"
+
+    assert faults_of_kept(recording, LOSSES_WHILE_KEEPING, tmp_path / "losses") == {}
+    print(f"contents: {LOSSES_WHILE_KEEPING} losses of power, nothing lost")  # noqa: T201  # for a person
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("guard", ["sync-of-contents", "sync-of-their-folders"])
+def test_contents_without_a_sync_are_lost(guard: str, tmp_path: Path, shim: Path) -> None:
+    recording = record_contents(tmp_path, shim, seed=SEED, without=guard)
+
+    faults = faults_of_kept(recording, LOSSES_WHILE_KEEPING, tmp_path / "losses")
+
+    print(f"without {guard}: {len(faults)} of {LOSSES_WHILE_KEEPING} losses of power are seen")  # noqa: T201
+    assert faults != {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.server.auth import Admitted, Gate, HttpRefusal, host_name, is_loopback
+from mcp_agent_mail.server.auth import Admitted, Gate, HttpRefusal, host_name, is_from_elsewhere, is_loopback
 
 TOKEN = "the-servers-own-token"
 OPERATOR = "amo_the-operators-token"
@@ -169,7 +169,7 @@ def test_this_machine_needs_no_token_where_that_is_allowed(peer: str) -> None:
     assert token_answer(peer=peer, trust_loopback=True) == Admitted(bearer_is_servers=False)
 
 
-@pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded"])
+@pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "x-real-ip"])
 def test_a_proxy_on_this_machine_speaks_for_somebody_else(header: str) -> None:
     assert isinstance(token_answer(trust_loopback=True, also=header), HttpRefusal)
 
@@ -184,3 +184,21 @@ def test_a_host_has_one_form() -> None:
     assert host_name("Mail.Example.:80") == "mail.example"
     assert host_name("[127.0.0.1]") is None
     assert (is_loopback("localhost"), is_loopback("localhost.example")) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers", "is_it"),
+    [
+        ("127.0.0.1", {}, False),
+        ("::1", {}, False),
+        ("127.0.0.1", {b"x-forwarded-for": b"127.0.0.1"}, True),
+        ("127.0.0.1", {b"forwarded": b"for=127.0.0.1"}, True),
+        ("127.0.0.1", {b"x-real-ip": b""}, True),
+        ("192.0.2.7", {}, True),
+        (None, {}, True),
+    ],
+)
+def test_only_a_peer_of_this_machine_that_speaks_for_itself_is_from_here(
+    peer: str | None, headers: dict[bytes, bytes], *, is_it: bool
+) -> None:
+    assert is_from_elsewhere(headers, peer) is is_it

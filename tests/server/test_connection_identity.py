@@ -54,6 +54,24 @@ async def test_a_whole_session_needs_neither_project_nor_name(app: WholeApp, era
 
 
 @ERAS
+async def test_what_is_unread_in_a_projects_threads_is_the_connections(app: WholeApp, era: Any) -> None:
+    for name in ("BlueLake", "RedStone"):
+        await app.call("macro_start_session", human_key=APP, agent_name=name, **PROFILE)
+    letter = {"to": ["RedStone"], "subject": "Plan", "body_md": "b"}
+    for thread in ("A", "A", "B"):
+        await call(app, era, "send_message", thread_id=thread, **letter)
+
+    async def unread(query: str, **given: str) -> dict[str, int | None]:
+        threads = (await call(app, era, "list_threads", query, **given))["threads"]
+        return {one["thread_id"]: one["unread"] for one in threads}
+
+    assert await unread(SAID) == {"A": 0, "B": 0}
+    assert await unread(SAID.replace("BlueLake", "RedStone")) == {"A": 2, "B": 1}
+    assert await unread(SAID, agent_name="RedStone") == {"A": 2, "B": 1}
+    assert await unread(f"?project={quote(APP)}") == {"A": None, "B": None}
+
+
+@ERAS
 async def test_what_a_connection_says_is_not_required_of_its_calls(app: WholeApp, era: Any) -> None:
     plain = await required(app, era)
     told = await required(app, era, SAID)

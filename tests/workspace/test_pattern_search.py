@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.domain.patterns.pattern import Pattern, parse_pattern
-from mcp_agent_mail.workspace.pattern_search import PatternSearch
+from mcp_agent_mail.workspace.pattern_search import MAX_NEAREST, PatternSearch
 from tests.workspace.code_repository import write
 
 
@@ -47,6 +47,15 @@ def test_a_pattern_that_fits_none_is_found_to(code: Path, text: str) -> None:
     assert PatternSearch(code).covers_some(pattern(text)) is False
 
 
+@pytest.mark.parametrize("text", [".git/con*", ".git/**", ".git/config/**", "**/.git/con*"])
+def test_of_what_lies_in_gits_own_folder_nothing_is_told(code: Path, text: str) -> None:
+    """Whoever reserves `.git/con*` and is not warned would know what lies there."""
+    search = PatternSearch(code)
+
+    assert search.covers_some(pattern(text)) is False
+    assert search.nearest(pattern(".git/confik/*")) is None
+
+
 def test_letter_case_is_the_patterns(code: Path) -> None:
     assert PatternSearch(code).covers_some(pattern("SRC/*/*.PY", ignore_case=True)) is True
     assert PatternSearch(code).covers_some(pattern("SRC/*/*.PY")) is False
@@ -69,6 +78,7 @@ def test_a_search_that_has_no_time_left_says_so(code: Path) -> None:
     search = PatternSearch(code, elapsed=lambda: float(next(seconds)))
 
     assert search.covers_some(pattern("*.rs")) is None
+    assert search.nearest(pattern("srcs/**")) is None
 
 
 def test_a_search_that_is_too_much_work_says_so(code: Path) -> None:
@@ -86,6 +96,31 @@ def test_the_folder_that_was_meant_is_named(code: Path) -> None:
     assert search.nearest(pattern("srcs/**")) == "src/**"
     assert search.nearest(pattern("src/lexer/*.rs")) is None
     assert search.nearest(pattern("target/**")) is None
+    assert search.nearest(pattern("*.rs")) is None
+
+
+def test_no_folder_is_named_for_what_no_file_of_the_workspace_can_lie_in(code: Path) -> None:
+    assert PatternSearch(code).nearest(pattern(".gitt/**")) is None
+
+
+def test_where_letter_case_is_ignored_no_folder_is_named_as_the_disk_may_have_it_in_another(code: Path) -> None:
+    assert PatternSearch(code).nearest(pattern("src/lexr/**", ignore_case=True)) is None
+
+
+def test_where_nothing_may_be_looked_at_nothing_is_there_and_nothing_known(code: Path) -> None:
+    search = PatternSearch(code, may_look=lambda: False)
+
+    assert search.is_there("docs/page.md") is False
+    assert search.covers_some(pattern("docs/*")) is None
+    assert search.covers_some(pattern("*.rs")) is None
+
+
+def test_of_many_patterns_the_first_are_told_what_was_meant(code: Path) -> None:
+    search = PatternSearch(code, seconds=3_600.0)
+
+    found = [search.nearest(pattern("srcs/**")) for _ in range(MAX_NEAREST + 2)]
+
+    assert found == ["src/**"] * MAX_NEAREST + [None] * 2
 
 
 def test_a_directory_that_is_not_there_is_no_workspace(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 What the commit needs is prepared in parts of some files each: contents and folders that no commit has yet, in packs
 of their own. What has changed meanwhile is prepared again. The commit itself then only names folders, so it is short
 however large the archive is; before it the archive is of the old version, after it of the new one, and nothing between.
-Then the work tree follows, some files at a time, newest first: a file lies at its old place or at its new one at any
+Then the work tree follows, a moment at a time, newest first: a file lies at its old place or at its new one at any
 time.
 """
 
@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, PutBlob, PutFolder, Signature, import_folders
-from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.known_version import CONVERSION_NOTE, note_version, noted_tip
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import Micros
@@ -37,17 +37,18 @@ from mcp_agent_mail.domain.archive_format.versions import (
     is_mail_name,
 )
 
-CONVERSION_NOTE = STATE / "conversion"
-"""There while files may lie at their old places: the commit before the conversion, whose folders those are."""
-
-VERSION_NOTE = STATE / "version"
-"""Says the version of an archive that needs no conversion, so that nobody has to open it to know."""
-
 FOLDERS_AT_ONCE = 16
 """As far as a single block has no more."""
 FILES_AT_ONCE = 1_000
-"""About so many in a part, which the archive's next commit may have to wait for: some tenths of a second."""
+"""Contents that are prepared in one part, a pack; the archive's next commit may have to wait for some tenths of a
+second.
+"""
+PART_S = 0.1
+"""A part that moves files ends with the content, or the folder, that it is at then: how long a file takes is the disk's
+affair and that of others on it.
+"""
 _ROUNDS = 5
+_CHANGED = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d")
 _FILE_MODE = b"100644"
 _FOLDER_MODE = b"40000"
 
@@ -55,47 +56,37 @@ Folders = Mapping[str, tuple[str, ...]]
 """Git's name of each folder, by path; a second where what it is to be called from now on is there already."""
 
 
-def is_outdated(path: Path) -> bool:
-    """May this archive be of an older version? Looks at its note alone; one that has never been opened may be."""
-    if path.is_symlink() or not (path / STATE).is_dir():
-        return False
-    with suppress(FileNotFoundError):
-        is_noted = (path / VERSION_NOTE).read_text(errors="replace").strip() == str(FORMAT_VERSION)
-        return not is_noted or (path / CONVERSION_NOTE).exists()
-    return True
-
-
 class Conversion:
-    """Of one archive that is open. `version` is the one that it is in; nothing is kept but names of folders."""
+    """Of one archive that is open, at `tip`. `version` is the one that it is in, but for folders that a program of the
+    version before may have written since. Nothing is kept but names of folders.
+    """
 
-    def __init__(self, repository: ArchiveRepository, tree: WorkTree, version: int, fault_hook: FaultHook) -> None:
+    def __init__(
+        self, repository: ArchiveRepository, tree: WorkTree, version: int, tip: str | None, fault_hook: FaultHook
+    ) -> None:
         self._repository = repository
         self._tree = tree
         self._fault_hook = fault_hook
         self.version = version
         self._note = repository.path / CONVERSION_NOTE
-        self._version_note = repository.path / VERSION_NOTE
         self._trees: dict[tuple[str, ...], str] = {}
         self._todo: Iterator[None] = iter(())
         self._rounds = 0
         self._shown: Iterator[None] | None = None
         self._has_shown = not self._note.exists()
-        self.note_version()
+        self._has_former = version < FORMAT_VERSION or (tip is not None and self._look_for_former(tip))
+        if tip is None:
+            self.note_version(tip)
 
     @property
     def is_needed(self) -> bool:
         """Is there anything to do, in Git or in the work tree?"""
-        return self.version < FORMAT_VERSION or not self._has_shown
+        return self._has_former or not self._has_shown
 
     @property
     def is_half_done(self) -> bool:
-        """Is Git of this version, and the work tree not yet?"""
-        return self.is_needed and self.is_in_git
-
-    @property
-    def is_in_git(self) -> bool:
-        """Is what remains the work tree's alone?"""
-        return self.version >= FORMAT_VERSION
+        """Is Git of this version, as far as it has come, and the work tree not yet?"""
+        return not self._has_shown
 
     def prepare(self, tip: str) -> bool:
         """Prepare the next part; True when all that `tip` has is prepared, so that it can be committed now."""
@@ -127,12 +118,13 @@ class Conversion:
         sync(fresh)
         fresh.replace(self._note)
         sync(self._note.parent)
-        self._has_shown = False
+        self._has_shown, self._shown = False, None
         return NewCommit(files=files, folders=folders, message=text.message, author=owner, committer=owner, at=at)
 
     def note_committed(self) -> None:
         """The branch is of this version now."""
         self.version = FORMAT_VERSION
+        self._has_former = False
         self._trees.clear()
         self._tree.blocked = {_new_path(path) for path in self._tree.blocked}
 
@@ -153,12 +145,24 @@ class Conversion:
         self._has_shown = True
         return True
 
-    def note_version(self) -> None:
-        """All is of this version and on disk, the files of the work tree too."""
-        if self.is_needed or not is_outdated(self._repository.path):
-            return
-        self._version_note.write_text(f"{FORMAT_VERSION}\n")
-        self._note.unlink(missing_ok=True)
+    def note_version(self, tip: str | None) -> None:
+        """All of `tip` is of this version and on disk, the files of the work tree too, unless there is more to do."""
+        if not self.is_needed:
+            note_version(self._repository.path, tip)
+
+    def _look_for_former(self, tip: str) -> bool:
+        """Is there a folder of the version before, by a program of that version that went on with this archive?
+
+        Looks at what has changed since that was known.
+        """
+        seen = noted_tip(self._repository.path)
+        if seen == tip:
+            return False
+        with suppress(GitFailed):  # What was seen may be gone.
+            if seen is not None:
+                changed = self._repository.records(*_CHANGED, seen, tip)
+                return any(converted_folder(path.rpartition("/")[0]) is not None for path in changed)
+        return bool(self._outdated(tip))
 
     def _outdated(self, revision: str) -> dict[str, tuple[str, ...]]:
         """Folders that are called otherwise in this version. Both names are there where a program of the version before
@@ -218,29 +222,38 @@ class Conversion:
 
     def _show(self, folders: Folders) -> Iterator[None]:
         done: set[str] = set()
-        is_done = False
-        while not is_done:
-            kept: dict[str, set[bytes]] = {}
-            with self._repository.talk("cat-file", "--batch") as objects:
-                # Read again after each step: commits come between.
-                wanted = self._wanted(objects, folders, kept)
-                left = {blob: paths for blob, paths in wanted.items() if blob not in done}
-                some = _some(left)
-                for blob in some:
-                    paths = [path for path in left[blob] if not self._repository.shows(path, blob)]
-                    if paths:
-                        self._tree.put(_require(_read(objects, blob), blob), paths)
-            done.update(some)
-            is_done = len(some) == len(left)
-            if is_done:
-                for old, names in kept.items():
-                    self._tree.clear(old, partial(_is_ours, names))
+        kept: dict[str, set[bytes]] = {}
+        while not self._show_some(folders, done, kept):
             yield
+        until = time.monotonic() + PART_S
+        for old, names in kept.items():
+            self._tree.clear(old, partial(_is_ours, names))
+            if time.monotonic() >= until:
+                yield
+                until = time.monotonic() + PART_S
+        yield
+
+    def _show_some(self, folders: Folders, done: set[str], kept: dict[str, set[bytes]]) -> bool:
+        """Put contents that are not `done` where they belong, until time is up; True when that was all of them."""
+        until = time.monotonic() + PART_S
+        with self._repository.talk("cat-file", "--batch") as objects:
+            # Read again at each step: commits come between.
+            left = {blob: paths for blob, paths in self._wanted(objects, folders, kept).items() if blob not in done}
+            for blob, copies in left.items():
+                paths = [path for path in copies if not self._repository.shows(path, blob)]
+                if paths:
+                    self._tree.put(_require(_read(objects, blob), blob), paths)
+                done.add(blob)
+                if time.monotonic() >= until:
+                    break
+        return done.issuperset(left)
 
     def _wanted(self, objects: Conversation, folders: Folders, kept: dict[str, set[bytes]]) -> dict[str, list[str]]:
         """Where each content is to lie in the work tree. Notes in `kept` which names each folder has now."""
         wanted: dict[str, list[str]] = {}
         for old in folders:
+            if _read(objects, f"{BRANCH}:{old}") is not None:
+                continue  # It is not converted: the process ended before the commit.
             entries = _entries(_read(objects, f"{BRANCH}:{_new(old)}") or b"")
             kept[old] = {name for _, _, name in entries}
             for mode, blob, name in entries:
@@ -248,18 +261,6 @@ class Conversion:
                 if mode == _FILE_MODE and self._tree.shows(path):
                     wanted.setdefault(blob, []).append(path)
         return wanted
-
-
-def _some(wanted: Mapping[str, list[str]]) -> list[str]:
-    """The first of these contents, so many as a step may show: all copies of one, which share a file."""
-    some: list[str] = []
-    files = 0
-    for blob, paths in wanted.items():
-        if files >= FILES_AT_ONCE:
-            break
-        some.append(blob)
-        files += len(paths)
-    return some
 
 
 def _is_ours(names: Collection[bytes], name: bytes) -> bool:
@@ -307,15 +308,21 @@ def _mails_of(objects: Conversation, folders: Folders) -> list[str]:
 def _converted(
     objects: Conversation, folders: Folders, mails: Mapping[str, str], put_folder: PutFolder
 ) -> dict[tuple[str, ...], str]:
-    """What becomes of each folder's tree, or of both: what this version has already stays as it is."""
+    """What becomes of each folder's tree, or of both. What has one name in both is a copy that somebody made, or was
+    written by a program of the version before, and last.
+    """
     made: dict[tuple[str, ...], str] = {}
     for trees in dict.fromkeys(folders.values()):
         old, *present = (_entries(_require(_read(objects, tree), tree)) for tree in trees)
+        copied = {entry for entries in present for entry in entries}
         new = [
-            (mode, mails[blob] if mode == _FILE_MODE and is_mail_name(name) else blob, name) for mode, blob, name in old
+            (mode, mails[blob], name)
+            if mode == _FILE_MODE and is_mail_name(name) and (mode, blob, name) not in copied
+            else (mode, blob, name)
+            for mode, blob, name in old
         ]
         for entries in present:
-            named = {entry[2]: entry for entry in (*new, *entries)}
+            named = {entry[2]: entry for entry in (*entries, *new)}
             new = sorted(named.values(), key=lambda entry: _git_order(entry[0], entry[2]))
         if new != old:
             put_folder(new)

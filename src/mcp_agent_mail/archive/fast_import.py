@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
+from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents
+from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
+from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
+from mcp_agent_mail.domain.attachments import StoredContent
 
 _MODE = "100644"
 _PASSING = "refs/agent-mail/import"
@@ -22,7 +25,9 @@ _NOT_IN_IDENT = str.maketrans("", "", "<>\n\r\0")
 # Without core.fsync=all Git syncs the pack but not the branch that points to it. A limit of 1 would write a commit that
 # brings nothing else (its files are in a pack of an import that was cut off) as a loose object, in a folder of its own
 # that nobody syncs.
-_CONFIG = ("core.fsync=all", "fastimport.unpackLimit=0")
+_CONFIG = ("core.fsync=all", "fastimport.unpackLimit=0", BIG_FILES)
+_BYTES_A_SECOND = 2 << 20
+"""At the very least: a commit that brings large contents may take longer by so much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +41,7 @@ class Signature:
         return f"{name} <{email}> {when // SECOND} +0000".encode()
 
 
-Put = Callable[[str, bytes | None], None]
+Put = Callable[[str, Content | None], None]
 """Called with a path and what is to lie there; None removes it."""
 
 PutBlob = Callable[[bytes], None]
@@ -55,50 +60,138 @@ class NewCommit:
     author: Signature
     committer: Signature
     at: Micros
-    files: Mapping[str, bytes | None] = field(default_factory=dict)
+    files: Mapping[str, Content | None] = field(default_factory=dict)
     joined: str | None = None
     folders: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def import_commit(repository: ArchiveRepository, commit: NewCommit, *, onto: str | None) -> str:
+Lacking = Callable[[Mapping[str, StoredContent]], None]
+"""Called with what a commit goes without, by path, before the branch moves."""
+
+
+def _refuse(lacked: Mapping[str, StoredContent]) -> None:
+    if lacked:
+        raise GitFailed(f"{', '.join(lacked)} cannot be read")
+
+
+def import_commit(
+    repository: ArchiveRepository,
+    commit: NewCommit,
+    *,
+    onto: str | None,
+    contents: Contents = NO_CONTENTS,
+    lacking: Lacking = _refuse,
+) -> str:
     """Add one commit on top of `onto`, where the branch stands; its id.
 
     First the pack is on disk, its name included, then the branch moves: it can never point to a
     pack that a loss of power took away. (The branch's own folder is the caller's to sync.) Git moves it
     only to what contains it: a commit that a person made meanwhile makes this one fail, and is not lost.
     Nor is anything of ours when somebody sets it back meanwhile, since `onto` is what stood there.
+
+    What of `contents` cannot be read is left out, and `lacking` told.
     """
-    stream = b"".join(_stream(commit, onto=onto))
-    with repository.talk("fast-import", "--quiet", "--done", config=_CONFIG) as git:
-        git.say(stream)
+    large = sum(file.bytes for file in commit.files.values() if isinstance(file, StoredContent))
+    timeout_s = repository.timeout_s + large / _BYTES_A_SECOND
+    with repository.talk("fast-import", "--quiet", "--done", config=_CONFIG, timeout_s=timeout_s) as git:
+        blobs = _Blobs(git, contents)
+        entries = [_folder_entry(path, tree) for path, tree in commit.folders.items()]
+        for path, content in commit.files.items():
+            entries += blobs.entry(path, content)
+        lacking(blobs.lacked)
+        blobs.say_rest()
+        git.say(b"".join(_commit(commit, entries, blobs.next_mark, onto=onto)))
         hexsha = _move_branch(repository, git)
     return _require_on_branch(repository, hexsha)
 
 
 def import_large(
-    repository: ArchiveRepository, commit: NewCommit, fill: Callable[[Put], None], *, onto: str | None, timeout_s: float
+    repository: ArchiveRepository,
+    commit: NewCommit,
+    fill: Callable[[Put], None],
+    *,
+    onto: str | None,
+    timeout_s: float,
+    contents: Contents = NO_CONTENTS,
+    lacking: Lacking = _refuse,
 ) -> str:
     """As `import_commit`, with any number of files, which `fill` puts one by one: their contents are never all in
     memory.
     """
-    marks: dict[str, int] = {}
     entries: list[bytes] = []
     with repository.talk("fast-import", "--quiet", "--done", config=_CONFIG, timeout_s=timeout_s) as git:
+        blobs = _Blobs(git, contents)
 
-        def put(path: str, content: bytes | None) -> None:
-            if content is None:
-                entries.append(_entry(path, None))
-                return
-            name = blob_id(content)
-            if name not in marks:
-                marks[name] = len(marks) + 1
-                git.say(b"blob\nmark :%d\n" % marks[name] + _data(content))
-            entries.append(_entry(path, marks[name]))
+        def put(path: str, content: Content | None) -> None:
+            entries.extend(blobs.entry(path, content))
+            blobs.say_rest()
 
         fill(put)
-        git.say(b"".join(_commit(commit, entries, len(marks) + 1, onto=onto)))
+        lacking(blobs.lacked)
+        git.say(b"".join(_commit(commit, entries, blobs.next_mark, onto=onto)))
         hexsha = _move_branch(repository, git)
     return _require_on_branch(repository, hexsha)
+
+
+class _Blobs:
+    """What Git has been told to keep, each content once. Small ones are said together."""
+
+    def __init__(self, git: Conversation, contents: Contents) -> None:
+        self._git = git
+        self._contents = contents
+        self._marks: dict[str, int] = {}
+        self._unsaid: list[bytes] = []
+        self._last: tuple[bytes | None, str] = (None, "")
+        self.lacked: dict[str, StoredContent] = {}
+        self.next_mark = 1
+
+    def entry(self, path: str, content: Content | None) -> list[bytes]:
+        """How a commit says what lies at `path`; nothing where that cannot be read."""
+        if content is None:
+            return [b"D %s\n" % path.encode()]
+        mark = self._mark_of(path, content)
+        return [] if mark is None else [b"M %s :%d %s\n" % (_MODE.encode(), mark, path.encode())]
+
+    def say_rest(self) -> None:
+        self._git.say(b"".join(self._unsaid))
+        self._unsaid.clear()
+
+    def _mark_of(self, path: str, content: Content) -> int | None:
+        name = content.sha256 if isinstance(content, StoredContent) else self._name_of(content)
+        if name in self._marks:
+            return self._marks[name]
+        mark, self.next_mark = self.next_mark, self.next_mark + 1
+        if isinstance(content, bytes):
+            self._unsaid += (b"blob\nmark :%d\n" % mark, _data(content))
+        elif not self._has_told(mark, content):
+            self.lacked[path] = content
+            return None
+        self._marks[name] = mark
+        return mark
+
+    def _name_of(self, content: bytes) -> str:
+        """Copies of one mail are one object, one after the other."""
+        if content is not self._last[0]:
+            self._last = (content, blob_id(content))
+        return self._last[1]
+
+    def _has_told(self, mark: int, content: StoredContent) -> bool:
+        """What was not the content after all is a blob that nothing names."""
+        begun = False
+
+        def say(chunk: bytes) -> None:
+            nonlocal begun
+            if not begun:
+                self._git.say(b"blob\nmark :%d\ndata %d\n" % (mark, content.bytes))
+                begun = True
+            self._git.say(chunk)
+
+        is_whole = self._contents.tell(content, say)
+        if is_whole and not begun:
+            say(b"")
+        if begun:
+            self._git.say(b"\n")
+        return is_whole
 
 
 def _move_branch(repository: ArchiveRepository, git: Conversation) -> str | None:
@@ -127,22 +220,6 @@ def _is_on_branch(repository: ArchiveRepository, hexsha: str) -> bool:
         return not repository.git("rev-list", "--max-count=1", hexsha, f"^{BRANCH}")
     except GitFailed:
         return False
-
-
-def _stream(commit: NewCommit, *, onto: str | None) -> Iterator[bytes]:
-    marks: dict[bytes, int] = {}
-    for content in commit.files.values():
-        if content is not None and content not in marks:
-            marks[content] = len(marks) + 1
-            yield b"blob\nmark :%d\n" % marks[content]
-            yield _data(content)
-    entries = [_folder_entry(path, tree) for path, tree in commit.folders.items()]
-    entries += [_entry(path, None if content is None else marks[content]) for path, content in commit.files.items()]
-    yield from _commit(commit, entries, len(marks) + 1, onto=onto)
-
-
-def _entry(path: str, mark: int | None) -> bytes:
-    return b"D %s\n" % path.encode() if mark is None else b"M %s :%d %s\n" % (_MODE.encode(), mark, path.encode())
 
 
 def _folder_entry(path: str, tree: str | None) -> bytes:

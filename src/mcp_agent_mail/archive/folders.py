@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
+from typing import IO
 
 from mcp_agent_mail.core.plain_files import open_real_folder
 
@@ -135,13 +136,20 @@ def names_in(fd: int) -> set[str]:
 
 
 def write_new(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
-    """Write a new file in the open folder `fd`. What had the name before is unlinked and not written into: it may be
-    another's file by a second name.
+    """As `new_file`, with this in it."""
+    with new_file(fd, name, mode=mode) as file:
+        file.write(content)
+
+
+@contextmanager
+def new_file(fd: int, name: str, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """A new file in the open folder `fd`, to be written. What had the name before is unlinked and not written into: it
+    may be another's file by a second name.
     """
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=fd)
     with os.fdopen(os.open(name, _NEW, mode, dir_fd=fd), "wb") as file:
-        file.write(content)
+        yield file
 
 
 def renew_file(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:

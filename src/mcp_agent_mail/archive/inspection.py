@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
 from mcp_agent_mail.archive.folders import blob_of, facts_of, opened, opened_file
 from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.archive.months import MonthsNote
 from mcp_agent_mail.archive.ownership import OutboxPosition, require_fit, version_at
 from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository
@@ -135,6 +136,12 @@ class Inspection:
             with suppress(OSError, ValueError):
                 found = self._blob_before(file) or found
         return found
+
+    def sha256_of(self, blob: str) -> str:
+        """Of a content that Git has, read piece by piece. Raises GitFailed."""
+        hashed = hashlib.sha256()
+        self._repository.tell_blob(blob, hashed.update)
+        return hashed.hexdigest()
 
     def is_checked_out(self) -> bool:
         return self._repository.is_checked_out()

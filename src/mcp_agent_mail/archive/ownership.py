@@ -10,7 +10,7 @@ from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, SealedCommit
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
-from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, version_in
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION, converted_folder, version_in
 
 
 class ForeignArchive(ArchiveRefused):
@@ -155,6 +155,16 @@ def version_at(repository: ArchiveRepository, revision: str) -> int:
         return version_in(content)
     except ValueError:
         return FORMAT_VERSION
+
+
+def written_in(repository: ArchiveRepository, hexsha: str) -> int:
+    """The version of the format in which one commit was written: the older one, too, where a program of that version
+    went on with an archive that was of this version.
+    """
+    changes = ("diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", "--no-renames", "--diff-filter=d")
+    written = repository.records(*changes, hexsha)
+    is_former = any(converted_folder(path.rpartition("/")[0]) is not None for path in written)
+    return OLDEST_VERSION if is_former else version_at(repository, hexsha)
 
 
 def store_of(repository: ArchiveRepository) -> str | None:

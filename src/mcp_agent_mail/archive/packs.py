@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.repository import ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BIG_FILES, ArchiveRepository, sync
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.git.process import GitFailed
 
@@ -24,7 +24,7 @@ FEW_PACKS = 10
 # One thread and little memory: nobody waits for it. A tree is best told as a change of the same folder's earlier
 # tree, and between the two stand those of all other agents' folders: a window of 10 finds half of them, and packs
 # are 1.8 times as large (20 agents: 2,430 bytes a message against 1,380).
-_CONFIG = ("core.fsync=all", "pack.threads=1", "pack.windowMemory=32m", "pack.window=100")
+_CONFIG = ("core.fsync=all", "pack.threads=1", "pack.windowMemory=32m", "pack.window=100", BIG_FILES)
 _INDEX_MAGIC = b"\xfftOc\0\0\0\x02"
 _COUNT_AT = 8 + 255 * 4
 _ABANDONED_AFTER_S = 3_600.0

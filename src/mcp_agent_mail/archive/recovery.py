@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
-from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
 from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.archive.months import MonthsNote
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.commit_message import VERSION_TRAILER
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER
 
 OPEN_NOTE = STATE / "open"
 BLOCKED_NOTE = STATE / "blocked"
 """Files are missing from the work tree, because something stood in their way: the next process tries again."""
+
+LACKED_NOTE = STATE / "lacked"
+"""Contents that mail carries and the archive has not got: likewise."""
 
 WINDOW_S = 120
 """Kernels write a file back within half a minute or so; what is older was on disk."""
@@ -36,8 +41,54 @@ def is_unfinished(path: Path) -> bool:
     """
     if path.is_symlink():
         return True
-    notes = (OPEN_NOTE, BLOCKED_NOTE, CONVERSION_NOTE)
+    notes = (OPEN_NOTE, BLOCKED_NOTE, LACKED_NOTE, CONVERSION_NOTE)
     return any((path / note).exists() for note in notes) or MonthsNote(path / STATE).is_unfinished()
+
+
+class OpenNote:
+    """Stands from before something changes that only a refresh makes whole until that has come: meanwhile a stop is
+    unclean.
+    """
+
+    def __init__(self, repository: ArchiveRepository) -> None:
+        self._path = repository.path / OPEN_NOTE
+        self._git_path = repository.git_path
+        self._is_written = False
+
+    @property
+    def stands(self) -> bool:
+        return self._path.exists()
+
+    def tip(self) -> str:
+        """Where the branch was when the archive was last whole, if that is known."""
+        return self._path.read_text(errors="replace").strip()
+
+    def seconds(self) -> float:
+        """When the run began that ended uncleanly, as files have it."""
+        return self._path.stat().st_mtime
+
+    def write(self, tip: str | None) -> None:
+        """Once a run. On disk before what it warns of can be."""
+        if not self._is_written:
+            # One that stands since an unclean stop tells where the branch was then; its time is of the newest run.
+            if not self._path.exists():
+                self._path.write_text(tip or "")
+            self._path.touch()
+            sync(self._path.parent)
+            sync(self._git_path)
+            self._is_written = True
+
+    def remove(self) -> None:
+        self._path.unlink(missing_ok=True)
+        self._is_written = False
+
+
+def clear_up(repository: ArchiveRepository, tree: WorkTree, note: OpenNote) -> None:
+    """Remove what an unclean stop left half done in Git and beside the files."""
+    remove_leftovers(repository)
+    tree.remove_leftovers()
+    remove_torn_marks(repository, note.seconds())
+    remove_torn_index(repository)
 
 
 def remove_leftovers(repository: ArchiveRepository) -> None:
@@ -159,6 +210,16 @@ def _history(repository: ArchiveRepository, tip: str) -> Iterator[str]:
     return repository.records("log", "--first-parent", "-z", "--format=%ct %H", tip)
 
 
+def restore_named(repository: ArchiveRepository, tree: WorkTree, paths: Iterable[str]) -> None:
+    """Those of the branch, in place of what is there."""
+    for path in paths:
+        _restore(repository, tree, {f"{BRANCH}:{path}": [path]})
+
+
 def _restore(repository: ArchiveRepository, tree: WorkTree, wanted: dict[str, list[str]]) -> None:
     for blob, paths in wanted.items():
-        tree.put(repository.git("cat-file", "blob", blob), paths)
+        if paths[0].startswith(f"{ATTACHMENTS_FOLDER}/"):
+            for path in paths:
+                tree.put_large(path, partial(repository.tell_blob, blob))
+        else:
+            tree.put(repository.git("cat-file", "blob", blob), paths)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.process import (
     DEFAULT_TIMEOUT_S,
     Conversation,
+    GitFailed,
     GitJob,
     run_git,
     start_git,
@@ -32,6 +33,8 @@ BUILDING = ".git.new"
 """Beside `.git`, where it is built until it is whole."""
 READ_UNASKED = 1 << 20
 """Bytes of a file that is read before Git is asked how large it should be."""
+BIG_FILES = "core.bigFileThreshold=1m"
+"""What is larger goes through Git in pieces, and is not told as a change of something else."""
 TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
 
 # A person's subject may hold any character, so it comes last.
@@ -129,19 +132,36 @@ class ArchiveRepository:
         """The commit the branch points to; None before the first."""
         return self.git(*TIP).decode().strip() or None
 
+    def identity(self) -> tuple[int, int] | None:
+        """Which folder of which file system the Git directory is; None where none is. Another one has another."""
+        try:
+            facts = self.git_path.stat()
+        except OSError:
+            return None
+        return facts.st_dev, facts.st_ino
+
+    def sync_folders(self) -> None:
+        """Git never syncs folders: without this a synced branch can point to a pack whose name is lost."""
+        sync(self.git_path / "objects" / "pack")
+        with suppress(FileNotFoundError):  # All branches may be packed by a person's `git gc`.
+            sync(self.git_path / "refs" / "heads")
+
     def stands_at(self, hexsha: str | None) -> bool:
         """Is this the branch's newest commit? Read as Git writes it, which costs nothing; if not, Git is asked."""
         with suppress(OSError):
-            if self._written_tip() == f"{hexsha}".encode():
+            if self.written_tip() == hexsha:
                 return True
         return self.tip() == hexsha
 
-    def _written_tip(self) -> bytes:
+    def written_tip(self) -> str:
+        """What Git's own files say of the branch's newest commit, without Git; empty where they say nothing."""
         with suppress(FileNotFoundError):
-            return (self.git_path / BRANCH).read_bytes().removesuffix(b"\n")
+            return (self.git_path / BRANCH).read_text(errors="replace").removesuffix("\n")
         # A person's `git gc` packs the branches.
-        lines = (self.git_path / "packed-refs").read_bytes().split(b"\n")
-        return next((line.partition(b" ")[0] for line in lines if line.endswith(b" " + BRANCH.encode())), b"")
+        with suppress(FileNotFoundError):
+            lines = (self.git_path / "packed-refs").read_text(errors="replace").split("\n")
+            return next((line.partition(" ")[0] for line in lines if line.endswith(f" {BRANCH}")), "")
+        return ""
 
     def is_checked_out(self) -> bool:
         """Is our branch what the work tree shows? A person may have switched to another."""
@@ -176,6 +196,18 @@ class ArchiveRepository:
     def size_of(self, blob: str) -> int:
         """Bytes of a content that Git has. Raises GitFailed."""
         return int(self.git("cat-file", "-s", blob))
+
+    def tell_blob(self, blob: str, say: Callable[[bytes], object]) -> None:
+        """Say a content that Git has, piece by piece. Raises GitFailed."""
+        with self.talk("cat-file", "--batch") as objects:
+            objects.say(f"{blob}\n".encode())
+            size = objects.hear().rpartition(b" ")[2]
+            left = int(size) if size.isdigit() else 0
+            while chunk := objects.hear_bytes(min(READ_UNASKED, left)):
+                left -= len(chunk)
+                say(chunk)
+        if left or not size.isdigit():
+            raise GitFailed(f"Git does not have all of {blob}, which the archive needs.")
 
     def shows(self, path: str, blob: str) -> bool:
         """Does the file that people see at `path` hold this content? A large one is read only where it is as large as

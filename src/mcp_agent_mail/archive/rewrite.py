@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from functools import partial
 from pathlib import Path
 
+from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents
 from mcp_agent_mail.archive.fast_import import Put
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER
+from mcp_agent_mail.domain.attachments import StoredContent, is_content_path
 
 LIMIT_S = 3_600.0
 """For all of an archive, once."""
 
 _REF = "refs/agent-mail/joining"
-_CONFIG = ("core.fsync=all",)
+_CONFIG = ("core.fsync=all", BIG_FILES)
+_LINKS = f"{CONTACTS_FOLDER}/"
 
 Render = Callable[[Put], None]
 """Puts every file of ours; without content one that is about to be written again, which is left alone."""
@@ -30,16 +35,23 @@ class Rewrite:
         self._blobs = {} if is_empty else _blobs_of_branch(repository)
 
     def fill(self, put: Put) -> None:
-        """Put every file that differs from the branch, and None for files of links that nothing renders any more: of
-        all files theirs alone have other agents' names in their paths, which may have changed.
+        """Put every file that differs from the branch, and None for what nothing renders any more: links, of which
+        alone other agents' names are in the paths and may have changed, and contents, which come once each.
         """
-        over = {path for path in self._blobs if path.startswith(f"{CONTACTS_FOLDER}/")}
+        over = {path for path in self._blobs if path.startswith(_LINKS) or is_content_path(path)}
+        put_already: set[str] = set()
         last: tuple[bytes | None, str] = (None, "")
 
-        def compare(path: str, content: bytes | None) -> None:
+        def compare(path: str, content: Content | None) -> None:
             nonlocal last
             over.discard(path)
             if content is None:
+                return
+            if isinstance(content, StoredContent):
+                # Its path says what it is.
+                if path not in self._blobs and path not in put_already:
+                    put_already.add(path)
+                    put(path, content)
                 return
             if content is not last[0]:
                 last = (content, blob_id(content))
@@ -50,15 +62,21 @@ class Rewrite:
         for path in sorted(over):
             put(path, None)
 
-    def show(self, tree: WorkTree) -> None:
-        """Write the same differences into the work tree; equal contents become one file with many names."""
+    def show(self, tree: WorkTree, contents: Contents = NO_CONTENTS, lacked: Container[str] = ()) -> None:
+        """Write the same differences into the work tree, but for what is lacked; equal contents become one file with
+        many names.
+        """
         content: bytes | None = None
         paths: list[str] = []
 
-        def put(path: str, new: bytes | None) -> None:
+        def put(path: str, new: Content | None) -> None:
             nonlocal content
             if new is None:
                 tree.remove(path)
+                return
+            if isinstance(new, StoredContent):
+                if path not in lacked:
+                    tree.put_large(path, partial(contents.require, new))
                 return
             if new is not content and content is not None:
                 tree.put(content, paths)

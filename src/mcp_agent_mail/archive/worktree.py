@@ -12,9 +12,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from mcp_agent_mail.archive.folders import RealFolder, names_in, opened, opened_file, sync_files, write_new
+from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents
+from mcp_agent_mail.archive.folders import RealFolder, names_in, new_file, opened, opened_file, sync_files, write_new
 from mcp_agent_mail.archive.steps import Steps, Syncing
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.domain.archive_format.attachments import Content
+from mcp_agent_mail.domain.attachments import StoredContent
 
 SCRATCH = ".agent-mail-new"
 """Names in the scratch folder begin so."""
@@ -48,16 +51,39 @@ class WorkTree:
         self._is_all_unsynced = False
         self.blocked: set[str] = set()
 
-    def write(self, files: Mapping[str, bytes | None]) -> None:
-        """Write every file; equal contents become one inode with many names. What is None is removed."""
+    def write(self, files: Mapping[str, Content | None], contents: Contents = NO_CONTENTS) -> None:
+        """Write every file; equal contents become one inode with many names. What is None is removed.
+
+        Of `contents` each gets a copy of its own: what a person edits here must not change what others read.
+        """
         shared: dict[bytes, list[str]] = {}
         for path, content in files.items():
             if content is None:
                 self.remove(path)
+            elif isinstance(content, StoredContent):
+                self.put_large(path, partial(contents.require, content))
             else:
                 shared.setdefault(content, []).append(path)
         for content, paths in shared.items():
             self.put(content, paths)
+
+    def put_large(self, path: str, tell: Callable[[Callable[[bytes], object]], None]) -> None:
+        """As `put`, of what is never all in memory: `tell` says it piece by piece, or raises."""
+        if not self._shows(path):
+            return
+        folder, _, name = path.rpartition("/")
+        with opened(self._scratch) as scratch:
+            try:
+                with new_file(scratch, _COPY) as file:
+                    tell(file.write)
+                with opened(self._root, folder, make=True) as fd:
+                    _move(scratch, _COPY, fd, name)
+            except (IsADirectoryError, NotADirectoryError, FileExistsError):
+                self._note_blocked(path)
+            else:
+                self.note(path)
+            finally:
+                _remove(scratch, _COPY)
 
     def put(self, content: bytes, paths: Iterable[str]) -> None:
         """In place of what is there, at those paths that are shown; what is in the way is noted as blocked."""

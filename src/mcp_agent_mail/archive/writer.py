@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents, MissingContents, without_known
 from mcp_agent_mail.archive.conversion import Conversion
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit, import_large
 from mcp_agent_mail.archive.git_folder import STATE, make_ours
@@ -26,18 +26,20 @@ from mcp_agent_mail.archive.ownership import (
     require_fit,
     require_same,
     version_at,
+    written_in,
 )
 from mcp_agent_mail.archive.packs import Repack, count_packs, start_repack
 from mcp_agent_mail.archive.recovery import (
     BLOCKED_NOTE,
-    OPEN_NOTE,
+    LACKED_NOTE,
+    OpenNote,
+    clear_up,
     remove_leftovers,
-    remove_torn_index,
-    remove_torn_marks,
     restore_files,
+    restore_named,
     restore_recent_files,
 )
-from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, ArchiveRepository, GitRun, SealedCommit, sync
+from mcp_agent_mail.archive.repository import PLAIN_RUN, TIP, ArchiveRepository, GitRun, SealedCommit
 from mcp_agent_mail.archive.rewrite import LIMIT_S as REWRITE_LIMIT_S
 from mcp_agent_mail.archive.rewrite import Render, Rewrite, bring_history, forget_joining
 from mcp_agent_mail.archive.sizes import ArchiveFigures, figures_of
@@ -46,7 +48,8 @@ from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_format.commit_message import CommitText, conversion_text
+from mcp_agent_mail.domain.archive_format.attachments import Content
+from mcp_agent_mail.domain.archive_format.commit_message import CommitText, attachments_text, conversion_text
 from mcp_agent_mail.domain.archive_format.layout import month_of
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 
@@ -71,12 +74,14 @@ class ArchiveWriter:
         *,
         fault_hook: FaultHook,
         git_run: GitRun = PLAIN_RUN,
+        contents: Contents = NO_CONTENTS,
     ) -> None:
         self._repository = ArchiveRepository(path, run=git_run)
+        self._contents = contents
         self._owner = owner
         self._fault_hook = fault_hook
         state = path / STATE
-        self._open_note = path / OPEN_NOTE
+        self._open = OpenNote(self._repository)
         self._blocked_note = path / BLOCKED_NOTE
         self._index_note = state / "indexed"
         self._months_note = MonthsNote(state)
@@ -93,18 +98,18 @@ class ArchiveWriter:
             self._repository.create()
         self._tip = self._repository.tip()
         state.mkdir(exist_ok=True)
+        self.lacked = MissingContents(path / LACKED_NOTE)
         version = FORMAT_VERSION if self._tip is None else version_at(self._repository, self._tip)
-        self.conversion = Conversion(self._repository, self._tree, version, fault_hook)
-        self._is_noted = False
+        self.conversion = Conversion(self._repository, self._tree, version, self._tip, fault_hook)
         if self._tip is not None and (self._blocked_note.exists() or self._tree.is_empty()):
             self._show_all()
-        if self._open_note.exists():
+        if self._open.stands:
             self._mend()
-        self._is_noted = False
+        self._open = OpenNote(self._repository)
         self._needs_refresh = self._tip is not None
         self._changes = 0
         self.is_refreshing = False
-        self._place = self._look_at_place()
+        self._place = self._repository.identity()
         self.packs = count_packs(self._repository)
 
     @property
@@ -124,7 +129,7 @@ class ArchiveWriter:
     @property
     def is_in_place(self) -> bool:
         """Whether the archive opened still lies there, its branch where we left it: a person may have moved either."""
-        return self._look_at_place() == self._place and self._repository.stands_at(self._tip)
+        return self._repository.identity() == self._place and self._repository.stands_at(self._tip)
 
     @property
     def has_blocked(self) -> bool:
@@ -137,8 +142,7 @@ class ArchiveWriter:
         self._tree.blocked.clear()
         if paths:
             self._note_change()
-        for path in paths if self._repository.is_checked_out() else ():
-            self._tree.put(self._repository.git("cat-file", "blob", f"{BRANCH}:{path}"), [path])
+        restore_named(self._repository, self._tree, paths if self._repository.is_checked_out() else ())
         self._note_blocked()
         self._tree.require_unblocked()
 
@@ -152,7 +156,7 @@ class ArchiveWriter:
             return []
         found = self._repository.sealed_after(seq)
         if found:
-            self._sync_folders()
+            self._repository.sync_folders()
         return found
 
     def require_same(self, sealed: SealedCommit, written: Written) -> None:
@@ -160,21 +164,34 @@ class ArchiveWriter:
         require_same(self._repository, sealed, written)
 
     def version_of(self, sealed: SealedCommit) -> int:
-        """The version of the format that this commit is in."""
-        return version_at(self._repository, sealed.hexsha)
+        """The version of the format that this commit was written in."""
+        return written_in(self._repository, sealed.hexsha)
 
-    def commit(self, files: Mapping[str, bytes | None], text: CommitText, at: Micros) -> SealedCommit:
-        """One commit with these files, in Git and on disk when this returns."""
+    def commit(self, files: Mapping[str, Content | None], text: CommitText, at: Micros) -> SealedCommit:
+        """One commit with these files, in Git and on disk when this returns; `lacked` are those that cannot be had."""
         self._note_change()
         author = self._committer if text.author is None else replace(self._committer, name=text.author)
+        files = without_known(self._repository, self._tip, files)
         new = NewCommit(files=files, message=text.message, author=author, committer=self._committer, at=at)
-        self._advance(lambda: import_commit(self._repository, new, onto=self._tip))
+        source, lacking = self._contents, self.lacked.note
+        self._advance(lambda: import_commit(self._repository, new, onto=self._tip, contents=source, lacking=lacking))
         self._note_late_files(files)
+        files = {path: file for path, file in files.items() if path not in self.lacked.newest}
+        self.lacked.remove(files)
         # In the work tree of another branch they would stand in the way of switching back.
         if self._repository.is_checked_out():
-            self._tree.write(files)
+            self._tree.write(files, source)
             self._note_blocked()
         return self._sealed(text, at)
+
+    def bring_lacked(self, last_seq: OutboxSeq, at: Micros) -> SealedCommit | None:
+        """Commit what was lacked and can be had by now; its commit, if that is anything. What still cannot stays in
+        `lacked`.
+        """
+        files = self.lacked.files
+        self.lacked.remove(files.keys() - without_known(self._repository, self._tip, files))
+        found = {path: content for path, content in self.lacked.files.items() if self._contents.has(content)}
+        return self.commit(found, attachments_text(len(found), last_seq), at) if found else None
 
     def rewrite(self, render: Render, text: CommitText, at: Micros, *, source: Path | None = None) -> SealedCommit:
         """One commit that makes our files what `render` puts, and joins the history of the archive at `source`."""
@@ -185,12 +202,20 @@ class ArchiveWriter:
             joined = None if source is None else bring_history(self._repository, source)
             owner = self._committer
             new = NewCommit(message=text.message, author=owner, committer=owner, at=at, joined=joined)
-            return import_large(self._repository, new, changes.fill, onto=self._tip, timeout_s=REWRITE_LIMIT_S)
+            return import_large(
+                self._repository,
+                new,
+                changes.fill,
+                onto=self._tip,
+                timeout_s=REWRITE_LIMIT_S,
+                contents=self._contents,
+                lacking=self.lacked.note,
+            )
 
         self._advance(import_changes)
         self._thin_again()
         if self._repository.is_checked_out():
-            changes.show(self._tree)
+            changes.show(self._tree, self._contents, self.lacked.newest)
             self._note_blocked()
         forget_joining(self._repository)
         return self._sealed(text, at)
@@ -201,7 +226,7 @@ class ArchiveWriter:
         self._tip = importer()
         self.packs += 1
         self._fault_hook(FailPoint.AFTER_IMPORT)
-        self._sync_folders()
+        self._repository.sync_folders()
 
     @property
     def _committer(self) -> Signature:
@@ -218,7 +243,7 @@ class ArchiveWriter:
         Each part is short; `conversion` says whether there are more. What a crash interrupts is gone on with.
         """
         conversion, tip = self.conversion, self._tip
-        if conversion.is_in_git:
+        if conversion.is_half_done:
             self._note_change()
             conversion.show()
             self._note_blocked()
@@ -242,9 +267,8 @@ class ArchiveWriter:
         If no commit came meanwhile nothing here is unfinished then. Whatever ends it early leaves it to the next one.
         """
         self._fault_hook(FailPoint.INDEX_REFRESH)
-        self._note_open()
-        limit_s = _PATIENCE * self._repository.timeout_s
-        return InSteps("refresh the index", self._refresh(), step_limit_s=limit_s)
+        self._open.write(self._tip)
+        return InSteps("refresh the index", self._refresh(), step_limit_s=_PATIENCE * self._repository.timeout_s)
 
     def _refresh(self) -> Steps[None]:
         changes = self._changes
@@ -262,10 +286,9 @@ class ArchiveWriter:
             self._kept = replace(self._kept, unsynced=())
             self._months_note.write(self._kept)
         if self._changes == changes:
-            self.conversion.note_version()
+            self.conversion.note_version(self._tip)
             self._needs_refresh = False
-            self._open_note.unlink(missing_ok=True)
-            self._is_noted = False
+            self._open.remove()
 
     def _follow(self, tip: str) -> Steps[None]:
         if not (self._repository.git_path / "index").exists():
@@ -328,7 +351,7 @@ class ArchiveWriter:
     def _shows(self, path: str) -> bool:
         return self._kept is None or self._kept.hold(path)
 
-    def _note_late_files(self, files: Mapping[str, bytes | None]) -> None:
+    def _note_late_files(self, files: Iterable[str]) -> None:
         """Files of a month that was put away: Git has to put them away too, once it has them in its index."""
         if not all(map(self._shows, files)):
             self._thin_again()
@@ -338,30 +361,19 @@ class ArchiveWriter:
             self._kept = replace(self._kept, cone="")
             self._months_note.write(self._kept)
 
-    def _look_at_place(self) -> tuple[int, int] | None:
-        try:
-            facts = self._repository.git_path.stat()
-        except OSError:
-            return None
-        return facts.st_dev, facts.st_ino
-
     def _mend(self) -> None:
-        remove_leftovers(self._repository)
-        self._tree.remove_leftovers()
-        remove_torn_marks(self._repository, self._open_note.stat().st_mtime)
-        remove_torn_index(self._repository)
+        clear_up(self._repository, self._tree, self._open)
         # What the index holds now is not known: the next refresh compares all of it.
         self._index_note.unlink(missing_ok=True)
         self._was_cut_off = self._kept is not None and bool(self._kept.unsynced)
         self._thin_again()
         if self._tip is not None:
-            noted = self._open_note.read_text(errors="replace").strip()
-            restore_recent_files(self._repository, self._tree, self._tip, noted)
+            restore_recent_files(self._repository, self._tree, self._tip, self._open.tip())
 
     def _show_all(self) -> None:
         """Somebody removed the folder, or put something in the way of files: they are written again as Git has them."""
         if self._repository.is_checked_out():
-            self._note_open()
+            self._open.write(self._tip)
             restore_files(self._repository, self._tree, self._shows)
             self._index_note.unlink(missing_ok=True)
             self._note_blocked()
@@ -372,29 +384,12 @@ class ArchiveWriter:
         else:
             self._blocked_note.unlink(missing_ok=True)
 
-    def _note_open(self) -> None:
-        """From here on a stop is unclean until the next refresh. On disk before what it warns of can be."""
-        if not self._is_noted:
-            # One that stands since an unclean stop tells where the branch was then; its time is of the newest run.
-            if not self._open_note.exists():
-                self._open_note.write_text(self._tip or "")
-            self._open_note.touch()
-            sync(self._open_note.parent)
-            sync(self._repository.git_path)
-            self._is_noted = True
-
     def _note_change(self) -> None:
         """Before anything changes that only a refresh makes whole."""
-        self._note_open()
+        self._open.write(self._tip)
         self._needs_refresh = True
         self._changes += 1
 
     def _sync_notes(self) -> None:
         """The names of the index and of what is noted about it; the files themselves are on disk already."""
         sync_each([self._index_note, self._index_note.parent, self._repository.git_path])
-
-    def _sync_folders(self) -> None:
-        """Git never syncs folders: without this a synced branch can point to a pack whose name is lost."""
-        sync(self._repository.git_path / "objects" / "pack")
-        with suppress(FileNotFoundError):  # All branches may be packed by a person's `git gc`.
-            sync(self._repository.git_path / "refs" / "heads")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcp_agent_mail.bootstrap.attachments import attachment_parts
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.bootstrap.tables import resource_table, tool_table
 from mcp_agent_mail.bootstrap.wiring import (
@@ -55,8 +56,9 @@ def build_services(
     looks = Looks()
     identities = project_identities(settings, looks)
     projects = ProjectService(store, places=archive_places(settings), identities=identities)
+    attachments = attachment_parts(settings, archive_places(settings))
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
-    messaging = messaging_service(settings, store, identity, throttle=archiving.pace.keep, clock=clock)
+    messaging = messaging_service(settings, store, identity, attachments, throttle=archiving.pace.keep, clock=clock)
     search = SearchService(store)
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
@@ -80,10 +82,11 @@ def build_services(
         guarding=guarding,
         guard_spool=SpoolDrain(guarding, settings.storage_root, clock=clock),
         contacts=contact_service(settings, store, identity),
+        attachments=attachments,
         messaging=messaging,
         search=search,
         summaries=summaries,
-        products=ProductService(store, summaries),
+        products=ProductService(store, summaries, load_inline=messaging.load_inline),
         archiving=archiving,
         health=health,
         activity=activity,
@@ -98,6 +101,5 @@ def build_services(
     health.keepers = services.keepers
     services.resolver = tables.resolver
     services.tools = tool_table(services, tables)
-    introspection = introspection_service(settings, store, services, clock)
-    services.resources = resource_table(services, tables, introspection)
+    services.resources = resource_table(services, tables, introspection_service(settings, store, services, clock))
     return services

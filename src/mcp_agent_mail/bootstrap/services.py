@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from mcp_agent_mail.bootstrap.attachments import AttachmentParts
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.resources import ResourceTable
@@ -67,6 +68,7 @@ class Services:
     guarding: GuardingService
     guard_spool: SpoolDrain
     contacts: ContactService
+    attachments: AttachmentParts
     messaging: MessagingService
     search: SearchService
     summaries: SummaryService
@@ -129,6 +131,7 @@ class Services:
             self.workers.stop(patience_s),
             self.guard_spool.close(patience_s),
             self.recording.stop(),
+            self.attachments.close(),
         )
         await self.activity.close()
         await self.archiving.stop(max(0.0, deadline - loop.time()))

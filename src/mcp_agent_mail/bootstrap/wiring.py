@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from mcp_agent_mail.bootstrap.attachments import AttachmentParts
 from mcp_agent_mail.bootstrap.services import LeaseServices, Services
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.looks import Looks
@@ -145,7 +146,13 @@ KeepPace = Callable[[], Awaitable[None]]
 
 
 def messaging_service(
-    settings: Settings, store: Store, identity: IdentityService, *, throttle: KeepPace, clock: Clock
+    settings: Settings,
+    store: Store,
+    identity: IdentityService,
+    attachments: AttachmentParts,
+    *,
+    throttle: KeepPace,
+    clock: Clock,
 ) -> MessagingService:
     """Over the bounds and the delivery policy of the settings. Each send awaits `throttle`, which holds senders back
     while the archive is far behind.
@@ -157,6 +164,8 @@ def messaging_service(
         throttle=throttle,
         clock=clock,
         delivery=_delivery(settings),
+        prepare=attachments.service.prepare,
+        contents=attachments.reader,
     )
 
 
@@ -187,6 +196,7 @@ def _delivery(settings: Settings) -> DeliveryPolicy:
         rules=contact_rules(settings),
         respects_leases=settings.file_reservations_enforcement_enabled,
         inbox_limit=settings.quota_inbox_limit_count if settings.quota_enabled else 0,
+        attachments_limit_bytes=settings.quota_attachments_limit_bytes if settings.quota_enabled else 0,
     )
 
 

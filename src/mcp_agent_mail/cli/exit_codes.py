@@ -87,7 +87,7 @@ def tell_error(error: AgentMailError) -> int:
         # 2 ms, which only an error need pay.
         from mcp_agent_mail.cli.hints import in_commands
 
-        _tell("Hint: ", in_commands(error.hint))
+        _tell("Hint: ", in_commands(error.hint, error.data))
     return _EXIT_CODES.get(code, ExitCode.REFUSED)
 
 

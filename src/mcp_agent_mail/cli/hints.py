@@ -1,6 +1,7 @@
 """Hints are written for agents, who call tools; whoever runs `am` is told the commands that do the same.
 
-One table, applied where an error is printed, so that no rule words its hint twice.
+One table, applied where an error is printed, so that no rule words its hint twice. Text of peers is no wording of the
+server's: it is not translated.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import ast
 import json
 import re
 import shlex
+from collections.abc import Callable, Iterator
 
+from mcp_agent_mail.core.escaping import written_on_one_line
 from mcp_agent_mail.core.profiles import CLUSTERS
 
 COMMANDS = {
@@ -59,41 +62,58 @@ _BRACKETED = rf"(?:[^()'\"\n]|{_VALUE}|\((?:[^()'\"\n]|{_VALUE})*\))*"
 _CUT_SHORT = r"[^\n]*"
 """What stands in brackets where a hint was cut, or quotes something that is no value."""
 
-_CALL = re.compile(
+_ONE_ARGUMENT = re.compile(rf"\s*(?P<name>\w+)=(?P<value>{_VALUE})\s*")
+_EACH = "--to for each that am agents list names"
+_OPTIONS = {"thread_id": "--thread", "reply_to": "--reply-to"}
+
+_DATA = rf"(?<!\w){_VALUE}|(?<![\w/:.])/\S*"
+"""Outside of calls: in quotes, or a path."""
+_LIST = r"\b(?P<kind>to|cc|bcc) is a list: (?P=kind)=(?P<names>\[[^\]\n]*\])"
+_CALL = (
     rf"`?\b(?P<tool>{'|'.join(sorted((*COMMANDS, *_AGENTS_ONLY), key=len, reverse=True))})\b"
     rf"(?:\((?:(?P<arguments>{_BRACKETED})\)|{_CUT_SHORT}))?(?P<to_all> with broadcast=true(?: and without to)?)?`?"
 )
-_ONE_ARGUMENT = re.compile(rf"\s*(?P<name>\w+)=(?P<value>{_VALUE})\s*")
-_RESOURCE = re.compile(rf"({'|'.join(RESOURCES)})(?:/[^\s,;?]*[^\s,;?.])?")
-_LIST = re.compile(r"\b(?P<kind>to|cc|bcc) is a list: (?P=kind)=(?P<names>\[[^\]\n]*\])")
-_TO_ALL = re.compile(r"\b(?:with |set )?broadcast=true\b(?: and without to\b)?")
-_EACH = "--to for each that am agents list names"
-_OPTIONS = {"thread_id": "--thread", "reply_to": "--reply-to"}
-_OPTION = re.compile(rf"\b({'|'.join(_OPTIONS)})\b(?!=)")
-_ONLY_IN_CALLS = re.compile(r"(?<!agent's )\b(?:auto_contact_if_blocked|register_if_missing|wait_seconds)=\w+")
+_TO_ALL = r"\b(?:with |set )?broadcast=true\b(?: and without to\b)?"
+_OPTION = rf"\b(?:{'|'.join(_OPTIONS)})\b(?!=)"
+_ONLY_IN_CALLS = r"(?<!agent's )\b(?:auto_contact_if_blocked|register_if_missing|wait_seconds)=\w+"
 """No command has an option for these."""
-_PROJECT_QUERY = re.compile(r"\?project= ?(?=\S)")
+_RESOURCE = rf"(?P<named>{'|'.join(RESOURCES)})(?:/[^\s,;?]*[^\s,;?.])?"
+_PROJECT_QUERY = r"\?project= ?(?=\S)"
 
 
-def in_commands(hint: str) -> str:
-    """The hint with commands for tools and resources; what only an agent can call is said to be an agent's."""
-    told = _LIST.sub(_each_by_itself, hint)
-    told = _CALL.sub(_command, told)
-    told = _TO_ALL.sub(_EACH, told)
-    told = _OPTION.sub(lambda found: _OPTIONS[found[1]], told)
-    told = _ONLY_IN_CALLS.sub(lambda found: f"an agent's {found[0]}", told)
-    told = _RESOURCE.sub(lambda found: RESOURCES[found[1]], told)
-    return _PROJECT_QUERY.sub("--project ", told)
+def in_commands(hint: str, data: object = None) -> str:
+    """The hint with commands for tools and resources; what only an agent can call is said to be an agent's.
+
+    It is read once, from its beginning: what stands in quotes, paths, and the paths of the error's `data` stay as they
+    are.
+    """
+    paths = sorted({re.escape(path) for path in _paths_in(data)}, key=len, reverse=True)
+    wording = re.compile("|".join([*paths, _ANY, _DATA]))
+    return wording.sub(lambda found: _WORDINGS[found.lastgroup][1](found) if found.lastgroup else found[0], hint)
+
+
+def _paths_in(data: object) -> Iterator[str]:
+    """With blanks and all, which a path in a sentence does not tell from the sentence's own."""
+    if isinstance(data, str) and data.startswith("/"):
+        yield data
+    elif isinstance(data, dict):
+        for value in data.values():
+            yield from _paths_in(value)
+    elif isinstance(data, (list, tuple)):
+        for value in data:
+            yield from _paths_in(value)
 
 
 def _each_by_itself(found: re.Match[str]) -> str:
     """`--to A --to B` for a list of recipients."""
     option = f"--{found['kind']}"
     try:
-        names = json.loads(found["names"])
-    except ValueError:
+        words = [_word(str(name)) for name in json.loads(found["names"])]
+    except (ValueError, RecursionError):
+        words = [None]
+    if None in words:
         return f"{option} takes one name; repeat it for more"
-    return f"{option} takes one name: {' '.join(f'{option} {shlex.quote(str(name))}' for name in names)}"
+    return f"{option} takes one name: {' '.join(f'{option} {word}' for word in words)}"
 
 
 def _command(found: re.Match[str]) -> str:
@@ -110,7 +130,13 @@ def _command(found: re.Match[str]) -> str:
     one = _ONE_ARGUMENT.fullmatch(found["arguments"] or "")
     if one is None or one["name"] not in _NAMED:
         return COMMANDS[tool]
-    return f"{COMMANDS[tool]} {shlex.quote(_text(one['value']))}"
+    word = _word(_text(one["value"]))
+    return COMMANDS[tool] if word is None else f"{COMMANDS[tool]} {word}"
+
+
+def _word(text: str) -> str | None:
+    """As the shell takes it; None for what would not stand in the line as it is."""
+    return shlex.quote(text) if written_on_one_line(text) == text else None
 
 
 def _text(value: str) -> str:
@@ -119,3 +145,15 @@ def _text(value: str) -> str:
         return str(ast.literal_eval(value))
     except (ValueError, SyntaxError):
         return value[1:-1]
+
+
+_WORDINGS: dict[str, tuple[str, Callable[[re.Match[str]], str]]] = {
+    "list": (_LIST, _each_by_itself),
+    "call": (_CALL, _command),
+    "to_everyone": (_TO_ALL, lambda _: _EACH),
+    "option": (_OPTION, lambda found: _OPTIONS[found[0]]),
+    "in_calls": (_ONLY_IN_CALLS, lambda found: f"an agent's {found[0]}"),
+    "resource": (_RESOURCE, lambda found: RESOURCES[found["named"]]),
+    "project": (_PROJECT_QUERY, lambda _: "--project "),
+}
+_ANY = "|".join(f"(?P<{name}>{pattern})" for name, (pattern, _) in _WORDINGS.items())

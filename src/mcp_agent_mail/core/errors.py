@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 
 class AgentMailError(Exception):
@@ -33,6 +34,12 @@ class AgentMailError(Exception):
     def text(self) -> str:
         """The fact and the next step as one text: for whoever shows no more than that."""
         return in_sentences(self.message, self.hint)
+
+    def reworded(self, *, hint: str, data: Mapping[str, Any]) -> Self:
+        """The same refusal with another next step; this one stays as it is."""
+        other = copy(self)
+        other.hint, other.data = hint, dict(data)
+        return other
 
     def to_wire(self) -> dict[str, Any]:
         """The `error` object of the wire contract."""

@@ -12,8 +12,8 @@ _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _REORDERING = "\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u206f"
 # Fillers, separators and marks without a shape; the last range holds tags and the variation selectors beyond 16.
 _UNSEEN = (
-    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u3164\ufeff\uffa0\ufff0-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u2800\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe00-\ufe0f"

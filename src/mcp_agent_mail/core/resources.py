@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -27,7 +28,19 @@ MAX_URI = 8_192
 MAX_COMPARED_PATH = 500
 
 _QUERY_BLOCK = re.compile(r"\{\?([a-z_]+(?:,[a-z_]+)*)\}$")
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+
+
+JSON_TYPE = "application/json"
+BYTES_TYPE = "application/octet-stream"
+"""Of a resource that is a `ContentResult`, before it is read: what it really is, each one says itself."""
+
+
+class ContentResult(dict[str, Json]):
+    """A resource that is bytes, as MCP and `/rpc` give it: `mimeType`, and `blob` as base64."""
+
+    def __init__(self, media_type: str, data: bytes) -> None:
+        super().__init__(mimeType=media_type, blob=b64encode(data).decode())
 
 
 class UnknownResource(NotFound):
@@ -48,6 +61,7 @@ class ResourceSpec:
     query_keys: tuple[str, ...]
     params: Mapping[str, Param]
     result_list: bool
+    media_type: str = JSON_TYPE
 
     @property
     def is_static(self) -> bool:
@@ -60,7 +74,15 @@ class ResourceSpec:
         return SCHEME + "/".join(self.segments)
 
 
-def resource(handler: Handler, *, uri: str, name: str, title: str, list_result: bool = False) -> ResourceSpec:
+def resource(
+    handler: Handler,
+    *,
+    uri: str,
+    name: str,
+    title: str,
+    list_result: bool = False,
+    media_type: str = JSON_TYPE,
+) -> ResourceSpec:
     """Declare `handler` as the resource `uri`; its text comes from the function's docstring."""
     assert uri.startswith(SCHEME), uri
     query = _QUERY_BLOCK.search(uri)
@@ -80,6 +102,7 @@ def resource(handler: Handler, *, uri: str, name: str, title: str, list_result: 
         query_keys=query_keys,
         params=params,
         result_list=list_result,
+        media_type=media_type,
     )
 
 
@@ -104,7 +127,7 @@ class ResourceTable:
         raise self._unknown(uri)
 
     async def read(self, uri: str, credentials: Credentials) -> Json:
-        """Validate, call and return the resource's plain JSON. Raises AgentMailError."""
+        """Validate, call and return the resource's plain JSON, or its ContentResult. Raises AgentMailError."""
         with one_hint_budget():
             spec, given = self.match(uri)
             return await call_as(credentials, spec.handler, bind(spec.params, given, what=spec.name))

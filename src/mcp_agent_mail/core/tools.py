@@ -59,6 +59,8 @@ class Credentials:
     said_agent: str | None = None
     origin: str | None = None
     """The connection that the call came by."""
+    is_remote: bool = False
+    """The call came from another machine, or was passed on by something that speaks for one."""
 
 
 _credentials: ContextVar[Credentials] = ContextVar("credentials")

@@ -15,6 +15,9 @@ from typing import Any
 
 from mcp_agent_mail.core.errors import InvalidInput
 
+ATTACHMENTS_FOLDER = "attachments"
+"""In archives, and beside the database."""
+
 MAX_ATTACHMENTS = 20
 """Of one message: named ones and images of its body together."""
 
@@ -25,6 +28,7 @@ HEAD_BYTES = 4_096
 WEBP = "image/webp"
 _UNKNOWN = "application/octet-stream"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_CONTENT_PATH = re.compile(rf"{ATTACHMENTS_FOLDER}/([0-9a-f]{{2}})/\1[0-9a-f]{{62}}\.[a-z]+")
 _BY_DIGEST = "sha256:"
 
 
@@ -79,23 +83,37 @@ class Attachment:
 
 
 class UnfitDigest(InvalidInput):
-    """`sha256:` that no digest in hexadecimal follows."""
+    """What stands for a digest, behind `sha256:` or alone, is none in hexadecimal."""
 
 
 def attachment_path(sha256: str, extension: str) -> str:
-    return f"attachments/{sha256[:2]}/{sha256}.{extension}"
+    return f"{ATTACHMENTS_FOLDER}/{sha256[:2]}/{sha256}.{extension}"
+
+
+def is_content_path(path: str) -> bool:
+    """Is it one that `attachment_path` gives? Other files of the same folder are somebody else's."""
+    return _CONTENT_PATH.fullmatch(path) is not None
 
 
 def read_digest(text: str) -> str | None:
     """The digest of `sha256:<hex>`; None for what is no reference. Raises UnfitDigest."""
     if not text.lower().startswith(_BY_DIGEST):
         return None
-    digest = text[len(_BY_DIGEST) :].strip().lower()
+    return _digest(text[len(_BY_DIGEST) :], text, "attachment_paths")
+
+
+def parse_digest(text: str) -> str:
+    """A SHA-256 in hexadecimal, in small letters. Raises UnfitDigest."""
+    return _digest(text, text, "sha256")
+
+
+def _digest(text: str, given: str, parameter: str) -> str:
+    digest = text.strip().lower()
     if not _SHA256.fullmatch(digest):
         raise UnfitDigest(
-            f"{text[:100]!r} is no digest: sha256: is followed by 64 hexadecimal digits.",
+            f"{given[:100]!r} is no digest: a SHA-256 has 64 hexadecimal digits.",
             hint="Copy the sha256 of an attachment that you have received.",
-            data={"parameter": "attachment_paths"},
+            data={"parameter": parameter},
         )
     return digest
 
@@ -116,6 +134,11 @@ def media_type_of(kind: ContentKind, name: str) -> str:
         return kind.media_type
     named, encoding = _TYPES.guess_type(name)
     return kind.media_type if named is None or encoding is not None or named in _RASTER else named
+
+
+def image_type(extension: str) -> str | None:
+    """The media type of a raster image, by the extension that its first bytes gave it; None for all other contents."""
+    return _IMAGE_TYPES.get(extension)
 
 
 def shown_name(text: str, kind: ContentKind) -> str:
@@ -200,6 +223,9 @@ _BY_START = (
     (b"PK\x05\x06", _ZIP),
     (b"\x1f\x8b", ContentKind(media_type="application/gzip", extension="gz")),
 )
-_RASTER = frozenset({WEBP, *(kind.media_type for _, kind in _BY_START if kind.is_image)})
+_IMAGE_TYPES = {
+    kind.extension: kind.media_type for kind in (_IMAGE_WEBP, *(kind for _, kind in _BY_START)) if kind.is_image
+}
+_RASTER = frozenset(_IMAGE_TYPES.values())
 # Of the module's own table alone: what the machine has in /etc must not change what mail says.
 _TYPES = mimetypes.MimeTypes(filenames=())

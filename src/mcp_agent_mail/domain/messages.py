@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.attachments import Attachment
+from mcp_agent_mail.domain.attachments import Attachment, StoredContent, from_json
 from mcp_agent_mail.domain.projects import Project
 
 MAX_SUBJECT = 512
@@ -25,6 +26,12 @@ MAX_BODIES_BYTES = 2 * 1024 * 1024
 """What one answer carries of bodies, as JSON writes them. Beyond, an item says `body_omitted`."""
 LONGEST_ESCAPE = 6
 """A control character of one byte stands in JSON as six."""
+
+Bodies = dict[MessageId, str]
+"""The bodies that one answer carries; a listed message without one was left out for size."""
+InlineContents = Mapping[MessageId, Mapping[str, str]]
+"""By message what one answer carries of its inline attachments: base64 by SHA-256. What has no room is absent."""
+NO_INLINE: InlineContents = MappingProxyType({})
 
 _BREAKS = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -248,11 +255,40 @@ def bodies_that_fit_escaped(bodies: Mapping[MessageId, str]) -> dict[MessageId, 
     room = MAX_BODIES_BYTES
     chosen: dict[MessageId, str] = {}
     for message_id, body in bodies.items():
-        size = len(json.dumps(body, ensure_ascii=False).encode()) - len('""')
+        size = escaped_bytes(body)
         if size <= room:
             room -= size
             chosen[message_id] = body
     return chosen
+
+
+def attachments_of(shown: MessageHead | Message) -> tuple[Attachment, ...]:
+    return from_json(shown.attachments) if isinstance(shown, MessageHead) else shown.attachments
+
+
+def inline_that_fits(
+    shown: Iterable[MessageHead | Message], bodies: Mapping[MessageId, str]
+) -> dict[MessageId, list[StoredContent]]:
+    """The inline contents that one answer carries: in order, each that as base64 still fits into `MAX_BODIES_BYTES`
+    beside these bodies.
+    """
+    carrying = [one for one in shown if one.attachments]
+    if not carrying:
+        return {}
+    room = MAX_BODIES_BYTES - sum(map(escaped_bytes, bodies.values()))
+    chosen: dict[MessageId, list[StoredContent]] = {}
+    for message in carrying:
+        for one in attachments_of(message):
+            size = (one.content.bytes + 2) // 3 * 4
+            if one.is_inline and size <= room:
+                room -= size
+                chosen.setdefault(message.id, []).append(one.content)
+    return chosen
+
+
+def escaped_bytes(text: str) -> int:
+    """The length of a text as JSON writes it, less its quotation marks."""
+    return len(json.dumps(text, ensure_ascii=False).encode()) - len('""')
 
 
 class ReceiptStep(StrEnum):

@@ -12,15 +12,10 @@ import sys
 from collections.abc import Sequence
 from enum import IntEnum
 
-from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
-from mcp_agent_mail.core.settings.sources import SettingsError
-from mcp_agent_mail.guard import report
+from mcp_agent_mail.core.settings.client import read_client_settings
 from mcp_agent_mail.guard.session import Session, say
 
 HOOKS = {"pre-commit": "commit", "pre-push": "push"}
-_BYPASS = "AGENT_MAIL_BYPASS"
-_ON_ERROR = "AGENT_MAIL_GUARD_ON_ERROR"
-_YES = frozenset({"y", "yes", "t", "true", "on", "1"})
 
 
 class Exit(IntEnum):
@@ -46,11 +41,9 @@ def _hook(name: str, arguments: Sequence[str]) -> int:
     from mcp_agent_mail.guard.hook import run_hook  # noqa: PLC0415  # `check` starts without it
 
     stdin = sys.stdin.buffer.read() if name == "pre-push" else b""
-    settings = _settings(HOOKS[name])
-    if settings is None:
-        return _code_of_broken_settings()
-    session = Session(name, HOOKS[name], settings)
+    session = Session(name, HOOKS[name], read_client_settings(os.environ))
     try:
+        session.tell_mistakes()
         return Exit.PASS if run_hook(session, arguments, stdin) else Exit.REFUSED
     except Exception as failed:  # noqa: BLE001  # whatever it is: never blocks or passes without a word
         return Exit.PASS if session.fail(_told(failed)) else Exit.REFUSED
@@ -65,11 +58,9 @@ def _check(arguments: Sequence[str]) -> int:
     if not isinstance(asked, CheckArguments):
         say([asked])
         return Exit.USAGE
-    settings = _settings("edit")
-    if settings is None:
-        return _code_of_broken_settings() and Exit.UNAVAILABLE
-    session = Session("check", "edit", settings)
+    session = Session("check", "edit", read_client_settings(os.environ))
     try:
+        session.tell_mistakes()
         return Exit.PASS if run_check(session, asked) else Exit.REFUSED
     except PathOutside as outside:
         say([str(outside)])
@@ -78,25 +69,6 @@ def _check(arguments: Sequence[str]) -> int:
         return Exit.PASS if session.fail(_told(failed)) else Exit.UNAVAILABLE
     finally:
         session.close()
-
-
-def _settings(deed: str) -> ClientSettings | None:
-    try:
-        return load_client_settings(os.environ)
-    except SettingsError as wrong:
-        mistakes = "; ".join(str(mistake) for mistake in wrong.mistakes)
-        say(report.failure(deed, f"settings cannot be used: {mistakes}", is_blocking=_broken_settings_block()))
-        return None
-
-
-def _broken_settings_block() -> bool:
-    """What the environment alone says, since the settings as a whole cannot be read."""
-    wants_block = os.environ.get(_ON_ERROR, "").strip().lower() == "block"
-    return wants_block and os.environ.get(_BYPASS, "").strip().lower() not in _YES
-
-
-def _code_of_broken_settings() -> int:
-    return Exit.REFUSED if _broken_settings_block() else Exit.PASS
 
 
 def _told(failed: Exception) -> str:

@@ -10,9 +10,11 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from mcp_agent_mail.core.clock import iso, system_clock
-from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.core.escaping import visible, written_on_one_line
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
-from mcp_agent_mail.core.settings.client import ClientSettings
+from mcp_agent_mail.core.settings.client import ReadSettings
+from mcp_agent_mail.core.settings.sources import Mistake
+from mcp_agent_mail.core.unfilled_text import said
 from mcp_agent_mail.domain.guard.agent_marks import find_mark
 from mcp_agent_mail.domain.guard.decision import GuardOutcome, GuardRules, HeldPath
 from mcp_agent_mail.guard import report
@@ -34,6 +36,8 @@ from mcp_agent_mail.guard.spool import NotRecorded, record
 
 _MAX_RECORDED = 20
 _MAX_TEXT = 300
+_MAX_NAME = 64
+_MAX_PLACE = 4_096
 
 
 def say(lines: Sequence[str]) -> None:
@@ -47,13 +51,21 @@ def say(lines: Sequence[str]) -> None:
         pass
 
 
-class Session:
-    """`hook` is pre-commit, pre-push or check; `deed` what people call it: commit, push, edit."""
+class UnfitSettings(Exception):
+    """Settings hold mistakes, and AGENT_MAIL_GUARD_ON_ERROR=block. The text says which."""
 
-    def __init__(self, hook: str, deed: str, settings: ClientSettings) -> None:
+
+class Session:
+    """`hook` is pre-commit, pre-push or check; `deed` what people call it: commit, push, edit. Closing the session
+    records mistakes in the settings that no other record has told.
+    """
+
+    def __init__(self, hook: str, deed: str, read: ReadSettings) -> None:
         self.hook = hook
         self.deed = deed
-        self.settings = settings
+        self.settings = settings = read.settings
+        self._read = read
+        self._unrecorded = _told((*read.name_mistakes, *read.mistakes))
         self.now = system_clock()
         self.rules = GuardRules(
             is_blocking=settings.agent_mail_guard_mode == "block",
@@ -70,7 +82,22 @@ class Session:
         self._source: LeasesSource | None = None
 
     def close(self) -> None:
-        self._open.close()
+        with self._open:
+            if self._unrecorded:
+                self.record(GuardOutcome.FAILED, None)
+
+    def tell_mistakes(self) -> None:
+        """Say what of the settings cannot be used: it stands at its default. Raises UnfitSettings where what cannot be
+        checked is to be stopped, and more is at fault than the name, which counts as one that nobody has.
+        """
+        if self._read.name_mistakes:
+            say([f"no agent can have this name: {_told(self._read.name_mistakes)}"])
+        if not self._read.mistakes:
+            return
+        if self.settings.agent_mail_guard_on_error == "block":
+            _ = self.repository  # The record names it.
+            raise UnfitSettings(f"settings cannot be used: {_told(self._read.mistakes)}")
+        say([f"settings cannot be used, so their defaults count: {_told(self._read.mistakes)}"])
 
     @property
     def repository(self) -> CheckoutLayout:
@@ -106,10 +133,10 @@ class Session:
     @property
     def committer(self) -> Committer:
         """AGENT_NAME, else Git's agent-mail.name, else whom Git would write down as author, if that is an agent."""
-        if name := self.settings.agent_name or self._value(NAME_KEY):
-            return Committer(name=name, author=None)
+        if name := self.settings.agent_name or said(self._value(NAME_KEY) or ""):
+            return Committer(name=_shortened(name), author=None)
         author = os.environ.get("GIT_AUTHOR_NAME") or self._value("author.name") or self._value("user.name")
-        return Committer(name=None, author=author or None)
+        return Committer(name=None, author=_shortened(author) if author else None)
 
     @property
     def patience(self) -> Deadline:
@@ -157,7 +184,11 @@ class Session:
         return not is_blocking
 
     def record(self, action: GuardOutcome, answer: LeaseAnswer | None, note: str = "") -> None:
-        """Record what was decided, for `am guard log`. What cannot be recorded is said, and stops nobody."""
+        """Record what was decided, for `am guard log`, with what is wrong in the settings. What cannot be recorded is
+        said, and stops nobody.
+        """
+        note = "; ".join(part for part in (note, self._unrecorded) if part)
+        self._unrecorded = ""
         try:
             event = self._event(action, answer, note)
             server = self._source.server if self._source is not None else None
@@ -170,7 +201,8 @@ class Session:
         try:
             return self.project, self.committer.name
         except (GitRefused, UnfitRepository):
-            return self.settings.agent_mail_project or self.repository.place, self.settings.agent_name
+            name = self.settings.agent_name
+            return self.settings.agent_mail_project or self.repository.place, _shortened(name) if name else None
 
     def _event(self, action: GuardOutcome, answer: LeaseAnswer | None, note: str) -> dict[str, Json]:
         known = self._repository
@@ -181,7 +213,7 @@ class Session:
         return {
             "event_key": os.urandom(16).hex(),
             "ts": iso(self.now),
-            "project": project,
+            "project": project[:_MAX_PLACE],
             "action": action.value,
             "hook": self.hook,
             "agent": agent,
@@ -193,6 +225,16 @@ class Session:
                 "note": visible(note)[:_MAX_TEXT],
             },
         }
+
+
+def _told(mistakes: Sequence[Mistake]) -> str:
+    return written_on_one_line("; ".join(str(mistake) for mistake in mistakes))
+
+
+def _shortened(name: str) -> str:
+    """On one line, and no longer than the server takes. What is cut ends as no agent's name does."""
+    line = written_on_one_line(name)
+    return line if len(line) <= _MAX_NAME else f"{line[: _MAX_NAME - 1]}…"
 
 
 def _recorded(held: HeldPath) -> dict[str, Json]:

@@ -11,6 +11,8 @@ from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.profiles import Profiles, custom_profile
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.server.attachments import PREFIX as ATTACHMENTS
+from mcp_agent_mail.server.attachments import AttachmentEndpoint
 from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
@@ -93,12 +95,17 @@ def _guard(services: Services) -> GuardEndpoint:
     return GuardEndpoint(services.guarding, services.resolver, services.identity.caller)
 
 
+def _attachments(services: Services) -> AttachmentEndpoint:
+    return AttachmentEndpoint(services.messaging, services.identity.caller)
+
+
 ROUTES: Mapping[str, Callable[[Services], Route]] = {
     METRICS: lambda services: _metrics(services).answer,
     CHECK: lambda services: _guard(services).check,
     EVENTS: lambda services: _guard(services).record,
+    ATTACHMENTS: lambda services: _attachments(services).answer,
 }
-"""The whole paths beside MCP and `/rpc`, admitted as that is."""
+"""The paths beside MCP and `/rpc`, admitted as that is: whole ones, and with a closing slash all below."""
 
 
 def connections_of(settings: Settings) -> Connections:

@@ -119,7 +119,7 @@ class Gate:
                 return _WITH_TOKEN
             if operator_may and self._operator_token and hmac.compare_digest(sent, self._operator_token):
                 return _OPEN
-        if self._trust_loopback and peer is not None and is_loopback(peer) and not _is_forwarded(headers):
+        if self._trust_loopback and not is_from_elsewhere(headers, peer):
             return _OPEN
         if given is None:
             return HttpRefusal(401, "This server needs its token: send Authorization: Bearer <HTTP_BEARER_TOKEN>.")
@@ -152,6 +152,11 @@ def _configured(host: str) -> str:
     return _address(host) or host_name(host) or host.lower()
 
 
-def _is_forwarded(headers: Headers) -> bool:
-    """A proxy on this machine speaks for someone else, who is not local by that."""
-    return b"x-forwarded-for" in headers or b"forwarded" in headers
+_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
+
+
+def is_from_elsewhere(headers: Headers, peer: str | None) -> bool:
+    """Whether a request comes from another machine, or may. A proxy on this one speaks for someone else, who is not
+    local by that.
+    """
+    return peer is None or not is_loopback(peer) or any(name in headers for name in _FORWARDED)

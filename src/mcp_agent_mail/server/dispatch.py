@@ -134,6 +134,7 @@ class Calls:
             lines.tell(
                 EndedCall(
                     tool=name,
+                    is_known=spec is not None,
                     changes=spec is not None and _changes(spec, arguments),
                     arguments=arguments,
                     result=result,

@@ -8,6 +8,7 @@ from typing import Literal
 from urllib.parse import parse_qsl
 
 from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.core.unfilled_text import said
 
 Headers = Mapping[bytes, bytes]
 """The headers of a request, names in lower case; of a repeated one the last."""
@@ -39,8 +40,10 @@ def read_credentials(
     via: Literal["mcp", "rpc"],
     bearer_is_servers: bool,
     origin: str | None = None,
+    is_remote: bool = False,
 ) -> Credentials:
-    """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent.
+    """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent. `is_remote`:
+    whoever calls is on another machine.
 
     Who the connection says it is stands in the URL, else in headers.
     """
@@ -49,20 +52,15 @@ def read_credentials(
         bearer_token=None if bearer_is_servers else bearer_token(headers),
         agent_token=_text(headers, b"x-agent-token"),
         window_id=_text(headers, b"x-agent-window"),
-        said_project=_said(query.get("project", "")) or _said(_unicode(headers, b"x-agent-project")),
-        said_agent=_said(query.get("agent", "")) or _said(_unicode(headers, b"x-agent-name")),
+        said_project=said(query.get("project", "")) or said(_unicode(headers, b"x-agent-project")),
+        said_agent=said(query.get("agent", "")) or said(_unicode(headers, b"x-agent-name")),
         origin=origin,
+        is_remote=is_remote,
     )
 
 
 def _text(headers: Headers, name: bytes) -> str | None:
     return headers.get(name, b"").strip().decode("latin-1") or None
-
-
-def _said(value: str) -> str | None:
-    """A variable that the client has not filled in (`$NAME`, `${NAME}`) says nothing; neither does a blank."""
-    said = value.strip()
-    return None if not said or said.startswith("$") else said
 
 
 def _unicode(headers: Headers, name: bytes) -> str:

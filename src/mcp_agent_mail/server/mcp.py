@@ -46,7 +46,7 @@ from mcp_agent_mail.server.observability.trace_context import with_meta
 from mcp_agent_mail.server.preferences import ResponsePreferences
 from mcp_agent_mail.server.prompts import WORKFLOWS, prompt_of, shown_for
 from mcp_agent_mail.server.rendering.formats import of_uri, take_argument
-from mcp_agent_mail.server.rendering.profile_texts import fit_error, fitted, instructions, way_to
+from mcp_agent_mail.server.rendering.profile_texts import fitted, fitted_error, instructions, way_to
 from mcp_agent_mail.server.rendering.wire import (
     error_object,
     resource_error_code,
@@ -60,7 +60,6 @@ SERVER_NAME = "mcp-agent-mail"
 FACTS = "mcp_agent_mail.facts"
 """Key of a request's `RequestFacts` in its ASGI scope."""
 
-_JSON = "application/json"
 SESSION_HEADER = "mcp-session-id"
 _INVALID_REQUEST = -32600
 _OURS = frozenset({"tools/call", "resources/read"})
@@ -174,7 +173,7 @@ def _listed_resource(spec: ResourceSpec) -> Resource:
         title=spec.title,
         uri=spec.bare_uri,  # type: ignore[arg-type]  # pydantic parses the text
         description=spec.description,
-        mime_type=_JSON,
+        mime_type=spec.media_type,
     )
 
 
@@ -184,7 +183,7 @@ def _listed_template(spec: ResourceSpec) -> ResourceTemplate:
         title=spec.title,
         uri_template=spec.uri,
         description=spec.description,
-        mime_type=_JSON,
+        mime_type=spec.media_type,
         parameters={},
     )
 
@@ -282,7 +281,7 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
             result = await calls.run_tool(name, arguments, facts)
         return tool_result(calls.tools.require(name, facts.credentials), result, output)
     except AgentMailError as error:
-        return tool_error(name, fit_error(error, facts.wishes.profile))
+        return tool_error(name, fitted_error(error, facts.wishes.profile))
 
 
 def _require_shown(calls: Calls, name: str, wishes: ResponsePreferences) -> None:
@@ -307,6 +306,6 @@ async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> Hand
         output = of_uri(uri, facts.wishes.output)
         return resource_result(uri, await calls.read_resource(uri, facts), output)
     except AgentMailError as error:
-        error = fit_error(error, facts.wishes.profile)
-        code = resource_error_code(error, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
-        raise MCPError(code=code, message=error.text, data={**error_object(error), "uri": uri[:MAX_URI]}) from error
+        told = fitted_error(error, facts.wishes.profile)
+        code = resource_error_code(told, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
+        raise MCPError(code=code, message=told.text, data={**error_object(told), "uri": uri[:MAX_URI]}) from error

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
 from mcp_agent_mail.core.likeness import HintBudget, most_like
@@ -24,8 +23,6 @@ from mcp_agent_mail.workspace.pathspecs import literal_paths
 SEARCH_S = 0.05
 MAX_STEPS = 60_000
 """Of comparing names with patterns, all of a search: about as long."""
-MAX_NAMES = 1_000
-"""Folders among which the one that was meant is looked for."""
 MAX_NEAREST = 8
 """Patterns of a call for which it is."""
 _LOOK_AT_TIME_EVERY = 64
@@ -80,6 +77,8 @@ class PatternSearch:
             return None
         try:
             for literal in literal_paths(pattern):
+                if _GIT in literal.split("/"):
+                    continue
                 found = self._inside.look(literal)
                 if found is not None and not stat.S_ISDIR(found.st_mode):
                     return True
@@ -92,18 +91,14 @@ class PatternSearch:
         the first few patterns, and while there is time.
         """
         self._nearest_left -= 1
-        if self._nearest_left < 0 or self._is_over():
+        if pattern.ignore_case or self._nearest_left < 0 or self._is_over():
             return None
-        names = anchor(pattern).split("/")
         segments = pattern.text.split("/")
-        if pattern.ignore_case or segments[: len(names)] != names:
-            return None
-        for number, name in enumerate(names):
-            above = "/".join(names[:number])
+        for number, name in enumerate(anchor(pattern).split("/")):
+            above = "/".join(segments[:number])
             if self._is_folder(f"{above}/{name}" if above else name):
                 continue
-            folders = islice(self._folders(above), MAX_NAMES)
-            close = most_like(name, folders, limit=1, budget=self._likeness)
+            close = most_like(name, self._folders(above), limit=1, budget=self._likeness)
             return "/".join([*segments[:number], *close, *segments[number + 1 :]]) if close else None
         return None
 
@@ -113,6 +108,9 @@ class PatternSearch:
         return folder if not folder or self._is_folder(folder) else None
 
     def _is_folder(self, path: str) -> bool:
+        """Git's own is none here: of what lies in it nothing is told."""
+        if _GIT in path.split("/"):
+            return False
         found = self._inside.look(path)
         return found is not None and stat.S_ISDIR(found.st_mode)
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
 from tests.served import git
+from tests.stored_contents import content_path, keep_content
 
 
 def test_the_size_of_an_archive_is_measured_beside_a_running_server(post: Post) -> None:
@@ -129,3 +131,15 @@ def test_the_folder_of_an_archive_is_one_line_for_git(at_post: Shell, post: Post
     assert here.out == f"{post.archive()}\n"
     assert named == {"project": post.archive().name, "path": str(post.archive())}
     assert git(Path(here.out.strip()), "log", "--format=%s") != ""
+
+
+def test_what_no_mail_carries_is_removed_beside_a_running_server(post: Post) -> None:
+    content = keep_content(post.server.root, b"nobody carries it")
+    os.utime(content_path(post.server.root, content), (0, 0))
+
+    counted = post.server.am("archive", "gc", "--dry-run", "--json")
+    removed = post.server.am("archive", "gc")
+
+    assert json.loads(counted.stdout) == {"contents": 1, "bytes": 17, "dry_run": True}
+    assert removed.returncode == 0, removed.stderr
+    assert not content_path(post.server.root, content).exists()

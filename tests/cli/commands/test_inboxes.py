@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -58,6 +59,9 @@ def test_a_project_that_was_named_is_not_given_up_for_all_of_them(at_post: Shell
 class _Repeating:
     """A server whose list of projects never ends."""
 
+    def download(self, slug: str, sha256: str) -> Iterator[bytes]:
+        raise NotImplementedError((slug, sha256))
+
     def __init__(self) -> None:
         self.asked = 0
 
@@ -85,6 +89,9 @@ def test_a_list_of_projects_that_does_not_go_on_is_not_followed() -> None:
 
 class _Many:
     """A server of many projects, each with three messages, the newer project's the newer."""
+
+    def download(self, slug: str, sha256: str) -> Iterator[bytes]:
+        raise NotImplementedError((slug, sha256))
 
     def __init__(self, count: int) -> None:
         self.count = count

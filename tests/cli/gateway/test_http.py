@@ -167,3 +167,26 @@ def test_an_address_over_tls_is_asked_over_tls() -> None:
 
         listener.join()
     assert heard == bytes([TLS_HANDSHAKE])
+
+
+def test_an_attachment_is_downloaded_piece_by_piece_by_project_and_digest() -> None:
+    content = bytes(range(256)) * 2_000
+    with ScriptedServer(Scripted(body=content)) as server:
+        gateway = HttpGateway(Server(url=f"{server.url}/hub", bearer_token="secret-b"))
+        pieces = list(gateway.download("code-app", "0f" * 32))
+        gateway.close()
+
+    (asked,) = server.asked
+    assert (asked.method, asked.path) == ("GET", f"/hub/attachments/code-app/{'0f' * 32}")
+    assert asked.headers["authorization"] == "Bearer secret-b"
+    assert len(pieces) > 1
+    assert b"".join(pieces) == content
+
+
+def test_a_download_that_is_refused_says_why() -> None:
+    refusal = {"error": {"type": "NOT_FOUND", "message": "No attachment.", "hint": "Copy it.", "data": {}}}
+    with ScriptedServer(answer(refusal, status=404)) as server, pytest.raises(WireError) as refused:
+        list(HttpGateway(Server(url=server.url)).download("code-app", "x/../y"))
+
+    assert code_of(refused.value) == "NOT_FOUND"
+    assert server.asked[0].path == "/attachments/code-app/x/../y"

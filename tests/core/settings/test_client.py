@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
+from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings, read_client_settings
 from mcp_agent_mail.core.settings.rows import CLIENT_ROWS
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.settings.sources import SettingsError
@@ -76,6 +76,29 @@ def test_the_client_tells_all_mistakes_at_once() -> None:
         load_client_settings({"HTTP_PORT": "x", "AGENT_NAME": "?", "LOG_LEVEL": "not the client's business"})
 
     assert [mistake.name for mistake in refused.value.mistakes] == ["HTTP_PORT", "AGENT_NAME"]
+
+
+def test_what_must_go_on_reads_defaults_in_place_of_mistakes_and_a_name_that_nobody_has() -> None:
+    read = read_client_settings({"HTTP_PORT": "x", "AGENT_NAME": "Blue Lake", "AGENT_MAIL_GUARD_MODE": "warn"})
+
+    assert read.settings == dataclasses.replace(
+        load_client_settings({"AGENT_MAIL_GUARD_MODE": "warn"}), agent_name="'Blue Lake'"
+    )
+    assert [mistake.name for mistake in read.mistakes] == ["HTTP_PORT"]
+    assert [mistake.name for mistake in read.name_mistakes] == ["AGENT_NAME"]
+
+
+def test_a_name_that_counts_is_not_put_aside_for_a_mistake_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "mail.env").write_text("export AGENT_NAME=RedStone\n")
+    environ = {"AGENT_MAIL_ENV_FILE": str(tmp_path / "mail.env")}
+
+    assert read_client_settings({**environ, "AGENT_NAME": "BlueLake"}).settings.agent_name == "BlueLake"
+    assert read_client_settings(environ).settings.agent_name == "'RedStone'"
+
+
+@pytest.mark.parametrize("name", ["AGENT_NAME", "AGENT_MAIL_AGENT", "AGENT_MAIL_PROJECT"])
+def test_what_a_client_left_unfilled_counts_as_not_given(name: str) -> None:
+    assert load_client_settings({name: "${NAME:-}"}) == load_client_settings({})
 
 
 def test_the_client_imports_the_standard_library_only() -> None:

@@ -6,7 +6,12 @@ import pytest
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
-from mcp_agent_mail.domain.archive_format.commit_message import LINES_SHOWN, commit_text, conversion_text
+from mcp_agent_mail.domain.archive_format.commit_message import (
+    LINES_SHOWN,
+    attachments_text,
+    commit_text,
+    conversion_text,
+)
 from mcp_agent_mail.domain.archive_format.layout import Snapshot
 from mcp_agent_mail.domain.archive_format.leases import stand_in
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
@@ -193,3 +198,10 @@ def test_a_commit_says_the_same_whatever_few_may_know_of_is_in_it() -> None:
 )
 def test_what_few_may_know_of_is_neither_counted_nor_anybodys(events: list[OutboxEvent]) -> None:
     assert commit_text(events).message == "archive: records\n\nOutbox-Seq: 7\n"
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "1 attachment"), (2, "2 attachments")])
+def test_what_is_brought_later_says_so_and_goes_as_far_as_the_commit_before_it(count: int, said: str) -> None:
+    text = attachments_text(count, OutboxSeq(7))
+
+    assert text.message == f"archive: {said} brought later\n\nOutbox-Seq: 7\n"

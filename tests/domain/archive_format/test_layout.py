@@ -150,7 +150,9 @@ def app_batch() -> dict[str, bytes]:
 def written(events: Sequence[OutboxEvent]) -> dict[str, bytes]:
     """Without what a batch takes away."""
     return {
-        path: content for path, content in batch_files(events, STORE_ID, FORMAT_VERSION).items() if content is not None
+        path: content
+        for path, content in batch_files(events, STORE_ID, FORMAT_VERSION).items()
+        if isinstance(content, bytes)
     }
 
 

@@ -84,7 +84,15 @@ def test_files_of_ours_are_known_by_their_names(name: bytes, is_mail: bool, is_l
 
 @pytest.mark.parametrize(
     ("content", "version"),
-    [(b'{"format": 1}', 1), (b'{"format": 7}', 7), (b"{}", 1), (b"[]", 1), (b'{"format": "2"}', 1)],
+    [
+        (b'{"format": 1}', 1),
+        (b'{"format": 7}', 7),
+        (b"{}", 1),
+        (b"[]", 1),
+        (b'{"format": "2"}', 1),
+        (b'{"format": true}', 1),
+        (b'{"format": -3}', 1),
+    ],
 )
 def test_an_archive_says_its_version_and_is_of_the_oldest_where_it_does_not(content: bytes, version: int) -> None:
     assert version_in(content) == version

@@ -6,8 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.conversion import VERSION_NOTE
-from mcp_agent_mail.core.failpoints import FaultHook, no_fault
+import pytest
+
+from mcp_agent_mail.archive.known_version import VERSION_NOTE
+from mcp_agent_mail.archive.writer import ArchiveWriter
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.messages import Message
@@ -85,6 +88,16 @@ class Old:
         self.harness.clock.step(1)
         drain.step()
 
+    def go_on_as_before(self) -> None:
+        """As a program of the version before does, whatever the archive is of: one mail more, and one ended lease."""
+        self.harness.converts = False
+        with pytest.MonkeyPatch.context() as former, self.harness.drain() as drain:
+            former.setattr(ArchiveWriter, "version", 1)
+            self.harness.send(self.blue, [self.red], subject="Former")
+            self.held.end(self.held.hold("d/**"))
+            self.commit(drain)
+        self.harness.converts = True
+
     def settle(self, drain: Drain) -> None:
         for _ in range(ROUNDS):
             drain.step()
@@ -93,6 +106,18 @@ class Old:
             if self.is_whole():
                 return
         raise AssertionError(self.harness.reports[-5:])
+
+
+class Fails:
+    """Let the first part of a conversion fail, once."""
+
+    def __init__(self) -> None:
+        self.has_failed = False
+
+    def __call__(self, reached: FailPoint) -> None:
+        if reached is FailPoint.CONVERSION and not self.has_failed:
+            self.has_failed = True
+            raise OSError("no room")
 
 
 def make_old(harness: ArchiveHarness) -> Old:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
@@ -14,7 +15,7 @@ from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from tests.archive_harness import ArchiveHarness, fill, git
 from tests.features.archiving.leases import Held
 
-Rendered = dict[ProjectId, dict[str, bytes | None]]
+Rendered = dict[ProjectId, dict[str, Content | None]]
 
 
 def rendered(harness: ArchiveHarness, only: Project | None = None) -> tuple[Rendered, list[tuple[int, int]]]:
@@ -22,7 +23,7 @@ def rendered(harness: ArchiveHarness, only: Project | None = None) -> tuple[Rend
     files: Rendered = defaultdict(dict)
     told: list[tuple[int, int]] = []
 
-    def put(project_id: ProjectId, path: str, content: bytes | None) -> None:
+    def put(project_id: ProjectId, path: str, content: Content | None) -> None:
         assert path not in files[project_id], path
         files[project_id][path] = content
 

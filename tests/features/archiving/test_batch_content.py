@@ -17,7 +17,8 @@ from mcp_agent_mail.domain.archive_format.leases import stand_in
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.batch_content import what_was_written
+from mcp_agent_mail.features.archiving import batch_content
+from mcp_agent_mail.features.archiving.batch_content import up_to_size, what_was_written
 from tests.archive_harness import ArchiveHarness, fill
 
 
@@ -117,3 +118,31 @@ def test_in_another_version_of_the_format_it_is_told_as_that_has_it(sent: Sent) 
     assert len(before) == len(now)
     assert set(before).isdisjoint(now)
     assert set(before.values()).isdisjoint(now.values())
+
+
+def test_what_mail_carries_counts_for_nothing(harness: ArchiveHarness, project: Project) -> None:
+    blue, red = (agent_of(harness, project, name) for name in ("BlueLake", "RedStone"))
+    message = harness.send(blue, [red], carried=[b"the plan"])
+    snapshot = mail_snapshot(message, harness.tx.messages.recipients(message.id), project.id)
+
+    written = what_was_written([event(EventKind.MAIL, snapshot)], harness.store_id, FORMAT_VERSION)
+
+    assert set(written.blobs) == {path for path, _ in mail_files(snapshot, FORMAT_VERSION)}
+
+
+@pytest.mark.parametrize(
+    ("limit", "count"), [(0, 1), (59, 1), (60, 1), (119, 1), (120, 3), (179, 3), (180, 4), (10_000, 4)]
+)
+def test_a_commit_brings_no_more_than_so_much_of_contents(
+    harness: ArchiveHarness, project: Project, monkeypatch: pytest.MonkeyPatch, limit: int, count: int
+) -> None:
+    """Of the second and third message the contents are the same: they come once."""
+    monkeypatch.setattr(batch_content, "LARGE_BYTES", limit)
+    blue, red = (agent_of(harness, project, name) for name in ("BlueLake", "RedStone"))
+    events = []
+    for data in (b"1" * 60, b"2" * 60, b"2" * 60, b"3" * 60):
+        message = harness.send(blue, [red], carried=[data])
+        snapshot = mail_snapshot(message, harness.tx.messages.recipients(message.id), project.id)
+        events.append(event(EventKind.MAIL, snapshot))
+
+    assert len(up_to_size(events)) == count

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive import conversion
-from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
+from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.archive_format import versions
 from mcp_agent_mail.domain.projects import plain_slug
+from mcp_agent_mail.features.archiving import drain as draining
 from mcp_agent_mail.features.archiving.protocol import Committed, Converted
 from tests.archive_harness import (
     ArchiveHarness,
@@ -22,7 +23,7 @@ from tests.archive_harness import (
     sealed_seqs,
     version_1,
 )
-from tests.features.archiving.old_archives import BLOCKS, ROUNDS, Old, make_old
+from tests.features.archiving.old_archives import BLOCKS, ROUNDS, Fails, Old, make_old
 
 
 @pytest.fixture
@@ -237,7 +238,10 @@ def test_what_fails_is_told_holds_no_mail_up_and_is_tried_again_later(old: Old) 
         old.commit(drain)
 
     (told,) = [report for report in old.harness.reports if isinstance(report, Converted) and report.problem]
-    assert told.problem == "cannot convert the archive to the new format: no room"
+    assert told.problem == (
+        "cannot convert the archive to the new format: no room. "
+        "It is tried again after 5 minutes; mail goes on in the former format."
+    )
     assert old.harness.failures == []
     assert not old.harness.tx.outbox.pending(old.project.id)
     assert (old.version, old.harness.verify().findings) == (1, ())
@@ -307,3 +311,82 @@ def test_a_commit_of_version_1_that_nobody_marked_is_recognised_after_the_conver
     assert old.harness.failures == []
     assert not old.harness.tx.outbox.pending(old.project.id)
     assert old.harness.verify().findings == ()
+
+
+@pytest.mark.parametrize("unmarked", [False, True])
+def test_what_a_program_of_before_commits_to_a_converted_archive_is_brought_to_this_version(
+    old: Old, unmarked: bool
+) -> None:
+    old.work()
+    old.harness.unmarked = unmarked
+    old.go_on_as_before()
+    old.harness.unmarked = False
+    written = [path for path in old.files() if path.endswith("former__31.md")]
+
+    old.work()
+
+    assert len(written) == 3
+    assert not set(written) & set(old.files())
+    assert old.harness.failures == []
+    assert old.harness.verify().findings == ()
+
+
+def test_verify_says_what_becomes_of_what_a_program_of_before_has_written(old: Old) -> None:
+    old.work()
+    old.go_on_as_before()
+
+    findings = [found for found in old.harness.verify().findings if found.problem == "unexpected"]
+    assert len(findings) == 4
+    assert {found.next_step for found in findings} == {
+        "start the server: it moves what an earlier version has written here to its new place"
+    }
+
+
+def test_what_failed_and_was_forgotten_for_others_is_tried_again_by_itself(
+    old: Old, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draining, "MOST_KEPT", 2)
+    fails = Fails()
+    with old.harness.drain(fails) as drain:
+        drain.resume()
+        while not fails.has_failed:
+            old.harness.tidy(drain)
+        for number in range(3):
+            project = old.harness.add_project(f"/code/other{number}")
+            old.commit(drain)
+            assert not old.harness.tx.outbox.pending(project.id)
+            old.harness.clock.step(3)
+            old.harness.tidy(drain)
+        is_kept = old.project.id in drain._kept
+        old.harness.tidy(drain)
+        before = old.version
+        old.harness.clock.step(301)
+        old.settle(drain)
+
+    assert (is_kept, before, old.version) == (False, 1, 2)
+
+
+def test_a_clock_that_was_set_back_puts_another_try_off_for_no_longer(old: Old) -> None:
+    fails = Fails()
+    with old.harness.drain(fails) as drain:
+        drain.resume()
+        while not fails.has_failed:
+            old.harness.tidy(drain)
+        old.harness.clock.step(-7_200)
+        old.harness.tidy(drain)
+        old.harness.clock.step(301)
+        old.settle(drain)
+
+    assert old.version == 2
+
+
+def test_its_index_follows_at_once_however_busy_the_archive_is(old: Old) -> None:
+    with old.harness.drain() as drain:
+        drain.resume()
+        old.harness.send(old.blue, [old.red], subject="Busy")
+        old.commit(drain)
+        while not any(isinstance(report, Converted) and report.is_done for report in old.harness.reports):
+            drain.step()
+        old.harness.tidy(drain)
+
+    assert old.is_whole()

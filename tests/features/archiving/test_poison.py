@@ -12,7 +12,7 @@ import pytest
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.process import GitJob
-from mcp_agent_mail.domain.archive_format.layout import batch_files
+from mcp_agent_mail.domain.archive_format.layout import Changes, batch_files
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving import committer as committers
@@ -36,7 +36,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, project: Project) -> None:
     """Its events cannot be rendered."""
     render = batch_files
 
-    def poisoned(events: Sequence[OutboxEvent], store_id: str, version: int) -> dict[str, bytes | None]:
+    def poisoned(events: Sequence[OutboxEvent], store_id: str, version: int) -> Changes:
         assert events[0].project_id != project.id, POISON
         return render(events, store_id, version)
 

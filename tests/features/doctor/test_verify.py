@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
 from tests.archive_harness import git, open_archive_harness
 from tests.features.doctor.harness import Archived
+from tests.stored_contents import content_path, keep_content
 
 
 def test_a_whole_archive_has_no_findings(archived: Archived) -> None:
@@ -224,3 +227,79 @@ def test_receipts_for_blind_copies_are_found_where_they_lie_and_where_they_lay(t
         assert [path.split("/")[0] for path in told] == ["agents", "receipts"]
         assert told[0].startswith("agents/GreenField/receipts/")
         assert harness.verify().is_clean
+
+
+def carry(archived: Archived) -> StoredContent:
+    """Mail with an attachment, in Git."""
+    archived.harness.send(archived.blue, [archived.red], carried=[b"the plan"])
+    archived.harness.archive()
+    assert archived.findings() == []
+    return keep_content(archived.harness.root, b"the plan")
+
+
+def test_an_attachment_somebody_edited_is_found(archived: Archived) -> None:
+    content = carry(archived)
+    (archived.path / content.path).write_bytes(b"the plot")
+
+    assert archived.findings() == [("work tree", "different", content.path)]
+
+
+def test_an_attachment_somebody_deleted_is_found(archived: Archived) -> None:
+    content = carry(archived)
+    (archived.path / content.path).unlink()
+
+    assert archived.findings() == [("work tree", "missing", content.path)]
+
+
+def test_an_attachment_that_is_not_what_its_name_says_is_found_in_git(archived: Archived) -> None:
+    content = carry(archived)
+    (archived.path / content.path).write_bytes(b"the plot")
+    git(archived.path, "commit", "-q", "-a", "-m", "Correct the record")
+    archived.harness.send(archived.blue, [archived.red], subject="Later")
+    archived.harness.archive()
+
+    (finding,) = archived.harness.verify().findings
+
+    assert (finding.check, finding.problem, finding.path) == ("archive", "different", content.path)
+    assert hashlib.sha256(b"the plot").hexdigest() in finding.evidence
+
+
+def test_an_attachment_that_is_missing_or_damaged_beside_the_database_is_found(archived: Archived) -> None:
+    path = content_path(archived.harness.root, carry(archived))
+    path.write_bytes(b"the plot")
+    damaged = archived.findings()
+    path.unlink()
+
+    assert damaged == [("attachments", "different", str(path))]
+    assert archived.findings() == [("attachments", "missing", str(path))]
+
+
+def test_an_attachment_that_no_mail_carries_is_found_in_the_archive_alone(archived: Archived) -> None:
+    keep_content(archived.harness.root, b"of a send that was refused")
+    path = archived.path / "attachments/ab/strange.txt"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    git(archived.path, "add", "attachments")
+    git(archived.path, "commit", "-q", "-m", "Mine")
+    archived.harness.send(archived.blue, [archived.red], subject="Later")
+    archived.harness.archive()
+
+    assert archived.findings() == [("archive", "unexpected", "attachments/ab/strange.txt")]
+
+
+def test_what_several_messages_carry_is_one_file(archived: Archived) -> None:
+    carry(archived)
+    before = archived.harness.verify().files
+    archived.harness.send(archived.blue, [archived.red], carried=[b"the plan"])
+    archived.harness.archive()
+
+    report = archived.harness.verify()
+
+    assert (report.findings, report.files) == ((), before + 3)
+
+
+def test_what_mail_will_bring_is_no_finding_yet(archived: Archived) -> None:
+    carry(archived)
+    archived.harness.send(archived.blue, [archived.red], carried=[b"the plan", b"another"])
+
+    assert archived.findings() == []

@@ -142,3 +142,13 @@ async def test_every_demand_for_a_token_names_the_ways_that_are_open_there(
 
     assert acting.value.hint.startswith(f"Send BlueLake's registration_token {ways}. ")
     assert reading.value.hint.startswith(f"Send your registration_token {ways}. ")
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+@pytest.mark.parametrize("token", [None, BLUE])
+async def test_a_caller_from_another_machine_is_known_as_one(token: str | None, *, is_remote: bool) -> None:
+    credentials = Credentials(via="rpc", agent_token=token, is_remote=is_remote)
+
+    caller, _ = await resolve_caller(credentials, AuthRules(auth=AgentAuth.OPEN), PROOFS)
+
+    assert caller.is_remote is is_remote

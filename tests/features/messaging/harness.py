@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from mcp_agent_mail.domain.contacts import ContactRules
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
+from mcp_agent_mail.features.messaging.attachments import Prepare
+from mcp_agent_mail.features.messaging.contents import ContentReader
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
@@ -66,7 +68,8 @@ class MessagingHarness:
     identities: Identities
     tools: ToolTable
     resources: ResourceTable
-    noted: list[str] = field(default_factory=list)
+    noted: list[str]
+    service: MessagingService
 
     def proof(self, agent: Agent) -> Credentials:
         project = self.seeded.app if agent.project_id == self.seeded.app.id else self.seeded.lib
@@ -98,7 +101,13 @@ class MessagingHarness:
 
 @asynccontextmanager
 async def open_messaging(
-    directory: Path, *, enforced: bool = False, inbox_limit: int = 0
+    directory: Path,
+    *,
+    enforced: bool = False,
+    inbox_limit: int = 0,
+    attachments_limit_bytes: int = 0,
+    prepare: Prepare | None = None,
+    contents: ContentReader | None = None,
 ) -> AsyncIterator[MessagingHarness]:
     """Contact policies are off unless `enforced`: tests of consent switch them on."""
     async with open_seeded_store(directory) as seeded:
@@ -110,7 +119,13 @@ async def open_messaging(
             note_activity=lambda agent: noted.append(agent.name),
             throttle=Backpressure().keep,
             clock=seeded.clock,
-            delivery=DeliveryPolicy(rules=ContactRules(enforced=enforced), inbox_limit=inbox_limit),
+            delivery=DeliveryPolicy(
+                rules=ContactRules(enforced=enforced),
+                inbox_limit=inbox_limit,
+                attachments_limit_bytes=attachments_limit_bytes,
+            ),
+            prepare=prepare,
+            contents=contents,
         )
         yield MessagingHarness(
             seeded,
@@ -118,6 +133,7 @@ async def open_messaging(
             ToolTable(messaging_tools(service, identities.caller)),
             ResourceTable(messaging_resources(service, identities.caller)),
             noted,
+            service,
         )
 
 

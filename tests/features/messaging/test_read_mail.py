@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AuthenticationRequired, InvalidInput, NotFound, PermissionDenied
+from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.messages import MAX_BODIES_BYTES
@@ -239,6 +241,24 @@ async def test_an_agents_threads_are_those_it_takes_part_in_with_what_it_has_not
         (str(root), 2, 1),
     ]
     assert listed["total"] == 3
+
+
+async def test_what_is_unread_in_all_threads_is_for_who_calls_and_no_other(harness: MessagingHarness) -> None:
+    seeded = harness.seeded
+    await harness.sent_id(thread_id="A")
+    await harness.sent_id(thread_id="B", to=["GreenField"])
+    said = Credentials(via="mcp", said_agent="RedStone")
+
+    async def unread(credentials: Credentials, **given: str) -> list[Any]:
+        threads = (await harness.call("list_threads", credentials, **given))["threads"]
+        return [one["unread"] for one in threads]
+
+    assert await unread(said) == [0, 1]
+    assert await unread(harness.proof(seeded.red)) == [0, 1]
+    assert await unread(replace(harness.proof(seeded.green), said_agent="RedStone")) == [1, 0], "a proof comes first"
+    assert await unread(said, agent_name="GreenField") == [1]
+    assert await unread(Credentials(via="mcp", said_agent="Human")) == [None, None]
+    assert await unread(Credentials(via="mcp", said_agent="NoOne")) == [None, None]
 
 
 async def test_threads_are_kept_by_topic_and_by_time(harness: MessagingHarness) -> None:

@@ -10,7 +10,7 @@ from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.messaging import schemas
 from mcp_agent_mail.features.messaging.read import InboxListing, MailListing, OutboxListing, SeenMessage, ThreadPage
 from mcp_agent_mail.features.messaging.read_mail import ThreadListing
-from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts, MarkRefusal
+from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts, ReceiptRefusal
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.store.mail.inboxes import ReadingState
 from mcp_agent_mail.store.mail.threads import ListedThread, ThreadParty
@@ -147,7 +147,7 @@ def test_a_receipt_says_what_is_so_since_when_and_whether_the_act_was_proven() -
 
 
 def test_who_is_no_recipient_has_neither_read_nor_acknowledged_and_is_told_why() -> None:
-    marked = a_marking(MarkedReceipt(message_id=ONE, state=None, reason=MarkRefusal.NOT_A_RECIPIENT))
+    marked = a_marking(MarkedReceipt(message_id=ONE, state=None, reason=ReceiptRefusal.NOT_A_RECIPIENT))
 
     assert schemas.show_receipts(marked, ReceiptStep.READ, STRICT, as_list=False) == {
         "message_id": 1,

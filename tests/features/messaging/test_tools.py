@@ -38,7 +38,7 @@ async def test_a_limit_beyond_the_maximum_counts_as_it_and_one_below_the_minimum
         {"reply_to": -1},
         {"ack_required": "perhaps"},
         {"sender_name": ""},
-        {"attachment_paths": ["x.png"]},
+        {"attachment_paths": ["x.png"] * 21},
     ],
 )
 async def test_bad_input_is_invalid_and_leaves_no_trace(harness: MessagingHarness, bad: dict[str, Any]) -> None:

@@ -5,14 +5,26 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.store.transaction import Tx
 from tests.features.messaging.harness import APP, LIB, MessagingHarness, refused_send
-from tests.seeded_store import add_agent
+from tests.seeded_store import add_agent, add_project
 
 
 async def refused(harness: MessagingHarness, *to: str, **more: Any) -> AgentMailError:
     error = await refused_send(harness, to=list(to), **more)
     assert harness.rows("SELECT count(*) FROM messages") == [(0,)]
     return error
+
+
+async def add(harness: MessagingHarness, *names: str, project: str = APP) -> None:
+    """Agents of a project, which is made unless it is there."""
+
+    def unit(tx: Tx) -> None:
+        home = tx.projects.find_by_human_key(project) or add_project(tx, project)
+        for name in names:
+            add_agent(tx, home, name)
+
+    await harness.seeded.store.write(unit)
 
 
 async def test_all_that_are_unknown_are_told_at_once_with_whom_each_may_mean(harness: MessagingHarness) -> None:
@@ -32,6 +44,22 @@ async def test_where_nobody_is_near_those_present_are_told(harness: MessagingHar
 
     assert error.hint == "There are GreenField, RedStone and BlueLake. Nothing was sent."
     assert error.data["present"] == ["GreenField", "RedStone", "BlueLake"]
+
+
+async def test_whoever_is_understood_is_told_of_nobody_else(harness: MessagingHarness) -> None:
+    error = await refused(harness, "RedStome")
+
+    assert error.hint == "Did you mean RedStone? Nothing was sent."
+    assert "present" not in error.data
+
+
+async def test_of_many_that_are_present_ten_are_told_and_where_the_others_are(harness: MessagingHarness) -> None:
+    await add(harness, *(f"Agent{number}" for number in range(10)))
+
+    error = await refused(harness, "Xyz")
+
+    assert error.hint.startswith("The 10 last active are Agent9, ")
+    assert error.hint.endswith("Agent0. list_agents shows who is there; nothing was sent.")
 
 
 @pytest.mark.parametrize("text", ["all", "*", "everyone", "@all"])
@@ -65,6 +93,41 @@ async def test_the_list_is_told_for_the_argument_in_which_it_stands(harness: Mes
     assert 'cc=["BlueLake", "QuietFox@lib"]' in error.hint
 
 
+async def test_a_long_list_in_one_text_is_told_whole_to_a_program_and_its_beginning_in_words(
+    harness: MessagingHarness,
+) -> None:
+    names = [f"Agent{number}" for number in range(12)]
+    await add(harness, *names)
+
+    error = await refused(harness, ", ".join(names))
+
+    told = ", ".join(f'"{name}"' for name in names[:10])
+    assert error.hint == f"to is a list: to=[{told}, …]. Nothing was sent."
+    assert error.data["did_you_mean"] == names
+
+
+async def test_names_of_a_list_are_known_among_however_many(harness: MessagingHarness) -> None:
+    await add(harness, *(f"Agent{number}" for number in range(300)))
+
+    error = await refused(harness, "redstone, GreenField")
+
+    assert error.data["did_you_mean"] == ["RedStone", "GreenField"]
+
+
+async def test_an_address_in_a_list_stays_as_it_is_written(harness: MessagingHarness) -> None:
+    await add(harness, "QuietFoxLib")
+
+    error = await refused(harness, "BlueLake, QuietFox@lib")
+
+    assert error.data["did_you_mean"] == ["BlueLake", "QuietFox@lib"]
+
+
+async def test_words_that_are_near_no_name_are_a_list(harness: MessagingHarness) -> None:
+    error = await refused(harness, "Xyz Uvw")
+
+    assert error.data["did_you_mean"] == ["Xyz", "Uvw"]
+
+
 async def test_words_that_are_one_name_are_no_list(harness: MessagingHarness) -> None:
     error = await refused(harness, "Red Stone")
 
@@ -80,13 +143,71 @@ async def test_a_name_of_another_project_alone_is_told_with_its_address(harness:
     assert error.hint.startswith(f"Did you mean QuietFox@{slug}?")
 
 
+async def test_a_name_of_another_project_comes_before_one_that_is_nearly_so_here(harness: MessagingHarness) -> None:
+    await add(harness, "QuietFix")
+
+    error = await refused(harness, "QuietFox")
+
+    assert error.data["nearest"] == [f"QuietFox@{harness.seeded.lib.slug}"]
+
+
+async def test_a_slip_of_a_name_here_comes_before_any_of_another_project(harness: MessagingHarness) -> None:
+    await add(harness, "RedStomes", project=LIB)
+
+    assert (await refused(harness, "RedStome")).data["nearest"] == ["RedStone"]
+
+
+@pytest.mark.parametrize("name", ["QuietFox", "QuietFx"])
+async def test_whoever_writes_the_project_means_that_one(harness: MessagingHarness, name: str) -> None:
+    error = await refused(harness, f"{name}@{APP}")
+
+    assert error.data["nearest"] == []
+
+
+async def test_of_many_that_may_be_meant_three_are_told(harness: MessagingHarness) -> None:
+    await add(harness, "XuietOwl")
+    for name in "abc":
+        await add(harness, "QuietOwl", project=f"/code/{name}")
+
+    error = await refused(harness, "QuietOwls")
+
+    assert error.data["nearest"] == ["QuietOwl@code-c", "QuietOwl@code-b", "QuietOwl@code-a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("System", "System receives no mail."),
+        ("system@/code/lib", "System receives no mail."),
+        ("System@/code/Lib", "Unknown project: /code/Lib."),
+    ],
+)
+async def test_system_receives_no_mail_in_any_project(harness: MessagingHarness, text: str, fact: str) -> None:
+    error = await refused(harness, text)
+
+    assert error.message == fact
+    assert "System@" not in error.hint
+    assert error.data["nearest_by_recipient"] == {text: []}
+
+
 async def test_a_project_that_is_nearly_right_is_told_as_the_address_that_was_meant(
     harness: MessagingHarness,
 ) -> None:
     error = await refused(harness, "QuietFox@/code/Lib")
 
     assert error.code == "RECIPIENT_NOT_FOUND"
-    assert error.hint.startswith(f"Did you mean QuietFox@{harness.seeded.lib.slug}?")
+    assert error.hint.startswith(f"Did you mean QuietFox@{harness.seeded.lib.slug}? ")
+    assert f"Did you mean {LIB}?" in error.hint
+    assert error.data["nearest"] == [f"QuietFox@{harness.seeded.lib.slug}"], "which is no project"
+
+
+async def test_where_nobody_is_meant_in_a_project_that_is_nearly_right_the_project_is_told(
+    harness: MessagingHarness,
+) -> None:
+    error = await refused(harness, "Xyz@/code/Lib")
+
+    assert error.data["nearest"] == [LIB]
+    assert error.data["unknown"] == ["Xyz@/code/Lib"]
 
 
 async def test_a_name_nearly_like_one_of_another_project_is_told_with_its_address(harness: MessagingHarness) -> None:
@@ -119,10 +240,25 @@ async def test_what_is_no_address_at_all_comes_with_the_forms_of_addresses(harne
 
 
 async def test_five_hundred_unknown_names_are_told_in_few_words(harness: MessagingHarness) -> None:
-    await harness.seeded.store.write(lambda tx: [add_agent(tx, harness.seeded.app, f"Agent{n}") for n in range(300)])
+    await add(harness, *(f"Agent{number}" for number in range(300)))
 
     error = await refused(harness, *(f"Nobody{number}" for number in range(500)))
 
     assert len(error.text) < 1_000
     assert "'Nobody9' or 490 more" in error.message
     assert len(error.data["nearest_by_recipient"]) == 5
+
+
+async def test_hundreds_of_projects_are_told_in_few_words(harness: MessagingHarness) -> None:
+    def unit(tx: Tx) -> None:
+        for number in range(40):
+            add_project(tx, f"/elsewhere/{number}")
+
+    await harness.seeded.store.write(unit)
+    there = [f"Nobody@/elsewhere/{number}" for number in range(40)]
+    gone = [f"Nobody@/gone/{number}" for number in range(200)]
+
+    error = await refused(harness, *there, *gone)
+
+    assert error.message.count("/elsewhere/") == error.message.count("/gone/") == 10
+    assert len(error.hint) < 2_000

@@ -36,6 +36,7 @@ async def reason(claims: Claims, path: str) -> str:
         ("*.py", "src/a.py"),
         ("**", "README.md"),
         ("src/*/x.py", "src/api/x.py"),
+        ("**", "*.py"),
     ],
 )
 async def test_a_path_that_a_wider_reservation_covers_names_it_and_how_to_narrow_it(
@@ -93,6 +94,47 @@ async def test_beyond_the_bound_on_work_no_wider_one_is_named(claims: Claims) ->
 
     told = answer["not_released"][0]["reason"]
     assert told.startswith(f"{NOTHING}, but of s*0/x/*.py")
+
+
+async def test_a_wider_one_is_found_among_many_that_begin_otherwise(claims: Claims) -> None:
+    await claims.fill(claims.seeded.blue, [f"docs/{number}/*.md" for number in range(900)])
+    await claims.hold("BlueLake", "src/**")
+
+    assert (await reason(claims, "src/a.py")).startswith("your reservation 901 (src/**) covers it")
+
+
+async def test_a_wider_one_that_ignores_letter_case_is_found(claims: Claims) -> None:
+    await claims.fill(claims.seeded.blue, ["SRC/**"], ignore_case=True)
+
+    assert (await reason(claims, "src/a.py")).startswith("your reservation 1 (SRC/**) covers it")
+
+
+async def test_reading_lists_of_paths_counts_as_work_too(claims: Claims) -> None:
+    await claims.hold("BlueLake", "src/**")
+    lists = [f"docs/{number}.md,{'d' * 500}/x.md" for number in range(40)]
+
+    answer = await claims.release("BlueLake", paths=[*lists, "src/a.py"])
+
+    reasons = [one["reason"] for one in answer["not_released"]]
+    assert reasons[0] == "it is 2 paths in one text: give a list"
+    assert reasons[-2:] == [NOTHING] * 2, "the bound on work was reached, and the first alone are compared"
+
+
+async def test_what_is_long_or_one_of_hundreds_is_neither_compared_nor_shown(claims: Claims) -> None:
+    blue = claims.seeded.blue
+    await claims.fill(blue, [f"{'d' * 201}/*.md", *(f"docs/{number}/*.md" for number in range(99)), "src/lexer.py"])
+
+    assert await reason(claims, "src/lexr.py") == (
+        f"{NOTHING}, but of docs/0/*.md, docs/1/*.md, docs/2/*.md and 98 more"
+    )
+
+
+async def test_where_the_call_itself_gives_back_all_no_other_is_told(claims: Claims) -> None:
+    await claims.hold("BlueLake", "src/a.py")
+
+    answer = await claims.release("BlueLake", paths=["src/a.py", "Makefile"])
+
+    assert answer["not_released"][0]["reason"] == NOTHING
 
 
 async def test_a_misspelt_path_is_told_the_near_one_and_another_what_there_is(claims: Claims) -> None:

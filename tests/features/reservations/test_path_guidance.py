@@ -13,6 +13,7 @@ from mcp_agent_mail.core.concurrency.looks import DirectorySilent
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict
 from mcp_agent_mail.domain.patterns.syntax import OutsideProject
 from mcp_agent_mail.domain.reservations import JoinedPaths
+from mcp_agent_mail.features.reservations import path_guidance
 from mcp_agent_mail.features.reservations.offload import PatternReader
 from mcp_agent_mail.workspace.facts import Workspaces
 from tests.features.reservations.claims import Claims, open_claims
@@ -67,6 +68,17 @@ async def test_a_long_list_is_shown_in_part_and_given_whole(claims: Claims) -> N
 
     assert len(error["data"]["did_you_mean"]) == 40
     assert "and 30 more" in error["hint"]
+
+
+async def test_texts_behind_very_many_characters_are_taken_as_they_are_written(
+    claims: Claims, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(path_guidance, "_MAX_DIVIDED", 40)
+    granted = await claims.reserve("BlueLake", "src/" + "x" * 40, "src/a.py,src/b.py")
+
+    assert len(granted["granted"]) == 2
+    with pytest.raises(JoinedPaths):
+        await claims.reserve("BlueLake", "src/a.py,src/b.py")
 
 
 async def test_a_file_of_that_very_name_is_one_path(claims: Claims) -> None:

@@ -19,6 +19,7 @@ from mcp_agent_mail.features.archiving.renew import _queue_anew
 from mcp_agent_mail.features.retention.service import _purge
 from mcp_agent_mail.store.retention import RetentionCutoff
 from tests.archive_harness import ArchiveHarness, git, open_archive_harness
+from tests.stored_contents import keep_content
 
 DAYS = 30
 
@@ -126,3 +127,28 @@ def test_an_older_copy_of_an_archive_gets_its_tombstones(archived: Archived, tmp
     assert archived.harness.archive() == 0
     assert archived.harness.failures == []
     assert archived.findings() == []
+
+
+def test_what_the_purged_mail_alone_carried_leaves_both_archives(archived: Archived) -> None:
+    harness = archived.harness
+    red, green = (
+        harness.tx.agents.find_by_name(project.id, name)
+        for project, name in ((archived.app, "RedStone"), (archived.lib, "Green"))
+    )
+    assert red is not None
+    assert green is not None
+    archived.message = harness.send(archived.blue, [red, green], carried=[b"the secret picture"])
+    for project, agent in ((archived.app, red), (archived.lib, green)):
+        harness.read(project, agent, archived.message)
+    harness.archive()
+    harness.clock.step(DAYS * 86_400)
+
+    assert archived.purge() == 1
+    pending = archived.findings()
+    assert harness.archive() == 0
+
+    content = keep_content(harness.root, b"the secret picture")
+    assert (pending, archived.findings()) == ([], [])
+    for project in (archived.app, archived.lib):
+        assert not (harness.path(project) / content.path).exists()
+        assert git(harness.path(project), "show", f"main~1:{content.path}") == "the secret picture"

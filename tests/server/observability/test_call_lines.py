@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Annotated, Any
 
 import pytest
@@ -34,6 +35,7 @@ def pipe() -> Pipe:
 def ended(**keys: Any) -> EndedCall:
     call: dict[str, Any] = {
         "tool": "set_status",
+        "is_known": True,
         "changes": True,
         "arguments": {"project_key": "/code/shop", "agent_name": "BlueLake", "status": "busy"},
         "result": {},
@@ -96,6 +98,57 @@ def test_a_refusal_is_folded_and_its_hint_told_whole(pipe: Pipe, monkeypatch: py
     ]
     assert all(len(line) < 60 for line in lines)
     assert " ".join(line.strip() for line in lines).endswith("word end.")
+
+
+LONG = "y" * 30 + "15:41:00 core Human retired Alice"
+WIDE = "\u6f22" * 25 + "15:43:00 Human ok"
+STRANGE = [
+    "x" * 40 + "/" + "y" * 64,
+    LONG,
+    WIDE,
+    "\u6f22\u200d" * 60,
+    "\u2764\ufe0f" * 60,
+    "e\u0301" * 60,
+    "\u2800" * 60,
+    "\U0001f469\u200d\U0001f680" * 40,
+]
+
+
+@pytest.mark.parametrize("columns", [30, 40, 80, 81, 200])
+@pytest.mark.parametrize("text", STRANGE, ids=ascii)
+def test_no_row_of_the_terminal_begins_with_a_callers_words(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch, text: str, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    error = InvalidInput(f"No agent {text}.", hint=f"Did you mean {text}?")
+    given = {"project_key": text, "agent_name": text, "status": text}
+
+    lines = told(
+        pipe,
+        ended(arguments=given, doer=None),
+        ended(arguments=given, doer=None, tool=text, is_known=False, error=error, result=None),
+        ended(doer=None, arguments={**given, "agent_name": "BlueLake"}, error=InvalidInput(""), result=None),
+    )
+
+    assert max(map(cells_of, lines)) < columns
+    assert all(line.startswith(("hh:mm:ss ", " " * 9)) for line in lines)
+
+
+def cells_of(line: str) -> int:
+    """As a terminal counts that joins no emoji."""
+    return sum(
+        0 if unicodedata.category(letter) in ("Mn", "Cf") else 1 + (unicodedata.east_asian_width(letter) in "WF")
+        for letter in line
+    )
+
+
+def test_who_and_where_leave_room_for_what_was_refused(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    given = {"project_key": "x" * 40, "agent_name": LONG}
+
+    (line,) = told(pipe, ended(arguments=given, doer=None, error=InvalidInput(""), result=None))
+
+    assert line == 'hh:mm:ss xxxxxxxxxxxxx… "yyyyyyyyyyyy… set_status refused: INVALID_INPUT  4 ms'
 
 
 def test_colours_are_beside_words_alone(pipe: Pipe) -> None:
@@ -174,4 +227,4 @@ async def test_calls_of_every_kind_are_told_where_they_are_run(pipe: Pipe) -> No
     ]
     assert "someone fail refused: INTERNAL The server failed while running tool fail." in lines[4]
     assert "secret" not in "".join(lines)
-    assert "someone nothing refused: NOT_FOUND Unknown tool: nothing" in lines[6]
+    assert 'someone "nothing" refused: NOT_FOUND Unknown tool: nothing' in lines[6]

@@ -11,6 +11,7 @@ from mcp_agent_mail.server.observability.call_words import (
     named_project,
     project_of,
     shown,
+    tool_named,
     what_was_done,
     why_refused,
 )
@@ -147,6 +148,27 @@ def test_who_called_is_as_recorded_else_as_registered_else_as_said() -> None:
 
 def test_words_of_peers_drive_no_terminal_write_no_lines_and_show_no_tokens() -> None:
     assert shown("\x1b[31mred\nnext\u202e amt_secret-1 [bold]") == "\\x1b[31mred\\nnext\\u202e *** [bold]"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Blue Lake", '"Blue Lake"'),
+        ("15:41:00 core Human", '"15:41:00 core Human"'),
+        ('a" refused', '"a\' refused"'),
+        ("Blue\u2800Lake", '"Blue\\u2800Lake"'),
+        ("Blue-Lake_2", "Blue-Lake_2"),
+    ],
+)
+def test_a_name_that_nobody_can_have_is_quoted(name: str, told: str) -> None:
+    assert caller_of({"agent_name": name}, None, None) == told
+    assert tool_named(name, is_known=False) == (told if told.startswith('"') else f'"{told}"')
+
+
+def test_a_project_of_several_words_is_quoted_and_a_tool_that_there_is_is_not() -> None:
+    assert project_of({"project_key": "/code/15:41:00 core Human"}, None) == '"15:41:00 core Human"'
+    assert project_of({"project_key": "/code/my-shop_2.0"}, None) == "my-shop_2.0"
+    assert tool_named("whois", is_known=True) == "whois"
 
 
 def test_words_have_a_bound() -> None:

@@ -88,10 +88,50 @@ def test_nested_objects_get_deeper_headings() -> None:
     ]
 
 
+def test_who_has_just_named_the_result_gets_no_heading() -> None:
+    assert to_markdown(None, {"status": "ok"}) == "- status: ok\n"
+
+
+def test_what_is_empty_within_an_object_is_told_on_its_line() -> None:
+    assert (
+        to_markdown("T", {"more": {}, "tags": [], "path": None})
+        == "# T\n\n- more: nothing\n- tags: none\n- path: none\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [dict.fromkeys("abcdefghi", 1)] * 2,
+        [{"a": 1}, {"b": 1}],
+        [{"a": 1}, 2],
+        [2, {"a": 1}],
+        [{}, {}],
+        [{"a": "x" * 81}],
+    ],
+)
+def test_objects_that_are_large_or_unlike_are_no_table(values: list[Any]) -> None:
+    assert "|---|" not in to_markdown("T", values)
+
+
+@pytest.mark.parametrize("deliveries", ["two", 5, [], [1], [{"count": 1}]])
+def test_what_is_no_list_of_deliveries_is_told_like_anything(deliveries: Any) -> None:
+    assert "- id: 9" in to_markdown("T", {"id": 9, "deliveries": deliveries})
+
+
+def test_what_differs_from_the_delivery_is_told() -> None:
+    payload = {"id": 9, "subject": "Re: Plan", "from": "BlueLake"}
+
+    text = to_markdown("T", {"id": 8, "subject": "Re: Plan", "deliveries": [{"project": "/p", "payload": payload}]})
+
+    assert "- id: 8" in text
+    assert "subject" not in text
+
+
 def test_an_object_that_has_a_line_is_a_line_under_its_heading() -> None:
     text = to_markdown("Start", {"agent": {"id": 3, "name": "BlueLake", "program": "codex"}, "resumed": True})
 
-    assert text == "# Start\n\n- resumed: yes\n\n## agent\n\n- 3 **BlueLake**: codex\n"
+    assert text == '# Start\n\n- resumed: yes\n\n## agent\n\n- 3 **BlueLake**: "codex"\n'
 
 
 def test_what_an_answer_says_of_its_message_is_told_once_with_the_delivery() -> None:

@@ -14,8 +14,8 @@ from mcp_agent_mail.core.errors import NotFound, suggest_call
 from mcp_agent_mail.core.profiles import FULL, NAMED, TOOLS, ToolProfile, custom_profile
 from mcp_agent_mail.server.rendering.profile_texts import (
     INSTRUCTIONS,
-    fit_error,
     fitted,
+    fitted_error,
     instead_of,
     instructions,
     way_to,
@@ -73,7 +73,7 @@ def test_there_are_hints_to_look_at() -> None:
 @PROFILES
 @pytest.mark.parametrize("hint", hints())
 def test_a_hint_names_no_tool_that_the_profile_lacks_and_still_says_what_to_do(hint: str, profile: ToolProfile) -> None:
-    shown = fit_error(NotFound("It is gone.", hint=hint), profile).hint
+    shown = fitted_error(NotFound("It is gone.", hint=hint), profile).hint
 
     assert lacking(shown, profile) == []
     assert shown.strip()
@@ -132,7 +132,7 @@ def test_a_lacking_tool_gives_way_to_another_or_its_clause_is_left_out(text: str
 
 
 def test_a_hint_of_which_nothing_is_left_says_that_the_profile_lacks_the_tool() -> None:
-    error = fit_error(NotFound("Gone.", hint="products_link makes it part."), MINIMAL)
+    error = fitted_error(NotFound("Gone.", hint="products_link makes it part."), MINIMAL)
 
     assert error.hint == (
         "That takes a tool which the tool profile minimal lacks: connect with ?profile=full, or ask Human."
@@ -147,8 +147,8 @@ def test_suggested_calls_are_those_that_the_profile_can_make() -> None:
     ]
     error = NotFound("Gone.", hint="Look.", data={"suggested_tool_calls": calls, "nearest": []})
 
-    assert fit_error(error, FULL).data["suggested_tool_calls"] == calls
-    assert fit_error(error, MINIMAL).data == {
+    assert fitted_error(error, FULL).data["suggested_tool_calls"] == calls
+    assert fitted_error(error, MINIMAL).data == {
         "nearest": [],
         "suggested_tool_calls": [
             suggest_call("macro_start_session", {"human_key": "/p", "agent_name": "BlueLake"}),
@@ -157,18 +157,32 @@ def test_suggested_calls_are_those_that_the_profile_can_make() -> None:
     }
 
 
+def test_the_refusal_itself_stays_as_it_is() -> None:
+    calls = [suggest_call("register_agent", {"project_key": "/p"})]
+    error = NotFound("Gone.", hint="First: register_agent.", data={"suggested_tool_calls": calls})
+
+    shown = fitted_error(error, MINIMAL)
+
+    assert (type(shown), shown.message, shown.hint) == (NotFound, "Gone.", "First: macro_start_session.")
+    assert (error.hint, error.data) == ("First: register_agent.", {"suggested_tool_calls": calls})
+
+
+def test_a_refusal_without_a_hint_gets_none() -> None:
+    assert fitted_error(NotFound("Gone."), MINIMAL).hint == ""
+
+
 def test_a_suggested_call_is_not_carried_over_to_a_tool_that_calls_its_arguments_otherwise() -> None:
     # The hint says `send_message with reply_to`; the call would be a letter without recipients.
     calls = [suggest_call("reply_message", {"message_id": 3, "body_md": "Yes"}), suggest_call("list_agents", {})]
     error = NotFound("Gone.", data={"suggested_tool_calls": calls})
 
-    assert fit_error(error, MINIMAL).data == {}
+    assert fitted_error(error, MINIMAL).data == {}
 
 
 def test_suggestions_that_all_take_other_tools_are_left_out() -> None:
     error = NotFound("Gone.", data={"suggested_tool_calls": [suggest_call("list_contacts", {})]})
 
-    assert fit_error(error, MINIMAL).data == {}
+    assert fitted_error(error, MINIMAL).data == {}
 
 
 def test_what_stands_in_for_a_tool_is_there_only_where_the_profile_has_it() -> None:
@@ -206,4 +220,4 @@ def test_a_parameter_that_has_the_name_of_a_tool_is_told_whatever_the_profile() 
     accepted = "Did you mean file_reservation_paths? Accepted: human_key, file_reservation_paths."
 
     assert not messaging.shows("file_reservation_paths")
-    assert fit_error(WrongArguments("m has no argument 'files'.", hint=accepted), messaging).hint == accepted
+    assert fitted_error(WrongArguments("m has no argument 'files'.", hint=accepted), messaging).hint == accepted

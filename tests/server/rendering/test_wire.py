@@ -9,6 +9,7 @@ import pytest
 from toon_format import decode
 
 from mcp_agent_mail.core.errors import AgentMailError, Conflict, Internal, InvalidInput, NotFound, Unavailable
+from mcp_agent_mail.core.resources import ContentResult
 from mcp_agent_mail.core.tools import ResultList, ToolSpec, UnknownTool
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
 from mcp_agent_mail.server.rendering.wire import (
@@ -126,3 +127,12 @@ def test_the_code_tells_a_fault_of_the_server_from_one_of_the_question(
 ) -> None:
     assert resource_error_code(error, is_modern=False) == handshake
     assert resource_error_code(error, is_modern=True) == modern
+
+
+@pytest.mark.parametrize("form", list(OutputFormat))
+def test_bytes_are_a_blob_in_whatever_form_others_are_written(form: OutputFormat) -> None:
+    (content,) = resource_result("resource://attachment/0", ContentResult("image/png", b"\x89PNG"), output(form))[
+        "contents"
+    ]
+
+    assert content == {"uri": "resource://attachment/0", "mimeType": "image/png", "blob": "iVBORw=="}

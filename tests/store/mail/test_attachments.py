@@ -57,8 +57,12 @@ async def test_a_content_knows_its_carriers_newest_first_by_its_original_too(see
     newest = await seeded.store.read(lambda view: view.attachments.carriers(ORIGINAL.sha256, 1))
     is_carried = await seeded.store.read(lambda view: view.attachments.is_carried("ee" * 32))
 
-    assert carriers == [second.id, first.id]
-    assert newest == [second.id]
+    of_app, by_blue = seeded.app.id, seeded.blue.id
+    assert carriers == [
+        (second.id, of_app, by_blue, to_json((PLAN, TEXT))),
+        (first.id, of_app, by_blue, to_json((PLAN,))),
+    ]
+    assert newest == carriers[:1]
     assert not is_carried
 
 

@@ -89,14 +89,14 @@ async def test_of_a_mailing_to_many_ten_are_named_and_no_blind_one(
     assert [who.name for who in thread.participants] == ["BlueLake", "RedStone"]
 
 
-async def test_whose_copy_is_held_takes_no_part_yet(seeded: SeededStore) -> None:
-    """Else a list of threads would tell that a message waits for somebody, and for whom."""
+async def test_whose_copy_is_held_takes_part_as_everybody_named(seeded: SeededStore) -> None:
+    """The message names it in `to`: a list that left it out would tell that its copy waits."""
     (waits,) = (replace(copy, held_code="CONTACT_REQUIRED") for copy in seeded.addressed([seeded.fox]))
     await seeded.post(seeded.letter(seeded.blue, thread_id="A"), waits, *seeded.addressed([seeded.red]))
 
     thread = await one(seeded)
 
-    assert [who.name for who in thread.participants] == ["BlueLake", "RedStone"]
+    assert [who.name for who in thread.participants] == ["BlueLake", "RedStone", "QuietFox"]
 
 
 async def test_of_more_threads_the_newest_mail_of_each_is_looked_at_less_and_never_less_than_two(

@@ -15,6 +15,7 @@ from mcp_agent_mail.cli.gateway.port import Gateway
 from mcp_agent_mail.cli.project_option import project_key, resource_uri
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
+from mcp_agent_mail.core.unfilled_text import said
 from mcp_agent_mail.guard.git import GitRefused
 from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values, name_command
 from mcp_agent_mail.workspace.repository import branch
@@ -53,7 +54,7 @@ def look_at_place(project: str | None, agent: str | None, context: CliContext) -
     NobodyNamed.
     """
     config = _git_config()
-    name = agent or context.settings.agent_name or config.get(NAME_KEY) or os.environ.get("GIT_AUTHOR_NAME")
+    name = agent or context.settings.agent_name or said(config.get(NAME_KEY, "")) or os.environ.get("GIT_AUTHOR_NAME")
     if not name:
         raise NobodyNamed(
             "Nobody is named who would hold the slot.",

@@ -164,9 +164,7 @@ def renew(
     """
     from mcp_agent_mail.cli.offline.renew import renew_offline
 
-    context = load_context()
-    if not context.store_exists():
-        raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    context = _require_store()
     with progress_bars() as bars:
         renewed = renew_offline(context.settings, project, progress=bars.bar("bringing events into Git"))
     if json:
@@ -174,6 +172,32 @@ def renew(
     else:
         print_fields([(name, renewed[name]) for name in ("project", "path", "events", "problem")])
     return ExitCode.REFUSED if renewed["problem"] else ExitCode.DONE
+
+
+@app.command("gc", cls=LeanCommand)
+def gc(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them; remove nothing.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Remove attachments that no mail carries any more, after a day.
+
+    From beside the database, where a refused send or a purge leaves them. What Git has stays in its
+    history. Beside a server too.
+    """
+    from mcp_agent_mail.cli.offline.unused_contents import remove_unused_offline
+
+    removed = remove_unused_offline(_require_store().settings, dry_run=dry_run)
+    if json:
+        print_json(removed)
+    else:
+        print_fields([(name, removed[name]) for name in ("contents", "bytes", "dry_run")])
+
+
+def _require_store() -> CliContext:
+    context = load_context()
+    if not context.store_exists():
+        raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    return context
 
 
 def _slugs(context: CliContext, project: str | None) -> list[str]:

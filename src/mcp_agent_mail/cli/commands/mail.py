@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from mcp_agent_mail.cli.commands.all_projects import addressed_project, find_thread, is_outside, search_everywhere
+from mcp_agent_mail.cli.commands.attachments import attached, save
 from mcp_agent_mail.cli.commands.inboxes import read_inbox
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
@@ -132,7 +134,7 @@ def held(
     exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """List mail that waits for its recipient's consent, oldest first.
+    """List mail that waits for consent, oldest first.
 
     `am contacts requests` shows the requests behind it.
     """
@@ -209,7 +211,7 @@ def search(
     exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """Search a project's mail; outside a project that of all projects."""
+    """Search a project's mail; outside of any that of all."""
     context = load_context()
     arguments = {"project_key": project_key(project, context), "query": query, "limit": limit, "order": order}
     with open_gateway(context) as gateway:
@@ -254,6 +256,12 @@ def send(
     ] = "normal",
     ack: Annotated[bool, typer.Option("--ack", help="Ask for an acknowledgement.")] = False,
     sender: Annotated[str, typer.Option("--from", metavar="NAME", help="Send as this agent.")] = HUMAN,
+    attach: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attach", metavar="FILE", help="Send a file along, or sha256:… of an attachment. Repeat for more."
+        ),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Send a message, as Human unless told otherwise.
@@ -276,6 +284,7 @@ def send(
         "reply_to": reply_to,
         "importance": importance,
         "ack_required": ack,
+        "attachment_paths": [attached(one) for one in attach or ()],
     }
     with open_gateway(context) as gateway:
         if to:
@@ -286,6 +295,25 @@ def send(
         print_json(answer)
     else:
         _print_sent(answer["deliveries"])
+
+
+@app.command("attachment", cls=LeanCommand)
+def attachment(
+    sha256: Annotated[str, typer.Argument(metavar="SHA256", help="Of an attachment, as its message shows it.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
+    project: ProjectOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Save what a message carries as a file."""
+    context = load_context()
+    with open_gateway(context) as gateway:
+        slug = gateway.read(resource_uri("project", project_key(project, context)))["slug"]
+        saved = save(gateway.download(slug, sha256), sha256, Path(output), is_forced=force)
+    if json:
+        print_json(saved)
+    else:
+        print_fields(list(saved.items()))
 
 
 # The answer is plain JSON.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from mcp_agent_mail.cli.exit_codes import NoServer, WireError
 
@@ -18,6 +18,7 @@ _CONNECT_TIMEOUT_S = 3.0
 _ANSWER_TIMEOUT_S = 60.0
 _MAX_ANSWER_BYTES = 64 << 20
 """Bodies of an answer have 2 MiB at most; an archive's log or a list of reservations has some more."""
+_PIECE_BYTES = 256 * 1024
 _STOPPED = "The server stopped before it answered."
 
 
@@ -75,18 +76,39 @@ class HttpGateway:
         """Read a resource and return its JSON."""
         return self._post("/rpc/read_resource", {"uri": uri})
 
+    def download(self, slug: str, sha256: str) -> Iterator[bytes]:
+        """The content of an attachment, piece by piece. What is given up half-way ends the connection."""
+        import http.client
+
+        connection, prefix = self._connected()
+        try:
+            connection.request("GET", f"{prefix}/attachments/{quote(slug)}/{quote(sha256)}", headers=self._headers())
+            response = connection.getresponse()
+            if response.status != HTTPStatus.OK:
+                raise _refusal(response.status, _value(response.read(_MAX_ANSWER_BYTES)))
+            while piece := response.read(_PIECE_BYTES):
+                yield piece
+        except (OSError, http.client.HTTPException) as broken:
+            raise _broken(broken, self._server.url) from broken
+        finally:
+            self.close()
+
+    def _connected(self) -> tuple[http.client.HTTPConnection, str]:
+        """The connection, and the path below which the server is."""
+        if self._connection is None:
+            self.connect()
+        assert self._connection is not None
+        return self._connection, urlsplit(self._server.url).path.rstrip("/")
+
     # The answer is plain JSON.
     def _post(self, path: str, arguments: Mapping[str, Any]) -> Any:
         import http.client
 
-        if self._connection is None:
-            self.connect()
-        assert self._connection is not None
-        prefix = urlsplit(self._server.url).path.rstrip("/")
+        connection, prefix = self._connected()
         body = json.dumps(arguments).encode()
         try:
-            self._connection.request("POST", prefix + path, body, self._headers())
-            response = self._connection.getresponse()
+            connection.request("POST", prefix + path, body, self._headers())
+            response = connection.getresponse()
             content = response.read(_MAX_ANSWER_BYTES + 1)
             if len(content) > _MAX_ANSWER_BYTES:
                 raise _TooLong
@@ -123,11 +145,16 @@ def _broken(error: Exception, url: str) -> NoServer:
 
 
 # The answer is plain JSON.
-def _answer(status: int, content: bytes) -> Any:
+def _value(content: bytes) -> Any:
     try:
-        answer = json.loads(content)
+        return json.loads(content)
     except (ValueError, RecursionError):
-        answer = None
+        return None
+
+
+# The answer is plain JSON.
+def _answer(status: int, content: bytes) -> Any:
+    answer = _value(content)
     if status == HTTPStatus.OK and answer is not None:
         return answer
     raise _refusal(status, answer)

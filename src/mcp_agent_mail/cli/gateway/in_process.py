@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -18,9 +18,10 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.core.tools import Credentials, Json, call_as
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.health.results import ServerPlace
+from mcp_agent_mail.features.messaging.attachments import SeenAttachment
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import require_current
@@ -100,6 +101,25 @@ class InProcessGateway:
     # The answer is plain JSON.
     def read(self, uri: str) -> Any:
         return self._runner.run(self._services.resources.read(uri, self._credentials))
+
+    def download(self, slug: str, sha256: str) -> Iterator[bytes]:
+        """As `Gateway.download`; the content stays open until it is read or given up."""
+        pieces = self._pieces(slug, sha256)
+        try:
+            while (piece := self._runner.run(anext(pieces, None))) is not None:
+                yield piece
+        finally:
+            self._runner.run(pieces.aclose())
+
+    async def _pieces(self, slug: str, sha256: str) -> AsyncGenerator[bytes]:
+        async def find() -> Json:
+            return await messaging.attachment(await self._services.identity.caller(), sha256, slug)
+
+        messaging = self._services.messaging
+        seen: SeenAttachment = await call_as(self._credentials, find, {})
+        async with messaging.opened(seen) as content:
+            async for piece in content.chunks(0, seen.content.bytes):
+                yield piece
 
 
 def _place(settings: Settings) -> ServerPlace:

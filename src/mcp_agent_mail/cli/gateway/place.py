@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -43,6 +43,10 @@ class FolderGateway:
             if around is None or asked not in uri:
                 raise
         return self._gateway.read(uri.replace(asked, quote(around, safe="")))
+
+    def download(self, slug: str, sha256: str) -> Iterator[bytes]:
+        """As `Gateway.download`."""
+        return self._gateway.download(slug, sha256)
 
 
 def project_around(refused: AgentMailError, key: object) -> str | None:

@@ -43,6 +43,9 @@ class Gateway(Protocol):
 
     def read(self, uri: str) -> Any: ...
 
+    def download(self, slug: str, sha256: str) -> Iterator[bytes]:
+        """The content of an attachment of this project's mail, piece by piece."""
+
 
 @contextmanager
 def open_gateway(context: CliContext) -> Iterator[Gateway]:

@@ -7,14 +7,17 @@ holds the two readings equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.core.settings import names
 from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.core.settings.rows import CLIENT_ROWS
-from mcp_agent_mail.core.settings.sources import SettingFindings, SettingsError, open_sources, parse_rows
+from mcp_agent_mail.core.settings.sources import Mistake, SettingFindings, SettingsError, open_sources, parse_rows
+
+_NAME = "AGENT_NAME"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +41,41 @@ class ClientSettings:
     mcp_agent_mail_window_id: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSettings:
+    """Settings for what must go on in spite of mistakes: what is at fault stands at its default, but AGENT_NAME, which
+    is then a text that no agent can be called. `name_mistakes` are those about it, `mistakes` all others.
+    """
+
+    settings: ClientSettings
+    mistakes: Sequence[Mistake]
+    name_mistakes: Sequence[Mistake]
+
+
 def load_client_settings(environ: Mapping[str, str], *, env_file: Path | None = None) -> ClientSettings:
     """The client's settings from the environment, else from the `.env` file given. Raises SettingsError with all
     mistakes at once.
     """
+    settings, findings = _read(environ, env_file)
+    if findings.mistakes:
+        raise SettingsError(findings.mistakes, findings.notices)
+    return settings
+
+
+def read_client_settings(environ: Mapping[str, str]) -> ReadSettings:
+    """The client's settings as far as they can be read."""
+    settings, findings = _read(environ, None)
+    of_name = [mistake for mistake in findings.mistakes if names.FORMER.get(mistake.name, mistake.name) == _NAME]
+    if of_name and settings.agent_name is None:
+        settings = replace(settings, agent_name=of_name[0].value)  # In quotes, which no name has.
+    others = [mistake for mistake in findings.mistakes if mistake not in of_name]
+    return ReadSettings(settings=settings, mistakes=others, name_mistakes=of_name)
+
+
+def _read(environ: Mapping[str, str], env_file: Path | None) -> tuple[ClientSettings, SettingFindings]:
     findings = SettingFindings()
     sources = open_sources(environ, findings, overrides={}, env_file=env_file, cwd=None)
     values, _ = parse_rows(CLIENT_ROWS, sources, findings)
-    if findings.mistakes:
-        raise SettingsError(findings.mistakes, findings.notices)
     # Any: the rows' kinds made these values; a test compares their types with the fields above.
     attributes: dict[str, Any] = {row.attribute: values[row.name] for row in CLIENT_ROWS}
-    return ClientSettings(**attributes)
+    return ClientSettings(**attributes), findings

@@ -379,6 +379,7 @@ Values = Mapping[str, object]
 class Row:
     """One setting. `default` is its text, empty for none; `computed` makes a default out of earlier rows' values,
     and `default` then only describes it. `client` rows are read by what runs in other people's repositories too.
+    Of a `said` row a text that a client left unfilled (`$NAME`) counts as not given.
     """
 
     name: str
@@ -387,6 +388,7 @@ class Row:
     does: str
     group: str
     client: bool = False
+    said: bool = False
     computed: Callable[[Values], object] | None = None
 
     @property

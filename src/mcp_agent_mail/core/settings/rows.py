@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import Row, Values
+from mcp_agent_mail.core.settings.rows_attachments import ATTACHMENT_ROWS
 from mcp_agent_mail.core.settings.rows_coordination import LEASE_ROWS, PROJECT_ROWS, WINDOW_CLIENT_ROWS, WINDOW_ROWS
 from mcp_agent_mail.core.settings.rows_llm import LLM_ROWS
 from mcp_agent_mail.core.settings.rows_server import SURFACE_ROWS, WATCHING_ROWS
@@ -319,6 +320,7 @@ _CLIENT = (
     Row(
         name="AGENT_MAIL_PROJECT",
         kind=kinds.PATH_OR_SLUG,
+        said=True,
         default="",
         does="The project. Else Git's `agent-mail.project`, else the Git top level, else the current folder.",
         group="Client side",
@@ -327,6 +329,7 @@ _CLIENT = (
     Row(
         name="AGENT_NAME",
         kind=kinds.AGENT_NAME,
+        said=True,
         default="",
         does="Who acts. Else Git's `agent-mail.name`, else GIT_AUTHOR_NAME if that is an agent.",
         group="Client side",
@@ -376,6 +379,7 @@ ROWS: tuple[Row, ...] = (
     *WINDOW_ROWS,
     *_ARCHIVE,
     *_MAIL,
+    *ATTACHMENT_ROWS,
     *LEASE_ROWS,
     *UPKEEP_ROWS,
     *SURFACE_ROWS,

@@ -28,6 +28,14 @@ UPKEEP_ROWS = (
         group="Limits and retention",
     ),
     Row(
+        name="QUOTA_ATTACHMENTS_LIMIT_BYTES",
+        kind=kinds.size("0", "1024GiB"),
+        default="0",
+        does="With QUOTA_ENABLED: how many bytes of attachments a project's archive may keep, each content once; "
+        "beyond it a send is QUOTA_EXCEEDED. 0 is no limit.",
+        group="Limits and retention",
+    ),
+    Row(
         name="RETENTION_REPORT_ENABLED",
         kind=kinds.BOOL,
         default="false",

@@ -64,6 +64,12 @@ class Settings:
     contact_auto_scope: str
     contact_auto_ttl_seconds: int
     messaging_auto_handshake_on_block: bool
+    convert_images: bool
+    keep_original_images: bool
+    inline_image_max_bytes: int
+    attachment_max_bytes: int
+    image_max_pixels: int
+    allow_absolute_attachment_paths: bool
     file_reservation_inactivity_seconds: int
     file_reservation_activity_grace_seconds: int
     file_reservations_cleanup_enabled: bool
@@ -71,6 +77,7 @@ class Settings:
     file_reservations_enforcement_enabled: bool
     quota_enabled: bool
     quota_inbox_limit_count: int
+    quota_attachments_limit_bytes: int
     retention_report_enabled: bool
     retention_report_interval_seconds: int
     retention_purge_enabled: bool

@@ -16,6 +16,7 @@ from typing import Literal
 from mcp_agent_mail.core.settings import kinds, names
 from mcp_agent_mail.core.settings.env_file import EnvFile, read_env_file
 from mcp_agent_mail.core.settings.kinds import MASK, BadValue, PathContext, Row, mask_url_password
+from mcp_agent_mail.core.unfilled_text import said
 
 COMMAND_LINE = "command line"
 ENVIRONMENT = "environment"
@@ -272,12 +273,13 @@ def _is_open_to_others(path: Path) -> bool:
 
 
 def find_row(row: Row, sources: Sources, findings: SettingFindings) -> Given | None:
-    """The text for a row, under its name or a former one."""
+    """The text for a row, under its name or a former one. None also for what a client left unfilled in a `said` row."""
     given, former = sources.find(row.name), sources.find_former(row.name)
     if former is not None:
         used = "is ignored, because that is set" if given else "is used"
         findings.notice(former.name, f"A former name of {row.name}; it {used}.", former.place)
-    return given or former
+    found = given or former
+    return None if found is not None and row.said and said(found.text) is None else found
 
 
 def parse_rows(

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.escaping import printable
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import Snapshot, is_blind_receipt, is_tombstone, name_in
 from mcp_agent_mail.domain.archive_format.leases import is_stand_in
-from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
 SEQ_TRAILER = "Outbox-Seq"
@@ -70,12 +70,21 @@ def commit_text(events: Sequence[OutboxEvent]) -> CommitText:
     )
 
 
-def conversion_text(before: int, last_seq: OutboxSeq) -> CommitText:
-    """For the commit that brings an archive from the version `before` to this one. It holds no event, so that it goes
-    as far in the outbox as the one before it.
+def attachments_text(count: int, last_seq: OutboxSeq) -> CommitText:
+    """For the commit that brings contents which could not be had when their mail came. It holds no event, as one of
+    `conversion_text`.
     """
+    subject = f"archive: {count} attachment{'' if count == 1 else 's'} brought later"
+    return CommitText(subject=subject, agents=(), last_seq=last_seq)
+
+
+def conversion_text(before: int, last_seq: OutboxSeq) -> CommitText:
+    """For the commit that brings an archive from the version `before` to this one, or what a program of an older one
+    has written since. It holds no event, so that it goes as far in the outbox as the one before it.
+    """
+    was = f"was {before}" if before < FORMAT_VERSION else f"some of it was {OLDEST_VERSION} again"
     return CommitText(
-        subject=f"archive: format {FORMAT_VERSION} (was {before})",
+        subject=f"archive: format {FORMAT_VERSION} ({was})",
         agents=(),
         last_seq=last_seq,
         lines=(

@@ -17,13 +17,13 @@ from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.archive_format.attachments import attachment_entry
+from mcp_agent_mail.domain.archive_format.attachments import Content, attachment_entry, carried_files, freed_paths
 from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER, contact_document, contact_path
 from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_format.products import PRODUCTS_FOLDER, product_file
 from mcp_agent_mail.domain.archive_format.versions import block_folder, mail_end
-from mcp_agent_mail.domain.attachments import to_record
+from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, to_record
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Receipt, Recipient
 from mcp_agent_mail.domain.projects import Alias, Project
@@ -32,14 +32,14 @@ ARCHIVE_FILE = "archive.json"
 FOLDERS_BY_MONTH = ("agents", "messages", "receipts", *FOLDERS.values())
 """What lies in them beside their months (profiles, live leases) lies right above a month's folder."""
 
-OWN_FOLDERS = (*FOLDERS_BY_MONTH, CONTACTS_FOLDER, PRODUCTS_FOLDER)
+OWN_FOLDERS = (*FOLDERS_BY_MONTH, ATTACHMENTS_FOLDER, CONTACTS_FOLDER, PRODUCTS_FOLDER)
 """With `archive.json`, all that the archiver writes; the rest of a repository is its owner's."""
 
 Snapshot = dict[str, Any]  # JSON: the keys stand in the functions below
 File = tuple[str, bytes]
 """Path inside the repository, and content."""
 
-Changes = dict[str, bytes | None]
+Changes = dict[str, Content | None]
 """What to write by path; None removes what lies there."""
 
 _SLUG_LENGTH = 80
@@ -171,6 +171,8 @@ def batch_files(events: Iterable[OutboxEvent], store_id: str, version: int) -> C
             files.update(lease_changes(event.kind, event.snapshot, version))
         else:
             files.update(event_files(event.kind, event.snapshot, store_id, version))
+            files.update(dict.fromkeys(freed_paths(event.snapshot)))
+            files.update(carried_files(event.snapshot))
     for agent, those in receipts.items():
         lines = b"".join(receipt_line(event.snapshot) for event in those)
         files[receipts_path(those[0].seq, those[0].created_ts, agent)] = lines

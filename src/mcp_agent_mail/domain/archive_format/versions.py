@@ -67,10 +67,14 @@ def converted_mail(content: bytes) -> bytes:
 
 
 def version_in(archive_file: bytes) -> int:
-    """The version that an `archive.json` names; the oldest where it names none. Raises ValueError for no JSON."""
+    """The version that an `archive.json` names; the oldest where it names none that there can be. Raises ValueError for
+    no JSON.
+    """
     fields = json.loads(archive_file)
     version = fields.get("format") if isinstance(fields, dict) else None
-    return version if isinstance(version, int) else OLDEST_VERSION
+    if not isinstance(version, int) or isinstance(version, bool):
+        return OLDEST_VERSION
+    return max(version, OLDEST_VERSION)
 
 
 def converted_archive_file(archive_file: bytes) -> bytes:

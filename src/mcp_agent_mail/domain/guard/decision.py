@@ -14,7 +14,9 @@ from mcp_agent_mail.core.clock import Micros
 
 
 class GuardOutcome(StrEnum):
-    """What the guard did; all but PASSED are recorded. FAILED: it could not find out who holds what."""
+    """What the guard did; all but PASSED are recorded. FAILED: it could not find out who
+    holds what, or passed with settings that it could not use.
+    """
 
     PASSED = "passed"
     REFUSED = "refused"

@@ -48,7 +48,8 @@ class Caller:
     """The one answer to "who is calling". `agent_*` are set when a token proved an agent.
 
     `linked_projects` are those that are part of a product together with the agent's. `join_code` is the hash of a
-    code that came along: it may let a new name in, and proves no agent.
+    code that came along: it may let a new name in, and proves no agent. `is_remote`: it calls from another machine, so
+    that no path of it means a file of this one.
     """
 
     kind: CallerKind
@@ -59,6 +60,7 @@ class Caller:
     linked_projects: frozenset[ProjectId] = frozenset()
     join_code: bytes | None = None
     token_ways: TokenWays = TokenWays()
+    is_remote: bool = False
 
     @property
     def is_operator(self) -> bool:

@@ -13,6 +13,7 @@ from mcp_agent_mail.archive.workspace import lead_people
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.archive_format.lease_snapshot import snapshot_name
 from mcp_agent_mail.domain.archive_format.leases import Snapshot, stand_in
@@ -50,7 +51,7 @@ def write_adoption(
     with open_artifacts(database_path) as artifacts:
 
         def render(put: Put) -> None:
-            def pass_on(_: ProjectId, path: str, content: bytes | None) -> None:
+            def pass_on(_: ProjectId, path: str, content: Content | None) -> None:
                 put(path, content)
 
             version = writer.version

@@ -77,12 +77,14 @@ class ArchiveState:
     commit: Retry = field(default_factory=Retry)
     index: Retry = field(default_factory=Retry)
     work_tree: Retry = field(default_factory=Retry)
+    attachments: Retry = field(default_factory=Retry)
     is_settling: bool = False
     is_mending: bool = False
 
     def part(self, retry: Retry) -> str:
-        """Which part of the archive `retry` is about: "index", "work tree", or empty for its commits."""
-        return "index" if retry is self.index else "work tree" if retry is self.work_tree else ""
+        """Which part of the archive `retry` is about: "index", "work tree", "attachments"; empty for its commits."""
+        named = (("index", self.index), ("work tree", self.work_tree), ("attachments", self.attachments))
+        return next((name for name, part in named if part is retry), "")
 
 
 class FailureReporter:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
+from mcp_agent_mail.domain.archive_format.attachments import Content, carried_files
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
 from mcp_agent_mail.domain.archive_format.layout import (
     ARCHIVE_FILE,
@@ -33,9 +34,9 @@ from mcp_agent_mail.store.checks.artifacts import Artifacts
 Progress = Callable[[int, int], None]
 """Called with how many are done and how many there are."""
 
-Put = Callable[[ProjectId, str, bytes | None], None]
+Put = Callable[[ProjectId, str, Content | None], None]
 """Called for every file; without a content for one that is about to be written again: Git may have an older version,
-or none. The copies of one message follow one another and are one object.
+or none. The copies of one message follow one another and are one object; what several carry comes with each of them.
 """
 
 _PROGRESS_EVERY = 200
@@ -137,15 +138,16 @@ class ArtifactFiles:
                 self._add(link.project_id, [(path, content)])
 
     def _add_mail(self, progress: Progress) -> None:
+        for project_id, path in self._artifacts.pending_removals():
+            self._add_any(project_id, path)
         total, _ = self._artifacts.counts()
         for done, (message, recipients, pending) in enumerate(self._artifacts.messages(), start=1):
             for project_id in filter(self._is_wanted, involved_projects(message, recipients)):
-                files = mail_files(mail_snapshot(message, recipients, project_id), self._version_of(project_id))
-                if project_id in pending:
-                    for path, _ in files:
-                        self._add_any(project_id, path)
-                else:
-                    self._add(project_id, list(files))
+                snapshot = mail_snapshot(message, recipients, project_id)
+                files: list[tuple[str, Content]] = list(mail_files(snapshot, self._version_of(project_id)))
+                files += carried_files(snapshot)
+                for path, content in files:
+                    self._put(project_id, path, None if project_id in pending else content)
             if done % _PROGRESS_EVERY == 0 or done == total:
                 progress(done, total)
 

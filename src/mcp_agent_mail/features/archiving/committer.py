@@ -10,14 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mcp_agent_mail.archive.conversion import is_outdated
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
+from mcp_agent_mail.archive.contents import Contents
+from mcp_agent_mail.archive.known_version import is_outdated
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition
 from mcp_agent_mail.archive.recovery import is_unfinished
 from mcp_agent_mail.archive.repository import PLAIN_RUN, GitRun, SealedCommit
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.archive_format.layout import (
@@ -30,7 +32,7 @@ from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopt import up_to_adoption, write_adoption
 from mcp_agent_mail.features.archiving.archives import ArchiveState, FailureReporter
-from mcp_agent_mail.features.archiving.batch_content import what_was_written
+from mcp_agent_mail.features.archiving.batch_content import up_to_size, what_was_written
 from mcp_agent_mail.features.archiving.conversion import FormatConversion
 from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE, IndexRefresher
 from mcp_agent_mail.features.archiving.maintenance import Maintenance
@@ -42,6 +44,7 @@ from mcp_agent_mail.features.archiving.protocol import (
     CheckOut,
     Committed,
     Report,
+    refusal_of,
 )
 from mcp_agent_mail.features.archiving.threads import HANGS_AFTER_S, PATIENCE_S, Permits
 from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
@@ -75,6 +78,11 @@ class DrainPlan:
     @property
     def locks_path(self) -> Path:
         return self.projects_path.parent / LOCKS_FOLDER
+
+    @property
+    def contents(self) -> Contents:
+        """Of attachments, beside the database."""
+        return Contents(AttachmentFiles(self.projects_path.parent / ATTACHMENTS_FOLDER))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,13 +153,15 @@ class ArchiveCommitter:
             permits=shared.care,
             clock=shared.clock,
         )
-        self._tidy = IndexRefresher(archive, self._care, self._troubles, shared.refreshes, shared.clock)
+        self._tidy = IndexRefresher(
+            archive, self._care, self._troubles, shared.refreshes, report_commit=self._report_commit, clock=shared.clock
+        )
         self._conversion = FormatConversion(
             archive,
             self._care,
             shared.conversions,
             report=shared.report,
-            report_commit=lambda sealed: self._report_commit(sealed, ()),
+            report_commit=self._report_commit,
             clock=shared.clock,
         )
 
@@ -166,7 +176,13 @@ class ArchiveCommitter:
     @property
     def is_whole(self) -> bool:
         """Would an end of the process leave nothing to be mended?"""
-        return self.archive.writer is None or not (self.archive.writer.needs_refresh or self.is_outdated)
+        is_converted = not (self._shared.plan.converts and self._conversion.is_wanted)
+        return self.archive.writer is None or (is_converted and not self.archive.writer.needs_refresh)
+
+    @property
+    def not_before(self) -> Micros:
+        """When what failed there is tried again, were it forgotten meanwhile."""
+        return self._conversion.not_before
 
     @property
     def is_outdated(self) -> bool:
@@ -250,7 +266,7 @@ class ArchiveCommitter:
         try:
             self._begin_check_out(request)
         except (AgentMailError, OSError, ValueError) as failure:
-            self._shared.report(_refusal(request, failure))
+            self._shared.report(refusal_of(request, failure))
         return self.look_after()
 
     def _begin_check_out(self, request: CheckOut) -> None:
@@ -259,7 +275,7 @@ class ArchiveCommitter:
 
         def ended(failure: Exception | None) -> None:
             answer = CheckedOut(request=request.number, files=files)
-            self._shared.report(answer if failure is None else _refusal(request, failure))
+            self._shared.report(answer if failure is None else refusal_of(request, failure))
 
         self._care.check_out(writer, request.month, ended)
 
@@ -270,16 +286,16 @@ class ArchiveCommitter:
         started = self._shared.clock()
         try:
             writer = self._open()
-            events = self._shared.pending(archive)
-            if events:
-                events = up_to_adoption(events)
+            pending = self._shared.pending(archive)
+            if events := up_to_size(up_to_adoption(pending)):
                 self._write(writer, events)
         except Exception as error:  # noqa: BLE001  # as above
             self._fail(error)
             return False
         self._is_torn = False
         self._troubles.recover(archive, archive.commit)
-        pause = 0 if len(events) == MAX_EVENTS else self._shared.plan.interval
+        has_more = len(pending) == MAX_EVENTS or len(events) < len(pending)
+        pause = 0 if has_more else self._shared.plan.interval
         archive.commit.due = Micros(started + pause)
         return bool(events)
 
@@ -302,10 +318,11 @@ class ArchiveCommitter:
                 self._shared.claim(archive),
                 fault_hook=self._shared.fault_hook,
                 git_run=self._take(plan),
+                contents=plan.contents,
             )
             for sealed in writer.sealed_after(archive.reported):
                 self._require_same(writer, sealed)
-                self._report_commit(sealed, ())
+                self._report_commit(sealed)
             archive.writer = writer
         return archive.writer
 
@@ -338,7 +355,7 @@ class ArchiveCommitter:
     def _require_same(self, writer: ArchiveWriter, sealed: SealedCommit) -> None:
         """Numbers alone prove nothing: an old database that was put back gives them out again for other events."""
         if sealed.last_seq == self.archive.reported:
-            return  # A conversion holds no event.
+            return  # One that converts, or brings what was lacked, holds no event.
         events = self._shared.pending(self.archive)
         batch = [event for event in events if event.seq <= sealed.last_seq]
         writer.require_same(
@@ -368,7 +385,7 @@ class ArchiveCommitter:
             files[ARCHIVE_FILE] = archive_file(project_snapshot(self.archive.project), store_id, writer.version)
         return writer.commit(files, commit_text(events), self._shared.clock())
 
-    def _report_commit(self, sealed: SealedCommit, events: Sequence[OutboxEvent]) -> None:
+    def _report_commit(self, sealed: SealedCommit, events: Sequence[OutboxEvent] = ()) -> None:
         project = self.archive.project
         commit = ArchiveCommit(
             project_id=project.id,
@@ -381,13 +398,3 @@ class ArchiveCommitter:
         # Before it is told: whoever hears of it may ask at once what is left.
         self.archive.reported = sealed.last_seq
         self._shared.report(Committed(project=project.slug, commit=commit, events=len(events), oldest_ts=oldest))
-
-
-def _refusal(request: CheckOut, failure: Exception) -> CheckedOut:
-    return CheckedOut(
-        request=request.number,
-        files=0,
-        problem=str(failure) or type(failure).__name__,
-        hint=failure.hint if isinstance(failure, AgentMailError) else "",
-        is_unknown=isinstance(failure, NotFound),
-    )

@@ -6,19 +6,20 @@ from collections.abc import Callable
 
 from mcp_agent_mail.archive.repository import SealedCommit
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.features.archiving.archives import ArchiveState, log_unforeseen, message_of
 from mcp_agent_mail.features.archiving.maintenance import Maintenance
 from mcp_agent_mail.features.archiving.protocol import Converted, Report
 from mcp_agent_mail.features.archiving.threads import Permits
 
 NEXT_PART_S = 0.01
-_AGAIN_AFTER = 300 * SECOND
+AGAIN_AFTER = 300 * SECOND
 _LOOK_S = 0.25
 
 
 class FormatConversion:
     """Of one archive. `step` does one part, after which commits have their turn. What fails is told and tried again
-    after some minutes; mail is in Git all the same, in the version that the archive is in.
+    from `not_before` on; mail is in Git all the same, in the version that the archive is in.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class FormatConversion:
         self._report = report
         self._report_commit = report_commit
         self._clock = clock
-        self._not_before = Micros(0)
+        self.not_before = Micros(0)
         self._began: Micros | None = None
 
     @property
@@ -49,7 +50,7 @@ class FormatConversion:
     @property
     def is_due(self) -> bool:
         """Would a step do something, if it is this archive's turn?"""
-        return self.is_wanted and self._clock() >= self._not_before
+        return self.is_wanted and self._clock() >= self.not_before
 
     @property
     def is_running(self) -> bool:
@@ -67,9 +68,9 @@ class FormatConversion:
             self.abandon()
             return None
         now = self._clock()
-        self._not_before = min(self._not_before, Micros(now + _AGAIN_AFTER))
-        if now < self._not_before:
-            return (self._not_before - now) / SECOND
+        self.not_before = min(self.not_before, Micros(now + AGAIN_AFTER))
+        if now < self.not_before:
+            return (self.not_before - now) / SECOND
         if self._care.is_changing:
             return _LOOK_S
         if not self._permits.take(self._slug):
@@ -81,7 +82,7 @@ class FormatConversion:
             return self._do_part()
         except Exception as failure:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
             self._fail(failure)
-            return _AGAIN_AFTER / SECOND
+            return AGAIN_AFTER / SECOND
 
     def abandon(self) -> None:
         """Leave it to a later step, or to the next process: nothing that was done is done again."""
@@ -111,6 +112,7 @@ class FormatConversion:
     def _fail(self, failure: Exception) -> None:
         log_unforeseen(self._slug, failure)
         self.abandon()
-        self._not_before = Micros(self._clock() + _AGAIN_AFTER)
-        message = f"cannot convert the archive to the new format: {message_of(failure)}"
+        self.not_before = Micros(self._clock() + AGAIN_AFTER)
+        again = f"It is tried again after {AGAIN_AFTER // (60 * SECOND)} minutes; mail goes on in the former format."
+        message = in_sentences(f"cannot convert the archive to the new format: {message_of(failure)}", again)
         self._report(Converted(project=self._slug, is_done=False, problem=message))

@@ -28,6 +28,7 @@ from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.archives import ArchiveState, hanging
 from mcp_agent_mail.features.archiving.committer import ArchiveCommitter, CommitterContext, DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.conversion import AGAIN_AFTER
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
 from mcp_agent_mail.features.archiving.protocol import CheckOut, Committed, Recovered, Report, Workload
 from mcp_agent_mail.features.archiving.threads import ArchiveJob, ArchiveThreads
@@ -40,6 +41,7 @@ MENDED_AT_ONCE = 2
 _LONGEST_LOOK_S = 0.25
 _MENDING_PATIENCE = 5
 """So many times as long as a commit: many files may have to be compared."""
+_LATER_S = 30.0
 _LONG_S = 3_600.0
 
 Work = Callable[[], float | None]
@@ -98,7 +100,7 @@ class Drain:
             fault_hook=fault_hook,
         )
         self._kept: dict[ProjectId, _Kept] = {}
-        self._unfinished: dict[ProjectId, None] = {}
+        self._unfinished: dict[ProjectId, Micros] = {}
         self._last_newcomer = ProjectId(0)
         self._snapshots: LeaseSnapshots | None = None
         self._mending: set[ProjectId] = set()
@@ -115,7 +117,7 @@ class Drain:
     def resume(self) -> None:
         """At start: note whose archives an earlier process may have left in the middle of something."""
         self._fault_hook(FailPoint.RESUME)
-        self._unfinished = dict.fromkeys(self._outbox.projects_by_last_commit())
+        self._unfinished = dict.fromkeys(self._outbox.projects_by_last_commit(), Micros(0))
         if self._snapshots is not None:
             self._snapshots.resume(self._projects)
         self._fault_hook(FailPoint.RESUME)
@@ -128,8 +130,8 @@ class Drain:
         """Begin what is due and wait for nothing; seconds until something will be, None without any."""
         self._collect()
         waits = [self._go_on(project_id, kept) for project_id, kept in list(self._kept.items())]
-        waits += [self._greet(project_id) for project_id in self._newcomers()]
-        self._mend_next()
+        waits += [self._go_on(project_id, self._kept_for(project_id)) for project_id in self._newcomers()]
+        waits.append(self._mend_next())
         self._clear()
         waits.append(None if self._snapshots is None else self._snapshots.step())
         waits.append(self._watch())
@@ -267,7 +269,7 @@ class Drain:
             return None
         committer, now = kept.committer, self._clock()
         commit_s = self._commit_wait_s(committer.archive, now)
-        beside_s = 0.0 if self._is_turn_of(committer) or kept.asked else kept.left_s(now)
+        beside_s = 0.0 if self._shared.is_turn_of(committer.archive.project.slug) or kept.asked else kept.left_s(now)
         if commit_s == 0.0:
             self._start(project_id, committer.commit)
             return None
@@ -276,9 +278,6 @@ class Drain:
             self._start(project_id, work)
             return None
         return min((wait for wait in (commit_s, beside_s) if wait is not None), default=None)
-
-    def _is_turn_of(self, committer: ArchiveCommitter) -> bool:
-        return self._shared.is_turn_of(committer.archive.project.slug)
 
     def _commit_wait_s(self, archive: ArchiveState, now: Micros) -> float | None:
         if not self._outbox.has_pending(archive.project.id, after=archive.reported):
@@ -319,9 +318,6 @@ class Drain:
             self._last_newcomer = project_id
             yield project_id
 
-    def _greet(self, project_id: ProjectId) -> float | None:
-        return self._go_on(project_id, self._kept_for(project_id))
-
     def _can_keep(self) -> bool:
         self._clear()
         taken = sum(not kept.hangs and not kept.committer.archive.commit.failures for kept in self._kept.values())
@@ -351,7 +347,7 @@ class Drain:
             if not self._may_go(project_id, kept):
                 continue
             if not kept.committer.is_whole:
-                self._unfinished.setdefault(project_id)
+                self._unfinished.setdefault(project_id, kept.committer.not_before)
             self._dismiss(project_id)
 
     def _may_go(self, project_id: ProjectId, kept: _Kept) -> bool:
@@ -363,11 +359,15 @@ class Drain:
         self._mending.discard(project_id)
         self._kept.pop(project_id).committer.close()
 
-    def _mend_next(self) -> None:
-        """Of the archives that are not whole a few at a time, while nothing else needs the room."""
-        for project_id in list(islice(self._unfinished, MENDED_AT_ONCE)):
+    def _mend_next(self) -> float | None:
+        """Of the archives that are not whole a few at a time, while nothing else needs the room; seconds until a look
+        for those whose time has not come.
+        """
+        now = self._clock()
+        due = (one for one, after in self._unfinished.items() if not now < after <= now + AGAIN_AFTER)
+        for project_id in list(islice(due, MENDED_AT_ONCE)):
             if not self._threads.has_room() or len(self._mending) >= MENDED_AT_ONCE:
-                return
+                break
             del self._unfinished[project_id]
             is_open = project_id in self._kept and self._kept[project_id].committer.archive.writer is not None
             if is_open or self._threads.is_at_work(project_id):
@@ -375,6 +375,7 @@ class Drain:
             committer = self._kept_for(project_id).committer
             self._mending.add(project_id)
             self._begin(project_id, committer.mend, _MENDING_PATIENCE)
+        return _LATER_S if self._unfinished else None
 
     def _watch(self) -> float | None:
         """Tell of what hangs, and how much is left to mend; seconds until the next look."""

@@ -1,4 +1,4 @@
-"""What can wait until an archive is quiet: files that something stood in the way of, and Git's index.
+"""What commits do not wait for: files that something stood in the way of, contents that could not be had, Git's index.
 
 The index is refreshed beside commits, of a few archives at a time: a Git that hangs in one of them
 holds up neither its commits nor the others.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mcp_agent_mail.archive.repository import SealedCommit
 from mcp_agent_mail.archive.steps import InSteps
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.features.archiving.archives import LAST, ArchiveState, FailureReporter, Retry
@@ -26,9 +27,17 @@ class IndexRefresher:
     """Of one archive. Commits go on, whatever fails here. `step` never waits for Git; `finish` does."""
 
     def __init__(
-        self, archive: ArchiveState, care: Maintenance, troubles: FailureReporter, permits: Permits, clock: Clock
+        self,
+        archive: ArchiveState,
+        care: Maintenance,
+        troubles: FailureReporter,
+        permits: Permits,
+        *,
+        report_commit: Callable[[SealedCommit], None],
+        clock: Clock,
     ) -> None:
         self._archive = archive
+        self._report_commit = report_commit
         self._care = care
         self._troubles = troubles
         self._permits = permits
@@ -53,6 +62,7 @@ class IndexRefresher:
         """Do all of it now, for so long; what runs then is ended, and the next start does it again."""
         if self._clock() < until:
             self._write_blocked()
+            self._bring_lacked()
             self._begin_refresh()
         if self._running is not None:
             self._end(self._running, max(0.0, (until - self._clock()) / SECOND))
@@ -73,6 +83,8 @@ class IndexRefresher:
         waits: list[float | None] = []
         if _has_blocked(archive):
             waits.append(self._try_when_due(archive.work_tree, self._write_blocked))
+        if _lacks_contents(archive):
+            waits.append(self._try_when_due(archive.attachments, self._bring_lacked))
         waits.append(self._refresh_in_turn())
         return min((wait for wait in waits if wait is not None), default=None)
 
@@ -110,6 +122,20 @@ class IndexRefresher:
             self._troubles.fail(archive, archive.work_tree, error)
         else:
             self._troubles.recover(archive, archive.work_tree)
+
+    def _bring_lacked(self) -> None:
+        archive = self._archive
+        if archive.writer is None or not _lacks_contents(archive):
+            return
+        try:
+            sealed = archive.writer.bring_lacked(archive.reported, self._clock())
+            if sealed is not None:
+                self._report_commit(sealed)
+            archive.writer.lacked.require_none()
+        except Exception as error:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
+            self._troubles.fail(archive, archive.attachments, error)
+        else:
+            self._troubles.recover(archive, archive.attachments)
 
     def _can_refresh(self) -> bool:
         """Not while Git is at work on the files: it holds the index."""
@@ -149,3 +175,8 @@ class IndexRefresher:
 def _has_blocked(archive: ArchiveState) -> bool:
     """Also once more after they were reported: opening the archive anew may have written them."""
     return archive.writer is not None and (archive.writer.has_blocked or archive.work_tree.failures > 0)
+
+
+def _lacks_contents(archive: ArchiveState) -> bool:
+    """Likewise: a commit may have brought them."""
+    return archive.writer is not None and (bool(archive.writer.lacked) or archive.attachments.failures > 0)

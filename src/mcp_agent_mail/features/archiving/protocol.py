@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, Kill
 from mcp_agent_mail.domain.events import ArchiveCommit
 
@@ -104,7 +105,7 @@ class Committed:
 class Failed:
     """One project's archive cannot be written just now; it is tried again, the others go on.
 
-    `part`: "index" or "work tree", when commits are made all the same.
+    `part`: "index", "work tree" or "attachments", when commits are made all the same.
     """
 
     project: str
@@ -163,6 +164,17 @@ class CheckedOut:
     problem: str = ""
     hint: str = ""
     is_unknown: bool = False
+
+
+def refusal_of(request: CheckOut, failure: Exception) -> CheckedOut:
+    """The answer to a request that ended in this failure: what went wrong, and what to do about it."""
+    return CheckedOut(
+        request=request.number,
+        files=0,
+        problem=str(failure) or type(failure).__name__,
+        hint=failure.hint if isinstance(failure, AgentMailError) else "",
+        is_unknown=isinstance(failure, NotFound),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,17 @@ files come out the same; the commits are new ones, and of profiles and leases th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.archive.contents import contents_of_branch
 from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition, require_fit
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_format.attachments import FREED
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
 from mcp_agent_mail.domain.archive_format.layout import (
     Snapshot,
@@ -26,6 +28,7 @@ from mcp_agent_mail.domain.archive_format.layout import (
 )
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, KIND_OF_EVENT, lease_snapshot, stand_in
 from mcp_agent_mail.domain.archive_format.products import product_snapshot
+from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.events import ArchiveCommit, DoneEvent, EventKind, NewEvent
 from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.leases import LeaseKind
@@ -73,9 +76,26 @@ async def renew_archive(
             f"{repository.path} holds every commit that the database has seen in it: there is nothing to renew.",
             hint="`am doctor verify` compares the two byte for byte.",
         )
-    events = await store.write(lambda tx: _queue_anew(tx, project, newest))
+    carried = contents_of_branch(repository)
+    events = await store.write(lambda tx: _queue_anew(tx, project, newest) + _queue_removals(tx, project, carried))
     failed = await drain_in_process(store, settings, timeout_s=TIMEOUT_S, progress=progress)
     return RenewedArchive(events=events, failed=failed)
+
+
+def _queue_removals(tx: Tx, project: Project, there: Iterable[StoredContent]) -> int:
+    """An older copy has what was freed since; no event tells of that any more."""
+    freed = [content.path for content in there if not tx.attachments.is_kept(project.id, content)]
+    if not freed:
+        return 0
+    event = NewEvent(
+        project_id=project.id,
+        kind=EventKind.PROJECT,
+        agent_id=None,
+        message_id=None,
+        snapshot=project_snapshot(project, tx.aliases.lasting(project.id)) | {FREED: freed},
+    )
+    tx.outbox.add(event, tx.now)
+    return 1
 
 
 def _newest_above_a_gap(

@@ -42,6 +42,8 @@ class DeliveryPolicy:
     """A reservation of `.mcp-mail/…` stops mail to the inboxes it covers."""
     inbox_limit: int = 0
     """How many unread messages an inbox may hold; 0 is no limit."""
+    attachments_limit_bytes: int = 0
+    """How much a project may keep of all that its mail carries; 0 is no limit."""
 
 
 _DEFAULT_RULES = ContactRules()

@@ -7,17 +7,21 @@ sorted on disk and walked beside Git's own sorted listing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
+from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
-from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION, converted_folder
+from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
@@ -93,7 +97,10 @@ def verify_archives(
         for slug, project in projects.items():
             if slug not in seen:
                 _ProjectCheck(storage_root, project, artifacts, findings).run(iter(()))
-        for finding in find_strange_archives(storage_root, projects):
+        for finding in (
+            *find_strange_archives(storage_root, projects),
+            *find_unfit_contents(storage_root / ATTACHMENTS_FOLDER, artifacts.contents()),
+        ):
             findings.add(finding)
         pending = sum(artifacts.outbox.count_pending(project.id) for project in projects.values())
     return VerifyReport(
@@ -134,6 +141,11 @@ class _ProjectCheck:
         self._archive = Inspection(archive_path(storage_root, project.slug))
         last = artifacts.outbox.last_commit(project.id)
         self._commit = None if last is None else last.hexsha
+
+    @cached_property
+    def _is_converted(self) -> bool:
+        """Is the archive of this version, whatever a program of the one before wrote into it since?"""
+        return self._commit is not None and self._archive.version(self._commit) > OLDEST_VERSION
 
     def run(self, expected: Iterator[Expected]) -> None:
         if self._commit is None:
@@ -189,15 +201,24 @@ class _ProjectCheck:
 
     def _compare_file(self, wanted: Expected, file: TreeFile, *, with_work_tree: bool) -> None:
         self._findings.files += 1
-        if wanted.blob is None:
+        if not wanted.is_known:
             return
-        if wanted.blob != file.blob:
+        if wanted.content is not None:
+            self._compare_content(wanted.content, file)
+        elif wanted.blob != file.blob:
             self._note("archive", "different", file.path, f"Git has {file.blob}; the database renders {wanted.blob}")
-        elif with_work_tree and (problem := self._archive.work_tree_differs(file)):
+            return
+        if with_work_tree and (problem := self._archive.work_tree_differs(file)):
             self._note("work tree", problem, file.path, f"the file in {self._archive.path} is not what Git has")
 
+    def _compare_content(self, content: StoredContent, file: TreeFile) -> None:
+        """With its name, which says what it is."""
+        found = self._archive.sha256_of(file.blob)
+        if found != content.sha256:
+            self._note("archive", "different", file.path, f"the SHA-256 of what Git has there is {found}")
+
     def _note_missing(self, wanted: Expected, evidence: str) -> None:
-        if wanted.blob is not None:
+        if wanted.is_known:
             self._note("archive", "missing", wanted.path, f"the database has it; {evidence}")
 
     def _note(self, check: str, problem: str, path: str | None, evidence: str, *, next_step: str = "") -> None:
@@ -221,6 +242,8 @@ class _ProjectCheck:
             return f"git -C {where} fsck --strict"
         if path is None or self._commit is None:
             return f"ls {where}, and restore it from a backup"
+        if self._is_converted and converted_folder(path.rpartition("/")[0]) is not None:
+            return "start the server: it moves what an earlier version has written here to its new place"
         return f"git -C {where} log --stat -- {path}"
 
 
@@ -236,6 +259,23 @@ def find_strange_archives(storage_root: Path, known: Collection[str]) -> Iterato
                 path=None,
                 evidence=f"{path} belongs to no project of this database",
                 next_step=f"cat {path / ARCHIVE_FILE}",
+            )
+
+
+def find_unfit_contents(folder: Path, wanted: Iterable[str]) -> Iterator[Finding]:
+    """What mail carries and `folder`, beside the database, does not have as its name says. Reads all of it."""
+    contents = Contents(AttachmentFiles(folder))
+    for sha256 in wanted:
+        path = folder / sha256[:2] / sha256
+        if problem := contents.problem_of(sha256):
+            in_archives = f"{ATTACHMENTS_FOLDER}/{sha256[:2]}/{sha256}.*"
+            yield Finding(
+                check="attachments",
+                problem=problem,
+                project=None,
+                path=str(path),
+                evidence=f"mail carries it; {path} is {problem}",
+                next_step=f"copy it there from the archive of a project with that mail ({in_archives}), or a backup",
             )
 
 

@@ -86,7 +86,8 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
     if agent is None:
         is_operator = given.is_operator and code is None
         kind = CallerKind.OPERATOR if is_operator else CallerKind.ANONYMOUS
-        return Caller(kind=kind, auth=rules.auth, join_code=code, token_ways=ways), None
+        anonymous = Caller(kind=kind, auth=rules.auth, join_code=code, token_ways=ways, is_remote=credentials.is_remote)
+        return anonymous, None
     caller = Caller(
         kind=CallerKind.AGENT,
         auth=rules.auth,
@@ -95,6 +96,7 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
         project_id=agent.project_id,
         join_code=code,
         token_ways=ways,
+        is_remote=credentials.is_remote,
     )
     return caller, agent
 

@@ -109,6 +109,7 @@ def acting_as(caller: Caller, project: Project, agent: Agent | None = None) -> C
         agent_id=None if agent is None else agent.id,
         agent_name=None if agent is None else agent.name,
         project_id=project.id,
+        is_remote=caller.is_remote,
     )
 
 

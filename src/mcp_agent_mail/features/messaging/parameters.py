@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.errors import InvalidInput, listed
-from mcp_agent_mail.core.params import Choice, Count, Ids, Matching, Text
+from mcp_agent_mail.core.params import Choice, Count, Ids, Matching, Text, Texts
+from mcp_agent_mail.domain.attachments import MAX_ATTACHMENTS, parse_digest
 from mcp_agent_mail.domain.messages import Importance, parse_subject
 from mcp_agent_mail.domain.threads import parse_thread_id, parse_topic
 
 BODY = Text(max_length=64 * 1024 * 1024, may_be_blank=True, raw=True)  # MESSAGE_BODY_MAX_BYTES decides
+ATTACHMENTS = Texts(max_items=MAX_ATTACHMENTS, max_length=64 * 1024 * 1024)  # ATTACHMENT_MAX_BYTES decides
+"""Files of the project by path, `data:` URIs, and `sha256:` of what one may read."""
+DIGEST = Matching(parse_digest)
 IMPORTANCE = Choice(tuple(one.value for one in Importance))
 THREAD = Matching(parse_thread_id)
 TOPIC = Matching(parse_topic)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import NotFound
@@ -14,7 +14,9 @@ from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader, require_to_read
 from mcp_agent_mail.domain.messages import (
     Addressee,
+    Bodies,
     InboxEntry,
+    InlineContents,
     Message,
     MessageHead,
     Recipient,
@@ -37,9 +39,6 @@ from mcp_agent_mail.store.mail.inboxes import InboxCounts, InboxPage, MailFilter
 from mcp_agent_mail.store.mail.messages import BEGINNING, DeliveryPosition
 from mcp_agent_mail.store.transaction import View
 
-Bodies = dict[MessageId, str]
-"""The bodies that one answer carries; a listed message without one was left out for size."""
-
 
 class UnknownCursor(NotFound):
     """The message that `after_id` names is not part of the inbox or thread that is followed."""
@@ -51,14 +50,15 @@ class AmbiguousThread(AmbiguousAgent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxListing:
-    """`bodies` is None when none were asked for. `counts` are of the whole inbox, whatever part of it is listed; None
-    where nobody looks at them.
+    """`bodies` is None when none were asked for; `inline` comes with them. `counts` are of the whole inbox, whatever
+    part of it is listed; None where nobody looks at them.
     """
 
     mailbox: Actor
     entries: list[InboxEntry]
     bodies: Bodies | None = None
     counts: InboxCounts | None = None
+    inline: InlineContents = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +69,7 @@ class MailListing:
     heads: list[MessageHead]
     bodies: Bodies | None = None
     addressees: dict[MessageId, list[Addressee]] | None = None
+    inline: InlineContents = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,7 @@ class SeenMessage:
     message: Message
     recipients: list[Recipient]
     project: Project
+    inline: InlineContents = field(default_factory=dict)
 
 
 def read_inbox(view: View, caller: Caller, request: InboxRequest) -> InboxListing:

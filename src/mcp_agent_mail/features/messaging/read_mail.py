@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader, require_to_read
 from mcp_agent_mail.domain.messages import Addressee, MessageHead
 from mcp_agent_mail.domain.projects import Project
@@ -35,7 +37,7 @@ class MailPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadListing:
-    """`unread` is by thread, for the agent that was named; None where none was."""
+    """`unread` is by thread, for the agent that was named, else for the one that calls; None where it is not known."""
 
     project: Project
     threads: list[ListedThread]
@@ -117,5 +119,21 @@ def list_threads(view: View, caller: Caller, request: ThreadListRequest) -> Thre
     require_to_read(caller, project, READING_MAIL)
     keep = ThreadFilter(agent_id=None if reader is None else reader.agent.id, topic=request.topic, since=request.since)
     threads, total = view.threads.list_(project.id, keep, limit=request.limit)
-    unread = None if reader is None else view.threads.unread(reader.agent.id)
+    agent = _calling_agent(view, caller, project, request.said_agent) if reader is None else reader.agent
+    unread = None if agent is None else view.threads.unread(agent.id)
     return ThreadListing(project=project, threads=threads, total=total, unread=unread, reader=reader)
+
+
+def _calling_agent(view: View, caller: Caller, project: Project, said: str | None) -> Agent | None:
+    """The agent of the project that a token proves the caller to be, else that its connection says. None where it may
+    not act as that one.
+    """
+    name = caller.name_in(project.id) or said
+    agent = None if name is None else view.agents.find_by_name(project.id, name)
+    if agent is None:
+        return None
+    try:
+        require_to_act(caller, agent)
+    except PermissionDenied:
+        return None
+    return agent

@@ -21,8 +21,8 @@ from mcp_agent_mail.store.mail.inboxes import ReadingState
 from mcp_agent_mail.store.transaction import Tx
 
 
-class MarkRefusal(StrEnum):
-    """Why a message could not be marked. One that the agent may not know of is no such message, like any other id."""
+class ReceiptRefusal(StrEnum):
+    """Why a step was not made true. A message that the agent may not know of is none, like any other id."""
 
     NOT_A_RECIPIENT = "not_a_recipient"
     NO_SUCH_MESSAGE = "no_such_message"
@@ -35,7 +35,7 @@ class MarkedReceipt:
 
     message_id: MessageId
     state: ReadingState | None
-    reason: MarkRefusal | None = None
+    reason: ReceiptRefusal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,13 +104,13 @@ def _tell(tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, *, is_
     tx.outbox.add(event, tx.now)
 
 
-def _why_not(tx: Tx, agent: Agent, message_id: MessageId) -> MarkRefusal:
+def _why_not(tx: Tx, agent: Agent, message_id: MessageId) -> ReceiptRefusal:
     if tx.inboxes.is_held(agent.id, message_id):
-        return MarkRefusal.HELD
+        return ReceiptRefusal.HELD
     message = tx.messages.find(message_id)
     if message is None or not is_visible_to(tx, message, agent):
-        return MarkRefusal.NO_SUCH_MESSAGE
-    return MarkRefusal.NOT_A_RECIPIENT
+        return ReceiptRefusal.NO_SUCH_MESSAGE
+    return ReceiptRefusal.NOT_A_RECIPIENT
 
 
 def mark_listed(tx: Tx, caller: Caller, request: InboxRequest) -> InboxListing:

@@ -36,6 +36,8 @@ class SendRequest:
     reply_to: MessageId | None = None
     auto_contact_if_blocked: bool | None = None
     idempotency_key: str | None = None
+    attachment_paths: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)
+    convert_images: bool | None = field(default=None, metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ class ReplyRequest:
     ack_required: bool | None = None
     idempotency_key: str | None = None
     acknowledge: bool = field(default=False, metadata=ADDED_LATER)
+    attachment_paths: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +131,13 @@ class MailRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadListRequest:
-    """With `agent_name` the threads that this agent takes part in; `since` is about their newest mail."""
+    """With `agent_name` the threads that this agent takes part in; `since` is about their newest mail. `said_agent` is
+    who the connection says it is.
+    """
 
     project_key: str
     agent_name: str | None
     limit: int
     topic: str | None = None
     since: Micros | None = None
+    said_agent: str | None = None

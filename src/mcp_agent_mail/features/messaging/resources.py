@@ -8,11 +8,11 @@ from typing import Annotated
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import AGENT_ADDRESS, LIMIT, PROJECT_KEY, Count, Flag, Id, Time
-from mcp_agent_mail.core.resources import ResourceSpec, resource
+from mcp_agent_mail.core.resources import BYTES_TYPE, ContentResult, ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.messaging import schemas
-from mcp_agent_mail.features.messaging.parameters import THREAD
+from mcp_agent_mail.features.messaging.parameters import DIGEST, THREAD
 from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
 
@@ -47,6 +47,11 @@ def _mail(service: MessagingService, current_caller: Callable[[], Awaitable[Call
         )
         return schemas.show_thread(await service.thread(await current_caller(), request))
 
+    async def attachment(sha256: Annotated[str, DIGEST], project: Annotated[str | None, PROJECT_KEY] = None) -> Json:
+        """What a message carries, up to 4 MiB: by the sha256 of an attachment."""
+        seen, data = await service.attachment_content(await current_caller(), sha256, project)
+        return ContentResult(seen.media_type, data)
+
     return [
         resource(message, uri="resource://message/{message_id}{?project}", name="message", title="A message"),
         resource(
@@ -54,6 +59,13 @@ def _mail(service: MessagingService, current_caller: Callable[[], Awaitable[Call
             uri="resource://thread/{thread_id}{?project,include_bodies,limit,after_id}",
             name="thread",
             title="A thread",
+        ),
+        resource(
+            attachment,
+            uri="resource://attachment/{sha256}{?project}",
+            name="attachment",
+            title="An attachment",
+            media_type=BYTES_TYPE,
         ),
     ]
 

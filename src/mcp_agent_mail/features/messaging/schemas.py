@@ -20,7 +20,7 @@ from mcp_agent_mail.features.messaging.read import (
     ThreadPage,
 )
 from mcp_agent_mail.features.messaging.read_mail import MailPage, ThreadListing
-from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts, MarkRefusal
+from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts, ReceiptRefusal
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.features.messaging.shapes import add_body, list_names, show_inbox_items, show_message, show_sent
 from mcp_agent_mail.features.messaging.visibility import HELD_HINT
@@ -64,7 +64,8 @@ def show_stale_inbox(listing: InboxListing, now: Micros, ttl_seconds: int) -> Js
 
 
 def show_mail(mail: MailListing) -> list[JsonObject]:
-    return [add_body(show_message(head, mail.project.id), head.id, mail.bodies) for head in mail.heads]
+    seen_from = mail.project.id
+    return [add_body(show_message(head, seen_from, mail.inline), head.id, mail.bodies) for head in mail.heads]
 
 
 def show_outbox(listing: OutboxListing) -> JsonObject:
@@ -114,7 +115,7 @@ def show_seen_message(seen: SeenMessage) -> JsonObject:
     """
     message = seen.message
     return {
-        **show_message(message, seen.project.id),
+        **show_message(message, seen.project.id, seen.inline),
         "body_md": message.body_md,
         "to": list_names(seen.recipients, RecipientKind.TO, seen.project.id),
         "cc": list_names(seen.recipients, RecipientKind.CC, seen.project.id),
@@ -169,7 +170,7 @@ def _show_acknowledged(marked: MarkedReceipt) -> JsonObject:
 def _with_reason(wire: JsonObject, marked: MarkedReceipt) -> JsonObject:
     if marked.reason is None:
         return wire
-    hint = {"hint": HELD_HINT} if marked.reason is MarkRefusal.HELD else {}
+    hint = {"hint": HELD_HINT} if marked.reason is ReceiptRefusal.HELD else {}
     return {**wire, "reason": marked.reason.value, **hint}
 
 
@@ -186,7 +187,7 @@ def show_mail_page(page: MailPage) -> JsonObject:
 
 
 def show_threads(listing: ThreadListing) -> JsonObject:
-    """The answer of `list_threads`, newest activity first; `unread` is null where no agent is named."""
+    """The answer of `list_threads`, newest activity first; `unread` is null where nobody knows whose."""
     seen_from = listing.project.id
     threads = [
         {

@@ -26,6 +26,7 @@ from mcp_agent_mail.domain.threads import (
     root_of_thread,
     thread_of_reply,
 )
+from mcp_agent_mail.features.attachments.results import ImageLeft
 from mcp_agent_mail.features.contacts.consent import ConsentResult, DeliveryPolicy, check_consent, consent_context
 from mcp_agent_mail.features.contacts.links import lift_denials
 from mcp_agent_mail.features.identity.actor import Actor
@@ -58,6 +59,7 @@ class Sent:
     """What became of a message. `message` is None when a broadcast found nobody; `eligible` is a broadcast's.
 
     `acknowledged`: of a reply that was to acknowledge its original, whether the original is acknowledged.
+    `images_left`: images of the body that stayed as they were written.
     """
 
     actor: Actor
@@ -68,6 +70,7 @@ class Sent:
     held: list[Skipped]
     eligible: int | None = None
     acknowledged: bool | None = None
+    images_left: tuple[ImageLeft, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.messages import ReceiptStep, require_body_fits
+from mcp_agent_mail.domain.messages import (
+    NO_INLINE,
+    Bodies,
+    InlineContents,
+    Message,
+    MessageHead,
+    ReceiptStep,
+    require_body_fits,
+)
+from mcp_agent_mail.features.attachments.requests import AttachmentRequest
+from mcp_agent_mail.features.attachments.results import PreparedAttachments
 from mcp_agent_mail.features.contacts.consent import DEFAULT_DELIVERY, DeliveryPolicy
 from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
-from mcp_agent_mail.features.identity.idempotency import Replay, once
+from mcp_agent_mail.features.identity.idempotency import Replay, find_answer, once
 from mcp_agent_mail.features.messaging import read, receipts
+from mcp_agent_mail.features.messaging.attachments import (
+    Prepare,
+    SeenAttachment,
+    brings_attachments,
+    carry,
+    find_readable,
+    unknown_attachment,
+)
+from mcp_agent_mail.features.messaging.contents import ContentReader, OpenContent
 from mcp_agent_mail.features.messaging.read_mail import (
     MailPage,
     ThreadListing,
@@ -34,6 +55,7 @@ from mcp_agent_mail.features.messaging.requests import (
 )
 from mcp_agent_mail.features.messaging.schemas import show_reply
 from mcp_agent_mail.features.messaging.send import (
+    Draft,
     Sent,
     compose_new,
     compose_reply,
@@ -42,16 +64,21 @@ from mcp_agent_mail.features.messaging.send import (
 from mcp_agent_mail.features.messaging.shapes import show_sent
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
-from mcp_agent_mail.store.transaction import Tx
+from mcp_agent_mail.store.transaction import Tx, View
 
 T = TypeVar("T", MailPage, ThreadListing)
+
+
+class NoAttachments(Unavailable):
+    """Files were to be sent by a service that was made without the parts that keep them."""
 
 
 class MessagingService:
     """`note_activity` is told of every agent that acts; `clock` measures ages in reads.
 
     `delivery` decides who may write to whom. `throttle` is awaited before mail is stored: it may hold a sender back for
-    a moment, and never refuses.
+    a moment, and never refuses. `prepare` makes ready what mail is to carry; without it, and `contents`, mail carries
+    nothing.
     """
 
     def __init__(
@@ -63,6 +90,8 @@ class MessagingService:
         throttle: Callable[[], Awaitable[None]],
         clock: Clock,
         delivery: DeliveryPolicy = DEFAULT_DELIVERY,
+        prepare: Prepare | None = None,
+        contents: ContentReader | None = None,
     ) -> None:
         self._store = store
         self._body_max_bytes = body_max_bytes
@@ -70,16 +99,67 @@ class MessagingService:
         self._throttle = throttle
         self._clock = clock
         self._delivery = delivery
+        self._prepare = prepare
+        self._contents = contents
 
     async def send(self, caller: Caller, request: SendRequest) -> Sent | Replay:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
 
-        A repeat with the same idempotency key and arguments gives the first answer again.
+        A repeat with the same idempotency key and arguments gives the first answer again, and needs nothing of what the
+        first one brought.
         """
         await self.before_sending(request.body_md)
-        outcome = await self._store.write(lambda tx: self.send_within(tx, caller, request))
+        brought = await self._make_ready(caller, request)
+        if isinstance(brought, Replay):
+            outcome: Sent | Replay = brought
+        else:
+            outcome = await self._store.write(lambda tx: self.send_within(tx, caller, request, brought))
         self._note_activity(outcome.actor.agent)
         return outcome
+
+    async def _make_ready(
+        self, caller: Caller, request: SendRequest | ReplyRequest
+    ) -> PreparedAttachments | Replay | None:
+        """What the message carries, on disk before it is stored; None where it brings nothing, the first answer where
+        the call is a repeat.
+        """
+        if not brings_attachments(request):
+            return None
+        prepare = self._prepare
+        if prepare is None:
+            if request.attachment_paths:
+                raise NoAttachments("This server keeps no attachments.", hint="Say in which file it stands.")
+            return None
+
+        def look(view: View) -> tuple[Actor, Replay | None]:
+            sender = require_actor(view, caller, request.project_key, request.sender_name)
+            answer = find_answer(view, sender, request, made="message")
+            if answer is not None:
+                return sender, Replay(actor=sender, answer=answer)
+            require_able(sender, "it sends no mail")
+            return sender, None
+
+        sender, replay = await self._store.read(look)
+        if replay is not None:
+            return replay
+        self._store.growth.require()  # Before anything of it lies on disk.
+        return await prepare(
+            AttachmentRequest(
+                caller=caller,
+                project=sender.project,
+                project_key=request.project_key,
+                policy=sender.agent.attachments_policy,
+                paths=request.attachment_paths,
+                body_md=request.body_md,
+                convert=request.convert_images if isinstance(request, SendRequest) else None,
+            )
+        )
+
+    def _post(self, tx: Tx, draft: Draft, brought: PreparedAttachments | None) -> Sent:
+        if brought is None:
+            return post(tx, draft)
+        draft = carry(tx, draft, brought, self._delivery.attachments_limit_bytes)
+        return replace(post(tx, draft), images_left=brought.images_left)
 
     async def before_sending(self, body_md: str) -> None:
         """Check the body's size and wait for backpressure, before a unit of work with `send_within` in it. Raises
@@ -88,13 +168,15 @@ class MessagingService:
         require_body_fits(body_md, self._body_max_bytes)
         await self._throttle()
 
-    def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | Replay:
-        """`send`, as a part of a larger unit of work."""
+    def send_within(
+        self, tx: Tx, caller: Caller, request: SendRequest, brought: PreparedAttachments | None = None
+    ) -> Sent | Replay:
+        """`send`, as a part of a larger unit of work. Of attachments it sends what was `brought` alone."""
         sender = require_actor(tx, caller, request.project_key, request.sender_name)
 
         def send() -> Sent:
             require_able(sender, "it sends no mail")
-            return post(tx, compose_new(tx, self._delivery, sender, request))
+            return self._post(tx, compose_new(tx, self._delivery, sender, request), brought)
 
         return once(tx, sender, request, send, show_sent, made="message")
 
@@ -102,19 +184,22 @@ class MessagingService:
         """Answer a message that the sender may see, which is read by that and, if asked, acknowledged; safe to repeat
         as `send` is.
         """
-        require_body_fits(request.body_md, self._body_max_bytes)
+        await self.before_sending(request.body_md)
+        brought = await self._make_ready(caller, request)
+        if isinstance(brought, Replay):
+            self._note_activity(brought.actor.agent)
+            return brought
 
         def unit(tx: Tx) -> Sent | Replay:
             sender = require_actor(tx, caller, request.project_key, request.sender_name)
 
             def send() -> Sent:
                 require_able(sender, "it sends no mail")
-                sent = post(tx, compose_reply(tx, self._delivery, sender, request))
+                sent = self._post(tx, compose_reply(tx, self._delivery, sender, request), brought)
                 return _settle_original(tx, sender, request, sent)
 
             return once(tx, sender, request, send, show_reply, made="message")
 
-        await self._throttle()
         outcome = await self._store.write(unit)
         self._note_activity(outcome.actor.agent)
         return outcome
@@ -134,8 +219,12 @@ class MessagingService:
         the request says so.
         """
         if request.mark_read and request.limit:
-            return self._opened(caller, await self._store.write(lambda tx: receipts.mark_listed(tx, caller, request)))
-        return self._opened(caller, await self._store.read(lambda view: read.read_inbox(view, caller, request)))
+            listing = await self._store.write(lambda tx: receipts.mark_listed(tx, caller, request))
+        else:
+            listing = await self._store.read(lambda view: read.read_inbox(view, caller, request))
+        listing = self._opened(caller, listing)
+        inline = await self.load_inline((entry.head for entry in listing.entries), listing.bodies)
+        return replace(listing, inline=inline) if inline else listing
 
     async def mailbox(
         self, caller: Caller, agent_name: str, project_key: str | None, limit: int
@@ -188,19 +277,22 @@ class MessagingService:
 
     async def outbox(self, caller: Caller, request: OutboxRequest) -> read.OutboxListing:
         """What the agent sent, newest first."""
-        return await self._store.read(lambda view: read.read_outbox(view, caller, request))
+        listing = await self._store.read(lambda view: read.read_outbox(view, caller, request))
+        return replace(listing, mail=await self._with_inline(listing.mail))
 
     async def topic(self, caller: Caller, request: TopicRequest) -> read.MailListing:
         """The project's mail on a topic, newest first, whoever the recipients."""
-        return await self._store.read(lambda view: read.read_topic(view, caller, request))
+        return await self._with_inline(await self._store.read(lambda view: read.read_topic(view, caller, request)))
 
     async def thread(self, caller: Caller, request: ThreadRequest) -> read.ThreadPage:
         """The project's mail in a thread, oldest first."""
-        return await self._store.read(lambda view: read.read_thread(view, caller, request))
+        page = await self._store.read(lambda view: read.read_thread(view, caller, request))
+        return replace(page, mail=await self._with_inline(page.mail))
 
     async def mail(self, caller: Caller, request: MailRequest) -> MailPage:
         """One message or a page of a thread, with to and cc of each; what the caller may not see does not exist."""
-        return self._looked(caller, await self._store.read(lambda view: read_mail(view, caller, request)))
+        page = self._looked(caller, await self._store.read(lambda view: read_mail(view, caller, request)))
+        return replace(page, mail=await self._with_inline(page.mail))
 
     async def threads(self, caller: Caller, request: ThreadListRequest) -> ThreadListing:
         """The project's threads, or those that one agent takes part in, by their newest mail."""
@@ -214,7 +306,38 @@ class MessagingService:
 
     async def message(self, caller: Caller, message_id: MessageId, project_key: str | None) -> read.SeenMessage:
         """One message with its body; it does not exist for those who may not see it."""
-        return await self._store.read(lambda view: read.read_message(view, caller, message_id, project_key))
+        seen = await self._store.read(lambda view: read.read_message(view, caller, message_id, project_key))
+        inline = await self.load_inline([seen.message], {message_id: seen.message.body_md})
+        return replace(seen, inline=inline)
+
+    async def load_inline(self, shown: Iterable[MessageHead | Message], bodies: Bodies | None) -> InlineContents:
+        """The inline contents that are shown beside these bodies, as far as there is room; none without bodies."""
+        return NO_INLINE if self._contents is None else await self._contents.load_inline(shown, bodies)
+
+    async def _with_inline(self, mail: read.MailListing) -> read.MailListing:
+        inline = await self.load_inline(mail.heads, mail.bodies)
+        return replace(mail, inline=inline) if inline else mail
+
+    async def attachment(self, caller: Caller, sha256: str, project_key: str | None) -> SeenAttachment:
+        """A content that some message carries which the caller sees. Raises UnknownAttachment."""
+        return await self._store.read(lambda view: find_readable(view, caller, sha256, project_key))
+
+    def opened(self, seen: SeenAttachment) -> AbstractAsyncContextManager[OpenContent]:
+        """The content of what `attachment` found, to be read piece by piece. Raises TooManyOpenContents, and
+        UnknownAttachment for one that is gone.
+        """
+        if self._contents is None:
+            raise unknown_attachment(seen.content.sha256)
+        return self._contents.opened(seen)
+
+    async def attachment_content(
+        self, caller: Caller, sha256: str, project_key: str | None
+    ) -> tuple[SeenAttachment, bytes]:
+        """`attachment`, with the whole content. Raises ContentTooLarge."""
+        seen = await self.attachment(caller, sha256, project_key)
+        if self._contents is None:
+            raise unknown_attachment(sha256)
+        return seen, await self._contents.whole(seen)
 
 
 def _settle_original(tx: Tx, sender: Actor, request: ReplyRequest, sent: Sent) -> Sent:

@@ -3,23 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.core.tools import Json, JsonObject, ResultList
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.messages import InboxEntry, Message, MessageHead, Recipient, RecipientKind
+from mcp_agent_mail.domain.attachments import Attachment
+from mcp_agent_mail.domain.messages import (
+    NO_INLINE,
+    InboxEntry,
+    InlineContents,
+    Message,
+    MessageHead,
+    Recipient,
+    RecipientKind,
+    attachments_of,
+)
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.store.mail.inboxes import InboxCounts
 
+_NO_DATA: Mapping[str, str] = MappingProxyType({})
 
-def show_message(shown: MessageHead | Message, seen_from: ProjectId) -> JsonObject:
-    """The keys that every message has, wherever it is shown. `attachments` is always empty; `system` is there only on
-    the server's own mail.
+
+def show_attachment(one: Attachment, data: Mapping[str, str] = _NO_DATA) -> JsonObject:
+    """An attachment as its message carries it: `path` is that of the archive, of those that are not inline. `data` is
+    what is shown of inline contents, base64 by SHA-256. Pixels are null for what was not read as an image.
     """
+    wire: JsonObject = {
+        "type": one.type,
+        "media_type": one.media_type,
+        "bytes": one.content.bytes,
+        "width": one.width,
+        "height": one.height,
+        "sha256": one.content.sha256,
+        "name": one.name,
+    }
+    if not one.is_inline:
+        wire["path"] = one.content.path
+    if one.original is not None:
+        wire["original_path"] = one.original.path
+    if one.is_inline and one.content.sha256 in data:
+        wire["data_base64"] = data[one.content.sha256]
+    return wire
+
+
+def show_message(shown: MessageHead | Message, seen_from: ProjectId, inline: InlineContents = NO_INLINE) -> JsonObject:
+    """The keys that every message has, wherever it is shown; `system` is there only on the server's own mail."""
     wire: JsonObject = {
         "id": shown.id,
         "thread_id": shown.thread_id,
@@ -31,6 +64,9 @@ def show_message(shown: MessageHead | Message, seen_from: ProjectId) -> JsonObje
         "created_ts": iso(shown.created_ts),
         "attachments": [],
     }
+    if shown.attachments:
+        data = inline.get(shown.id, _NO_DATA)
+        wire["attachments"] = [show_attachment(one, data) for one in attachments_of(shown)]
     if shown.is_system:
         wire["system"] = True
     return wire
@@ -48,11 +84,16 @@ def add_body(wire: JsonObject, message_id: MessageId, bodies: Mapping[MessageId,
     return wire
 
 
-def show_inbox_item(entry: InboxEntry, seen_from: ProjectId, bodies: Mapping[MessageId, str] | None) -> JsonObject:
+def show_inbox_item(
+    entry: InboxEntry,
+    seen_from: ProjectId,
+    bodies: Mapping[MessageId, str] | None,
+    inline: InlineContents = NO_INLINE,
+) -> JsonObject:
     """One message of an inbox, with its body where `bodies` were asked for; `kind` is how the agent was addressed.
     `read_at` and `acknowledged_at` are there once they happened.
     """
-    wire = show_message(entry.head, seen_from)
+    wire = show_message(entry.head, seen_from, inline)
     wire["kind"] = entry.kind
     if entry.read_ts is not None:
         wire["read_at"] = iso(entry.read_ts)
@@ -63,7 +104,7 @@ def show_inbox_item(entry: InboxEntry, seen_from: ProjectId, bodies: Mapping[Mes
 
 def show_inbox_items(listing: InboxListing) -> list[JsonObject]:
     seen_from = listing.mailbox.project.id
-    return [show_inbox_item(entry, seen_from, listing.bodies) for entry in listing.entries]
+    return [show_inbox_item(entry, seen_from, listing.bodies, listing.inline) for entry in listing.entries]
 
 
 def show_inbox_page(listing: InboxListing) -> Json:
@@ -123,7 +164,8 @@ def _deliveries(sent: Sent) -> list[JsonObject]:
 
 def show_sent(sent: Sent) -> JsonObject:
     """The answer of `send_message`, and what an idempotency key keeps for a repeat. `count` is of projects, not of
-    recipients; `eligible` is there for a broadcast alone.
+    recipients; `eligible` is there for a broadcast alone, `attachments` where one delivery has some, `images_left`
+    where images of the body stayed as they were written.
     """
     deliveries = _deliveries(sent)
     wire: JsonObject = {
@@ -135,6 +177,10 @@ def show_sent(sent: Sent) -> JsonObject:
     }
     if sent.eligible is not None:
         wire["eligible"] = sent.eligible
+    if sent.message is not None and sent.message.attachments and len(deliveries) == 1:
+        wire["attachments"] = deliveries[0]["payload"]["attachments"]
+    if sent.images_left:
+        wire["images_left"] = [{"target": one.target, "reason": one.reason.value} for one in sent.images_left]
     return wire
 
 

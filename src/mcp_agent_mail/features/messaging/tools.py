@@ -19,11 +19,12 @@ from mcp_agent_mail.core.params import (
     Texts,
     Time,
 )
-from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.core.tools import Json, ToolSpec, current_credentials, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Importance, ReceiptStep
 from mcp_agent_mail.features.messaging import schemas, shapes
 from mcp_agent_mail.features.messaging.parameters import (
+    ATTACHMENTS,
     BODY,
     IMPORTANCE,
     INBOX_LIMIT,
@@ -70,6 +71,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         body_md: Annotated[str, BODY],
         cc: Annotated[list[str] | None, Texts()] = None,
         bcc: Annotated[list[str] | None, Texts()] = None,
+        attachment_paths: Annotated[list[str] | None, ATTACHMENTS] = None,
+        convert_images: Annotated[bool | None, Flag()] = None,
         importance: Annotated[str, IMPORTANCE] = "normal",
         ack_required: Annotated[bool, Flag()] = False,
         thread_id: Annotated[str | None, THREAD] = None,
@@ -82,7 +85,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         """Send Markdown mail to agents by name: Name, or Name@project elsewhere. Set thread_id to keep a task
         together, broadcast=true (no to) for everyone active. Repeat safely with an idempotency_key. Mail to whom
         you need consent from is held until approved (see held), with auto_contact_if_blocked=false refused.
-        To answer a message use reply_message.
+        attachment_paths: files of the project, data: URIs or sha256: of an attachment. To answer a message use
+        reply_message.
         """
         request = SendRequest(
             project_key=project_key,
@@ -98,6 +102,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
             reply_to=None if reply_to is None else MessageId(reply_to),
             auto_contact_if_blocked=auto_contact_if_blocked,
             idempotency_key=idempotency_key,
+            attachment_paths=tuple(attachment_paths or ()),
+            convert_images=convert_images,
         )
         return shapes.show_send_outcome(await service.send(await current_caller(), request))
 
@@ -111,6 +117,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         cc: Annotated[list[str] | None, Texts()] = None,
         bcc: Annotated[list[str] | None, Texts()] = None,
         subject_prefix: Annotated[str, Text(max_length=128)] = "Re:",
+        attachment_paths: Annotated[list[str] | None, ATTACHMENTS] = None,
         importance: Annotated[str | None, IMPORTANCE] = None,
         ack_required: Annotated[bool | None, Flag()] = None,
         acknowledge: Annotated[bool, Flag()] = False,
@@ -130,6 +137,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
             ack_required=ack_required,
             idempotency_key=idempotency_key,
             acknowledge=acknowledge,
+            attachment_paths=tuple(attachment_paths or ()),
         )
         return schemas.show_reply_outcome(await service.reply(await current_caller(), request))
 
@@ -296,6 +304,7 @@ def _thread_tools(service: MessagingService, current_caller: Callable[[], Awaita
             limit=limit,
             topic=topic,
             since=since_ts,
+            said_agent=current_credentials().said_agent,
         )
         return schemas.show_threads(await service.threads(await current_caller(), request))
 

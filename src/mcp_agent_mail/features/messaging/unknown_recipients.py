@@ -111,8 +111,7 @@ def _meaning(view: View, home: Project, one: UnknownRecipient, names_of: _NamesO
     if elsewhere := _elsewhere(view, one):
         return _Meaning(nearest=elsewhere, several=[])
     close = names_of(one.project.id).nearest(one.name)
-    several = [] if one.name in close else _several(view, home, one, close, names_of)
-    if several:
+    if several := _several(view, home, one, close, names_of):
         return _Meaning(nearest=[], several=several)
     likely = [shown_name(name, one.project.id, one.project.slug, home.id) for name in close]
     if one.text.strip() == one.name and not mistaken_for(one.name, close):
@@ -123,14 +122,14 @@ def _meaning(view: View, home: Project, one: UnknownRecipient, names_of: _NamesO
 def _elsewhere(view: View, one: UnknownRecipient) -> list[str]:
     """Agents of this name in the projects that are near the one written, or where none is written in any."""
     address = one.text.strip()
+    agents: Sequence[Agent | None]
     if one.refusal is None:
-        found = [] if address != one.name else view.agents.find_everywhere(one.name, limit=_MAX_LISTED)
-        found = [agent for agent in found if agent.kind is AgentKind.AGENT]
+        agents = [] if address != one.name else view.agents.find_everywhere(one.name, limit=_MAX_LISTED)
     else:
         near = [view.projects.find_by_human_key(key) for key in one.refusal.data.get("nearest", ())]
         name = parse_address(address).name if near else ""
         agents = [view.agents.find_by_name(project.id, name) for project in near if project is not None]
-        found = [agent for agent in agents if agent is not None]
+    found = [agent for agent in agents if agent is not None and agent.kind is not AgentKind.SYSTEM]
     projects = [(agent, view.projects.find(agent.project_id)) for agent in found]
     return [f"{agent.name}@{project.slug}" for agent, project in projects if project is not None]
 
@@ -140,10 +139,10 @@ def _several(view: View, home: Project, one: UnknownRecipient, close: Sequence[s
     where every one of them is an agent: `Blue Lake` is one in another spelling.
     """
     parts = names_in(one.text)
-    known = view.agents.find_by_names(home.id, parts) if parts else {}
-    if not parts or (len(known) < len(parts) and not any(mark in one.text for mark in ",;&+") and close):
+    known = view.agents.find_by_names(home.id, parts)
+    if len(known) < len(parts) and not any(mark in one.text for mark in ",;&+") and close:
         return []
-    return [_as_written(part, known.get(name_key(part)), names_of(home.id)) for part in parts[:_MAX_NAMED]]
+    return [_as_written(part, known.get(name_key(part)), names_of(home.id)) for part in parts]
 
 
 def _as_written(part: str, agent: Agent | None, candidates: KnownNames) -> str:
@@ -169,7 +168,7 @@ def _facts(unknown: Sequence[UnknownRecipient]) -> list[str]:
 
 
 def _is_system(one: UnknownRecipient) -> bool:
-    return one.refusal is None and name_key(one.name) == name_key(SYSTEM)
+    return name_key(one.name) == name_key(SYSTEM)
 
 
 def _told_nearest(unknown: Sequence[UnknownRecipient], meanings: dict[str, _Meaning]) -> str:
@@ -185,4 +184,6 @@ def _told_nearest(unknown: Sequence[UnknownRecipient], meanings: dict[str, _Mean
 def _told_several(one: UnknownRecipient, meaning: _Meaning) -> str:
     if not meaning.several:
         return ""
-    return f"{one.kind.value} is a list: {one.kind.value}={json.dumps(meaning.several, ensure_ascii=False)}."
+    names = json.dumps(meaning.several[:_MAX_NAMED], ensure_ascii=False)
+    told = f"{names[:-1]}, …]" if len(meaning.several) > _MAX_NAMED else names
+    return f"{one.kind.value} is a list: {one.kind.value}={told}."

@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.store.mail.attachments import Carrier
 from mcp_agent_mail.store.transaction import View
 
 
@@ -78,11 +79,11 @@ def require_message(view: View, message_id: MessageId, reader: Agent) -> Message
     return message
 
 
-def is_visible_to(view: View, message: Message, reader: Agent) -> bool:
+def is_visible_to(view: View, message: Message | Carrier, reader: Agent) -> bool:
     return view.messages.is_open_to(message.id, reader.project_id) or is_party(view, message, reader.id)
 
 
-def is_visible_from(view: View, caller: Caller, message: Message, project: Project) -> bool:
+def is_visible_from(view: View, caller: Caller, message: Message | Carrier, project: Project) -> bool:
     """Whether the caller, looking at `project`, may read the message: as one of its parties, or as a reader of the
     project's mail.
     """
@@ -92,7 +93,7 @@ def is_visible_from(view: View, caller: Caller, message: Message, project: Proje
     return may_read(caller, project, record, parties)
 
 
-def is_party(view: View, message: Message, agent_id: AgentId) -> bool:
+def is_party(view: View, message: Message | Carrier, agent_id: AgentId) -> bool:
     return message.sender_id == agent_id or view.messages.is_recipient(message.id, agent_id)
 
 

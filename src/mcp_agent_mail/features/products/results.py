@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.messages import InboxEntry
+from mcp_agent_mail.domain.messages import InboxEntry, InlineContents
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.search.query import Hit
@@ -34,7 +34,10 @@ class ProductHits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductInbox:
-    """Each with the project of the agent that got it. `bodies` is None when none were asked for."""
+    """Each with the project of the agent that got it. `bodies` is None when none were asked for; `inline` comes with
+    them.
+    """
 
     entries: list[tuple[InboxEntry, Project]]
     bodies: dict[MessageId, str] | None
+    inline: InlineContents = field(default_factory=dict)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 
 from mcp_agent_mail.core.errors import InvalidInput, suggest_call
 from mcp_agent_mail.core.ids import ProjectId, new_product_uid
@@ -10,6 +11,7 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.archive_format.products import product_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_change_project
+from mcp_agent_mail.domain.messages import NO_INLINE, Bodies, InlineContents, MessageHead
 from mcp_agent_mail.domain.products import (
     MAX_PRODUCTS,
     MAX_PROJECTS,
@@ -35,15 +37,27 @@ from mcp_agent_mail.store.mail.search import search
 from mcp_agent_mail.store.mail.summaries import read_thread_of_projects
 from mcp_agent_mail.store.transaction import Tx
 
+LoadInline = Callable[[Iterable[MessageHead], Bodies | None], Awaitable[InlineContents]]
+
+
+async def _load_nothing(_: Iterable[MessageHead], __: Bodies | None) -> InlineContents:
+    return NO_INLINE
+
 
 class ProductService:
-    """`make_uid` draws the uid of a product that is not given one."""
+    """`make_uid` draws the uid of a product that is not given one. `load_inline` reads what is shown beside bodies."""
 
     def __init__(
-        self, store: Store, summaries: SummaryService, *, make_uid: Callable[[], str] = new_product_uid
+        self,
+        store: Store,
+        summaries: SummaryService,
+        *,
+        load_inline: LoadInline = _load_nothing,
+        make_uid: Callable[[], str] = new_product_uid,
     ) -> None:
         self._store = store
         self._summaries = summaries
+        self._load_inline = load_inline
         self._make_uid = make_uid
 
     async def ensure(self, product_key: str | None, name: str | None) -> Product:
@@ -79,7 +93,9 @@ class ProductService:
 
     async def inbox(self, caller: Caller, request: ProductInboxRequest) -> ProductInbox:
         """What agents of this name got in the product's projects, newest first."""
-        return await self._store.read(lambda view: read_product_inbox(view, caller, request))
+        inbox = await self._store.read(lambda view: read_product_inbox(view, caller, request))
+        heads = {entry.head.id: entry.head for entry, _ in inbox.entries}
+        return replace(inbox, inline=await self._load_inline(heads.values(), inbox.bodies))
 
     async def search(self, caller: Caller, product_key: str, query: str, limit: int) -> ProductHits:
         """Mail of the product's projects that holds the words; mail of several of them once."""

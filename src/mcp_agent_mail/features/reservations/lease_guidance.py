@@ -23,7 +23,7 @@ _LONGEST = 200
 _COMPARED_TEXTS = 5
 _SHOWN = 3
 _ALL = frozenset(("all", "*", "**", "everything", "."))
-_PLAIN = re.compile(r"[^*?\[\\]*")
+_WILDCARD = re.compile(r"[*?\[\\]")
 
 
 class LeaseGuidance:
@@ -73,10 +73,10 @@ class LeaseGuidance:
     def _covers(self, lease: Lease, text: str) -> bool:
         """All of it: of a pattern with wildcards, the folder that it lies in."""
         self._work.spend(1)
-        begin = _PLAIN.match(lease.path_pattern)
-        if begin is not None and not lease.ignore_case and not f"{text}/".startswith(begin[0].lstrip("/")):
+        begin = _WILDCARD.split(lease.path_pattern, maxsplit=1)[0].lstrip("/")
+        if not lease.ignore_case and not f"{text}/".startswith(begin):
             return False
         self._work.spend(_STEPS_TO_READ)
         wider = stored_pattern(lease.path_pattern, is_folder=lease.is_folder, ignore_case=lease.ignore_case)
         path = anchor(stored_pattern(text, ignore_case=lease.ignore_case))
-        return bool(path) and covers(wider, path, self._work)
+        return covers(wider, path, self._work)

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.path_expansion import expanded_braces, has_braces, listed_paths, may_list
@@ -21,6 +22,9 @@ from mcp_agent_mail.workspace.pattern_search import PatternSearch
 MAX_MEANT = 500
 """Paths of a call, and so of the list that is shown."""
 _FEW = 20
+_MAX_DIVIDED = 50_000
+"""Characters of a call's texts that are divided; texts behind them are taken as they are written."""
+
 _SHOWN = 10
 
 _BRACES = "braces are literal: it stands for the one file of that name"
@@ -38,7 +42,10 @@ def require_single_paths(paths: Sequence[str], root: str, workspaces: Workspaces
         return
     search = workspaces.search(root)
     is_there = cache(lambda text: _is_there(text, root, search))
-    meant = [listed_paths(path, is_there) for path in paths]
+    read = accumulate(map(len, paths))
+    meant = [
+        listed_paths(path, is_there) if so_far <= _MAX_DIVIDED else [] for path, so_far in zip(paths, read, strict=True)
+    ]
     together = [path.strip() for path, parts in zip(paths, meant, strict=True) if parts and not is_there(path)]
     if not together:
         return

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.retention import OldMessage, cutoff_of, is_ignored
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.mail.message_events import record_events
+from mcp_agent_mail.store.mail.message_events import record_purges
 from mcp_agent_mail.store.retention import RetentionCutoff, list_old
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -165,8 +165,8 @@ def _fits(lot: Collection[OldMessage]) -> bool:
 
 
 def _purge(lot: Sequence[OldMessage], cutoff: RetentionCutoff, tx: Tx) -> int:
-    """Those that may still go; their archives get tombstones too."""
+    """Those that may still go; their archives get tombstones too, and lose what these alone carried."""
     now = tx.now
     gone = [one.id for one in lot if tx.retention.purge(one.id, cutoff, now)]
-    record_events(tx, gone, None)
+    record_purges(tx, gone)
     return len(gone)

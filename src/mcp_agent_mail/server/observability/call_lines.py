@@ -1,12 +1,12 @@
 """`am serve` on a terminal: a line for each call that changes something, and for each refusal with its hint.
 
-Not a log: nothing of it is kept.
+Not a log: nothing of it is kept. No line is wider than the terminal, and what follows the first begins with blanks: no
+row begins with a caller's words.
 """
 
 from __future__ import annotations
 
 import shutil
-import textwrap
 import time
 from dataclasses import dataclass
 
@@ -16,22 +16,27 @@ from mcp_agent_mail.server.observability.call_words import (
     Arguments,
     caller_of,
     project_of,
-    shown,
+    tool_named,
     what_was_done,
     why_refused,
 )
+from mcp_agent_mail.server.observability.cell_sizes import cut, folded, width_of
 from mcp_agent_mail.server.observability.line_queue import LineQueue
 
-_NAME_LIMIT = 100
+_LEAST_COLUMNS = 30
+_LEAST_SHARE = 12
 _BELOW = " " * 9
 _DIM, _BOLD, _RED, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[0m"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedCall:
-    """A call that has ended: with its result, or with the error it was refused with."""
+    """A call that has ended: with its result, or with the error it was refused with. `is_known` says whether there is
+    such a tool.
+    """
 
     tool: str
+    is_known: bool
     changes: bool
     arguments: Arguments
     result: Json
@@ -58,39 +63,57 @@ class CallLines:
 
     def _line(self, call: EndedCall, words: str) -> str:
         took = _duration(call.took_s)
-        place = project_of(call.arguments, call.said_project)
+        width = _columns() - len(f"  {took}")
         who = caller_of(call.arguments, call.result, call.doer)
-        now = time.strftime("%H:%M:%S")
-        room = shutil.get_terminal_size().columns - len(f"{now} {place} {who}   {took}") - 1
-        told = shown(words, max(room, 20))
-        head = " ".join(part for part in (self._in(_DIM, now), place, self._in(_BOLD, who)) if part)
-        return f"{head} {told}  {self._in(_DIM, took)}"
+        head = self._head(call, who, width // 2)
+        return f"{self._row([*head, ('', words)], width)}  {self._in(_DIM, took)}"
 
     def _refusal(self, call: EndedCall, error: AgentMailError) -> str:
         fact, hint = why_refused(call.arguments, error)
-        place = project_of(call.arguments, call.said_project)
-        who = caller_of(call.arguments, None, call.doer)
-        now = self._in(_DIM, time.strftime("%H:%M:%S"))
-        head = " ".join(part for part in (now, place, self._in(_BOLD, who)) if part)
-        refused = self._in(_RED, f"refused: {error.code}")
         took = _duration(call.took_s)
-        told = f"{head} {shown(call.tool, _NAME_LIMIT)} {refused}"
-        plain = f"hh:mm:ss {place} {who} {call.tool} refused: {error.code}"
-        width = shutil.get_terminal_size().columns - len(f"  {took}") - 1
-        below = _folded(fact, width)
-        if below and len(plain) + 1 + len(fact) <= width:
-            told, below = f"{told} {fact}", []
-        lines = [told, *below]
+        width = _columns() - len(f"  {took}")
+        tool = cut(tool_named(call.tool, is_known=call.is_known), width // 3)
+        who = caller_of(call.arguments, None, call.doer)
+        refused = f"refused: {error.code}"
+        room = width - width_of(f" {tool} {refused}")
+        head = [*self._head(call, who, room), ("", tool), (_RED, refused)]
+        room = width - width_of(" ".join(part for _, part in head)) - 1
+        below = _below(fact, width)
+        if fact and width_of(fact) <= room:
+            head, below = [*head, ("", fact)], []
+        lines = [self._row(head, width), *below]
         lines[-1] += f"  {self._in(_DIM, took)}"
-        lines += _folded(f"hint: {hint}", width) if hint else []
-        return f"\n{_BELOW}".join(lines)
+        lines += _below(f"hint: {hint}", width) if hint else []
+        return "\n".join(lines)
+
+    def _head(self, call: EndedCall, who: str, room: int) -> list[tuple[str, str]]:
+        """When, where and who, each with its style; where and who in half of the room each."""
+        now = time.strftime("%H:%M:%S")
+        share = max((room - len(f"{now}  ")) // 2, _LEAST_SHARE)
+        place = cut(project_of(call.arguments, call.said_project), share)
+        return [(_DIM, now), *([("", place)] if place else []), (_BOLD, cut(who, share))]
+
+    def _row(self, parts: list[tuple[str, str]], width: int) -> str:
+        """The parts with their styles and a blank between them, as many and as much as `width` cells take."""
+        row: list[str] = []
+        for style, part in parts:
+            shown = cut(part, width)
+            if shown:
+                row.append(self._in(style, shown))
+            width -= width_of(shown) + 1
+        return " ".join(row)
 
     def _in(self, style: str, text: str) -> str:
-        return f"{style}{text}{_PLAIN}" if self._coloured else text
+        return f"{style}{text}{_PLAIN}" if self._coloured and style else text
 
 
-def _folded(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width - len(_BELOW), 20), break_on_hyphens=False)
+def _columns() -> int:
+    """Those of the terminal but the last: some begin a new row when it is filled. One of less than 30 is not served."""
+    return max(shutil.get_terminal_size().columns, _LEAST_COLUMNS) - 1
+
+
+def _below(text: str, width: int) -> list[str]:
+    return [f"{_BELOW}{line}" for line in folded(text, width - len(_BELOW))]
 
 
 def _duration(seconds: float) -> str:

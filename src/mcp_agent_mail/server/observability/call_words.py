@@ -4,6 +4,7 @@ is held. A reader of mail is not told with its id either: it may be a blind one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
@@ -18,6 +19,8 @@ MAX_WORDS = 300
 _MAX_NAMES = 5
 _MAX_SUBJECT = 80
 _MAX_NAME = 64
+_PLAIN_PLACE = re.compile(r"[\w.+/~-]+")
+_PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _CALLERS = ("agent_name", "sender_name", "from_agent", "requester", "name")
 _PROJECT_ARGUMENTS = ("project_key", "human_key", "product_key")
 
@@ -36,19 +39,36 @@ def named_project(arguments: Arguments, said: str | None) -> str | None:
 
 
 def project_of(arguments: Arguments, said: str | None) -> str:
-    """The last part of the project's path, or its slug: as the call names it, else as its connection `said`. Empty
-    where neither does.
+    """The last part of the project's path, or its slug: as the call names it, else as its connection `said`; in quotes
+    where that is more than one plain word. Empty where neither does.
     """
     named = str(named_project(arguments, said) or "")
-    return shown(PurePosixPath(named).name or named, _MAX_NAME)
+    return _plain_or_quoted(PurePosixPath(named).name or named, _PLAIN_PLACE)
+
+
+def tool_named(name: str, *, is_known: bool) -> str:
+    """The tool's name, quoted where there is no such tool: then it is the caller's word."""
+    return name if is_known else _quoted(name)
+
+
+def _plain_or_quoted(text: str, plain: re.Pattern[str]) -> str:
+    return shown(text, _MAX_NAME) if not text or plain.fullmatch(text) else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """No quote within it ends it."""
+    words = shown(text[: 4 * _MAX_NAME].replace('"', "'"), _MAX_NAME)
+    return f'"{words}"'
 
 
 def caller_of(arguments: Arguments, result: Json, doer: str | None) -> str:
-    """As whom the call was made: as the server recorded, else as its answer or its arguments say."""
+    """As whom the call was made: as the server recorded, else as its answer or its arguments say; in quotes where
+    nobody can have that name.
+    """
     agent = result.get("agent") if isinstance(result, dict) else None
     registered = agent.get("name") if isinstance(agent, dict) else None
     named = next((arguments[name] for name in _CALLERS if isinstance(arguments.get(name), str)), None)
-    return shown(doer or registered or named or "someone", _MAX_NAME)
+    return _plain_or_quoted(str(doer or registered or named or "someone"), _PLAIN_NAME)
 
 
 def what_was_done(tool: str, arguments: Arguments, result: Json) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.tools import Json
 
 _KINDS = (
@@ -27,6 +28,10 @@ _HINT = "hint"
 """Whole: half a hint is none."""
 COPIED = frozenset({"path", "path_pattern", "project", "human_key", "slug", "registration_token"})
 """Texts that a caller copies, so that no escape may stand in them."""
+WRITTEN_BY_AGENTS = frozenset(
+    {"description", "model", "note", "program", "reason", "snippet", "status_note", "task_description"}
+)
+"""Free texts: in quotes, so that nobody takes a peer's words for the server's."""
 _SAID = {
     "acknowledged_at": "acknowledged {}",
     "attachments": "attached {}",
@@ -90,8 +95,8 @@ _BREAKS = re.compile(r"[\r\n\t\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def plain(text: str) -> str:
-    """On one line, and nothing in it is markup."""
-    return _SPECIAL.sub(r"\\\1", _BREAKS.sub(" ", text))
+    """On one line, nothing in it is markup, and what nobody would see is written out."""
+    return _SPECIAL.sub(r"\\\1", visible(_BREAKS.sub(" ", text)))
 
 
 def are_lines(values: Sequence[Json]) -> bool:
@@ -163,11 +168,19 @@ def _value(key: str, value: Json) -> str:
         return code(text)
     if time := _TIME.fullmatch(text):
         return f"{time[1]}Z"
-    return plain(text if len(text) <= _LONGEST or key == _HINT else f"{text[: _LONGEST - 1]}…")
+    is_quoted = key in WRITTEN_BY_AGENTS
+    longest = _LONGEST - 2 * is_quoted
+    shown = plain(text if len(text) <= longest or key == _HINT else f"{text[: longest - 1]}…")
+    return quoted(shown) if is_quoted else shown
+
+
+def quoted(shown: str) -> str:
+    """Between quotes that nothing within can end."""
+    return '"' + shown.replace('"', '\\"') + '"'
 
 
 def _attachment(one: Mapping[str, Json]) -> str:
-    return plain(str(one.get("name") or one.get("original_path") or one.get("path") or one.get("media_type")))
+    return quoted(plain(str(one.get("name") or one.get("original_path") or one.get("path") or one.get("media_type"))))
 
 
 def _is_flat(item: Mapping[str, Json]) -> bool:

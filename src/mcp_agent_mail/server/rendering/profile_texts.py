@@ -67,18 +67,17 @@ def fitted(text: str, profile: ToolProfile) -> str:
     return f"{kept[:-1]}." if kept.endswith(";") else kept
 
 
-def fit_error(error: AgentMailError, profile: ToolProfile) -> AgentMailError:
-    """`error` itself, its hint and its suggested calls in the tools of `profile`. Never without a next step."""
+def fitted_error(error: AgentMailError, profile: ToolProfile) -> AgentMailError:
+    """The refusal with its hint and its suggested calls in the tools of `profile`. Never without a next step, where it
+    has one.
+    """
     if profile.tools is None or isinstance(error, WrongArguments):
         return error
-    if error.hint:
-        error.hint = fitted(error.hint, profile) or _elsewhere(_lacking(error.hint, profile), profile)
-    if _SUGGESTED in error.data:
-        calls = [fitting for call in error.data[_SUGGESTED] if (fitting := _fitted_call(call, profile)) is not None]
-        error.data = {key: value for key, value in error.data.items() if key != _SUGGESTED}
-        if calls:
-            error.data[_SUGGESTED] = calls
-    return error
+    hint = error.hint and (fitted(error.hint, profile) or _elsewhere(_lacking(error.hint, profile), profile))
+    suggested = (_fitted_call(call, profile) for call in error.data.get(_SUGGESTED, ()))
+    calls = [call for call in suggested if call is not None]
+    others = {key: value for key, value in error.data.items() if key != _SUGGESTED}
+    return error.reworded(hint=hint, data={**others, _SUGGESTED: calls} if calls else others)
 
 
 def instead_of(tool: str, profile: ToolProfile) -> str | None:

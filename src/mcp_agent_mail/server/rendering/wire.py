@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.resources import ContentResult
 from mcp_agent_mail.core.tools import Json, ResultList, ToolSpec, UnknownTool
 from mcp_agent_mail.server.rendering.formats import PLAIN, Output, OutputFormat, toon_envelope
 from mcp_agent_mail.server.rendering.markdown import to_markdown
@@ -100,8 +101,12 @@ def _call_result(text: str, structured: Json, *, is_error: bool) -> dict[str, An
 
 
 def resource_result(uri: str, result: Json, output: Output = PLAIN) -> dict[str, Any]:
-    media_type, text = written(uri.partition("?")[0], result, output)
-    content = {"uri": uri, "mimeType": media_type, "text": text}
+    """A `resources/read` result: one content, bytes as they are in whatever form others are written."""
+    if isinstance(result, ContentResult):
+        content = {"uri": uri, **result}
+    else:
+        media_type, text = written(uri.partition("?")[0], result, output)
+        content = {"uri": uri, "mimeType": media_type, "text": text}
     return {"contents": [content], **_DONE, **NEVER_CACHED}
 
 

@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.core.profiles import Profiles
-from mcp_agent_mail.server.auth import Gate, HttpRefusal
+from mcp_agent_mail.server.auth import Gate, HttpRefusal, is_from_elsewhere
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
@@ -60,7 +60,8 @@ Route = Callable[[Scope, RequestFacts, Receive, Send], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
-    """`http_path` is one more path for MCP beside `MCP_PATHS`; `routes` are whole paths, protected as `/rpc` is.
+    """`http_path` is one more path for MCP beside `MCP_PATHS`; `routes` are protected as `/rpc` is: whole paths, and
+    with a closing slash all below the first part of a path.
 
     `reads_trace` takes over the span that a request names as its parent.
     """
@@ -132,7 +133,8 @@ class HttpApp:
         path: str = scope["path"]
         if path.startswith(("/health/", _WELL_KNOWN)) and await self._answer_open(path, send):
             return
-        is_rpc = path.startswith(PREFIX) or path in self._routes
+        route = self._route_of(path)
+        is_rpc = path.startswith(PREFIX) or route is not None
         admitted = self._gate.check_source(scope["headers"], headers) or self._gate.check_token(
             headers, _peer(scope), operator_may=is_rpc
         )
@@ -149,6 +151,7 @@ class HttpApp:
             via="rpc" if is_rpc else "mcp",
             bearer_is_servers=admitted.bearer_is_servers,
             origin=_connection(scope),
+            is_remote=is_from_elsewhere(headers, _peer(scope)),
         )
         try:
             wishes = self._connections.wishes(query, headers, is_rpc=is_rpc)
@@ -166,12 +169,16 @@ class HttpApp:
         if path in self._mcp_paths:
             scope[FACTS] = facts
             await self._endpoint.answer(scope, headers, receive, send)
-        elif route := self._routes.get(path):
+        elif route is not None:
             await route(scope, facts, receive, send)
         elif is_rpc:
             await self._rpc.answer(path[len(PREFIX) :], scope["method"], headers, facts, receive, send)
         else:
             await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
+
+    def _route_of(self, path: str) -> Route | None:
+        first_part = path[: path.find("/", 1) + 1]
+        return self._routes.get(path) or self._routes.get(first_part)
 
     async def _answer_open(self, path: str, send: Send) -> bool:
         """What needs no token: probes, and the discovery that tells a client there is no OAuth here."""

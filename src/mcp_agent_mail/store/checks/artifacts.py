@@ -5,6 +5,7 @@ Events still pending are told apart, since Git does not have to know them yet.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -48,6 +49,11 @@ _PENDING_LEASES = """
 _PENDING_BY_PROJECT = """
     SELECT DISTINCT project_id, json_extract(snapshot, '$.id') FROM outbox INDEXED BY outbox_oldest
     WHERE commit_id IS NULL AND kind = ?
+"""
+_CONTENTS = "SELECT DISTINCT sha256 FROM content_messages WHERE sha256 > ? ORDER BY sha256 LIMIT ?"
+_PENDING_REMOVALS = """
+    SELECT project_id, json_extract(snapshot, '$.freed') FROM outbox INDEXED BY outbox_oldest
+    WHERE commit_id IS NULL AND kind IN ('mail', 'project') AND json_extract(snapshot, '$.freed') IS NOT NULL
 """
 _RECEIPTS = """
     SELECT o.project_id, o.commit_id, c.last_seq, o.seq, o.created_ts, o.message_id, o.agent_id, a.name, o.step,
@@ -155,6 +161,19 @@ class Artifacts:
             message = self._messages.find(MessageId(message_id))
             assert message is not None, message_id
             yield message, self._messages.recipients(message.id), pending.get(message_id, set())
+
+    def contents(self) -> Iterator[str]:
+        """The SHA-256 of everything that mail carries, in their order."""
+        after = ""
+        while rows := self._connection.execute(_CONTENTS, (after, _AT_ONCE)).fetchall():
+            yield from (sha256 for (sha256,) in rows)
+            (after,) = rows[-1]
+
+    def pending_removals(self) -> Iterator[tuple[ProjectId, str]]:
+        """Paths, by project, of what its archive may still have and is about to keep no longer."""
+        for project_id, paths in self._connection.execute(_PENDING_REMOVALS):
+            for path in json.loads(paths):
+                yield ProjectId(project_id), path
 
     def receipts(self) -> Iterator[ArchivedReceipt]:
         """The receipts that are in Git, in the order they were queued."""

@@ -85,18 +85,29 @@ def migrate(path: Path, *, fault_hook: FaultHook, migrations: Sequence[Migration
     with closing(_connect(path)) as connection:
         found = _version(connection)
         newest = wanted[-1].version
-        if found > newest:
-            raise NewerStore(
-                f"{path} has schema {found}; this version of mcp-agent-mail knows schemas up to {newest}.",
-                hint="Start the newer version, or restore the copy kept before its migration "
-                f"({path.name}.before-{newest + 1:04}).",
-                data={"schema_version": found, "newest_known": newest},
-            )
+        _require_known(path, found, newest)
         missing = [migration for migration in wanted if migration.version > found]
         if missing:
             keep_copy(connection, path, before=missing[0].version)
         for migration in missing:
             apply_migration(connection, migration, fault_hook)
+
+
+def require_same(path: Path) -> None:
+    """As `require_current`, and raise NewerStore where this version does not know all that is in the store."""
+    require_current(path)
+    with closing(open_reading(path)) as connection:
+        _require_known(path, _version(connection), shipped_migrations()[-1].version)
+
+
+def _require_known(path: Path, found: int, newest: int) -> None:
+    if found > newest:
+        raise NewerStore(
+            f"{path} has schema {found}; this version of mcp-agent-mail knows schemas up to {newest}.",
+            hint="Start the newer version, or restore the copy kept before its migration "
+            f"({path.name}.before-{newest + 1:04}).",
+            data={"schema_version": found, "newest_known": newest},
+        )
 
 
 def require_current(path: Path) -> None:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, to_json
 
 _ADD = "INSERT INTO message_attachments (message_id, attachments) VALUES (?, ?)"
 _CARRY = "INSERT OR IGNORE INTO content_messages (sha256, message_id) VALUES (?, ?)"
 _KEEP = "INSERT OR IGNORE INTO project_contents (project_id, sha256, bytes) VALUES (?, ?, ?)"
-_CARRIERS = "SELECT message_id FROM content_messages WHERE sha256 = ? ORDER BY message_id DESC LIMIT ?"
+# CROSS JOIN pins the plan: what carries one content is few of all messages.
+_CARRIERS = """
+SELECT c.message_id, m.project_id, m.sender_id, t.attachments
+FROM content_messages c CROSS JOIN messages m ON m.id = c.message_id
+CROSS JOIN message_attachments t ON t.message_id = c.message_id
+WHERE c.sha256 = ? ORDER BY c.message_id DESC LIMIT ?
+"""
 _KEPT_BYTES = "SELECT coalesce(sum(bytes), 0) FROM project_contents WHERE project_id = ?"
 _IS_KEPT = "SELECT 1 FROM project_contents WHERE project_id = ? AND sha256 = ?"
 _IS_CARRIED = "SELECT 1 FROM content_messages WHERE sha256 = ? LIMIT 1"
@@ -27,6 +34,15 @@ LIMIT 1
 _DROP = "DELETE FROM message_attachments WHERE message_id = ?"
 _LEAVE = "DELETE FROM content_messages WHERE sha256 = ? AND message_id = ?"
 _FREE = "DELETE FROM project_contents WHERE project_id = ? AND sha256 = ?"
+
+
+class Carrier(NamedTuple):
+    """A message that carries a content: what tells who may see it, and all that it carries, as JSON."""
+
+    id: MessageId
+    project_id: ProjectId
+    sender_id: AgentId
+    attachments: str
 
 
 class Attachments:
@@ -45,9 +61,9 @@ class Attachments:
         rows = [(project_id, content.sha256, content.bytes) for content in _contents(attachments)]
         self._connection.executemany(_KEEP, rows)
 
-    def carriers(self, sha256: str, limit: int) -> list[MessageId]:
-        """The messages that carry the content, newest first, whoever may see them."""
-        return [MessageId(number) for (number,) in self._connection.execute(_CARRIERS, (sha256, limit))]
+    def carriers(self, sha256: str, limit: int) -> list[Carrier]:
+        """The messages that carry the content, as it is or as an original, newest first, whoever may see them."""
+        return [Carrier._make(row) for row in self._connection.execute(_CARRIERS, (sha256, limit))]
 
     def is_carried(self, sha256: str) -> bool:
         return self._connection.execute(_IS_CARRIED, (sha256,)).fetchone() is not None
@@ -60,9 +76,10 @@ class Attachments:
     def new_bytes(self, project_id: ProjectId, attachments: Iterable[Attachment]) -> int:
         """By how much `kept_bytes` grows with mail that carries these."""
         contents = _contents(attachments)
-        return sum(content.bytes for content in contents if not self._is_kept(project_id, content))
+        return sum(content.bytes for content in contents if not self.is_kept(project_id, content))
 
-    def _is_kept(self, project_id: ProjectId, content: StoredContent) -> bool:
+    def is_kept(self, project_id: ProjectId, content: StoredContent) -> bool:
+        """Does the project's archive keep it, for whichever mail?"""
         return self._connection.execute(_IS_KEPT, (project_id, content.sha256)).fetchone() is not None
 
     def drop(self, message_id: MessageId, attachments: Iterable[Attachment]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.archive_format.attachments import FREED
 from mcp_agent_mail.domain.archive_format.layout import involved_projects, mail_snapshot
+from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Message, NewMessage, NewRecipient, Recipient
 from mcp_agent_mail.store.transaction import Tx
@@ -19,24 +22,46 @@ def post(tx: Tx, new: NewMessage, chosen: Sequence[NewRecipient]) -> tuple[Messa
 
 
 def record_events(tx: Tx, message_ids: Iterable[MessageId], by: AgentId | None) -> None:
-    """These have changed: a held copy is delivered or returned by an agent's word, or the server has purged them."""
+    """These have changed: a held copy is delivered or returned by an agent's word."""
     for message_id in message_ids:
         message = tx.messages.find(message_id)
         assert message is not None, message_id
         _tell(tx, message, tx.messages.recipients(message_id), by)
 
 
-def _tell(tx: Tx, message: Message, recipients: Sequence[Recipient], by: AgentId | None) -> None:
+def record_purges(tx: Tx, message_ids: Iterable[MessageId]) -> None:
+    """These have been purged: they carry nothing any more, and what no other mail of a project carries goes from its
+    archive.
+    """
+    for message_id in message_ids:
+        message = tx.messages.find(message_id)
+        assert message is not None, message_id
+        carried = message.attachments
+        if carried:
+            tx.attachments.drop(message_id, carried)
+        _tell(tx, replace(message, attachments=()), tx.messages.recipients(message_id), None, left=carried)
+
+
+def _tell(
+    tx: Tx,
+    message: Message,
+    recipients: Sequence[Recipient],
+    by: AgentId | None,
+    *,
+    left: tuple[Attachment, ...] = (),
+) -> None:
+    """`left`: what it carried before."""
     for project_id in involved_projects(message, recipients):
         if message.attachments:
             tx.attachments.keep(project_id, message.attachments)
+        freed = [content.path for content in tx.attachments.free(project_id, left)]
         tx.outbox.add(
             NewEvent(
                 project_id=project_id,
                 kind=EventKind.MAIL,
                 agent_id=by,
                 message_id=message.id,
-                snapshot=mail_snapshot(message, recipients, project_id),
+                snapshot=mail_snapshot(message, recipients, project_id) | ({FREED: freed} if freed else {}),
             ),
             tx.now,
         )

@@ -66,7 +66,7 @@ _HEAD = f"SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS} WHERE m.id = ?"
 _ADDRESSED = """
 SELECT a.name, a.project_id, p.slug FROM recipients r
 CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id
-WHERE r.message_id = ? AND r.delivery_seq IS NOT NULL AND r.kind <> 'bcc' ORDER BY r.agent_id LIMIT ?
+WHERE r.message_id = ? AND r.kind <> 'bcc' ORDER BY r.agent_id LIMIT ?
 """
 _UNREAD = """
 SELECT coalesce(thread_id, CAST(message_id AS TEXT)) AS thread_id, count(*) FROM (
@@ -113,7 +113,8 @@ class ThreadFilter:
 
 class Threads:
     """Reads alone. Who asks, and whether it may, is the caller's matter: what is told here is for the whole project, so
-    no blind or held copy names its holder.
+    no blind copy names its holder. Whoever stands in `to` or `cc` takes part, whatever became of the copy: that a copy
+    is held is told to nobody by leaving its holder out.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:

@@ -1,0 +1,54 @@
+"""What keeps the files that mail carries: where contents lie, who converts images, and which files are lent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
+from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.attachments.images import ImageConverter
+from mcp_agent_mail.features.attachments.preparation import AttachmentRules
+from mcp_agent_mail.features.attachments.service import AttachmentService
+from mcp_agent_mail.features.attachments.sources import Lender
+from mcp_agent_mail.features.messaging.contents import ContentReader
+
+_BESIDE_DATABASE = ("", "-wal", "-shm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentParts:
+    """`service` makes ready what is sent, `reader` reads what is kept. `close` comes when no send is under way."""
+
+    service: AttachmentService
+    reader: ContentReader
+    converter: ImageConverter
+
+    async def close(self) -> None:
+        """Whoever waits for a file or an image is told that the server stops; no process is left."""
+        self.service.close()
+        await self.converter.aclose()
+
+
+def attachment_parts(settings: Settings, places: ArchivePlaces) -> AttachmentParts:
+    """Over STORAGE_ROOT and the settings of attachments. Starts nothing, and makes no folder."""
+    folder = settings.storage_root / ATTACHMENTS_FOLDER
+    files = AttachmentFiles(folder)
+    converter = ImageConverter(settings.image_max_pixels, folder)
+    rules = AttachmentRules(
+        converts=settings.convert_images,
+        keeps_originals=settings.keep_original_images,
+        inline_max_bytes=settings.inline_image_max_bytes,
+        max_bytes=settings.attachment_max_bytes,
+        body_max_bytes=settings.message_body_max_bytes,
+    )
+    lender = Lender(
+        find_archive=places.find,
+        never=(settings.storage_root,),
+        # The database may lie elsewhere.
+        apart=tuple(Path(f"{settings.database_path}{end}") for end in _BESIDE_DATABASE),
+        may_be_anywhere=settings.allow_absolute_attachment_paths,
+    )
+    service = AttachmentService(files, converter, lender=lender, rules=rules)
+    return AttachmentParts(service=service, reader=ContentReader(files.open), converter=converter)

@@ -1,0 +1,82 @@
+"""`data:` URIs, read strictly and piece by piece: what a browser would guess at is refused."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Iterator
+
+from mcp_agent_mail.core.errors import InvalidInput
+
+_TOKEN = r"[A-Za-z0-9!#$&^_.+-]++"
+_HEAD = re.compile(
+    rf"data:(?:{_TOKEN}/{_TOKEN})?+(?:;(?!base64,){_TOKEN}=(?:\"[^\"\\]*+\"|[^\s;,\"]*+))*+(?P<base64>;base64)?+,",
+    re.IGNORECASE | re.ASCII,
+)
+_PIECE = 1 << 16
+"""Characters that are decoded at a time: a multiple of four."""
+_PERCENT = re.compile(rb"%(?:([0-9A-Fa-f]{2}))?")
+_UNFIT = re.compile(r"[^ -~]|#")
+
+
+class UnfitDataUri(InvalidInput):
+    """A `data:` URI that does not say exactly which bytes are meant."""
+
+
+def is_data_uri(text: str) -> bool:
+    return text[:5].lower() == "data:"
+
+
+def read_data_uri(uri: str) -> Iterator[bytes]:
+    """The bytes that the URI holds, in pieces. Raises UnfitDataUri, also after some of them."""
+    head = _HEAD.match(uri)
+    if head is None:
+        raise _unfit(uri, "has no comma, or what comes before it is no media type")
+    decode = _from_base64 if head["base64"] else _from_percent
+    return decode(uri, head.end())
+
+
+def _from_base64(uri: str, begin: int) -> Iterator[bytes]:
+    # The four marks that base64 has beside letters and digits may be escaped like any other.
+    text = _plain(uri, begin) if "%" in uri[begin:] else uri
+    begin = 0 if text is not uri else begin
+    for at in range(begin, len(text), _PIECE):
+        piece = text[at : at + _PIECE]
+        if "=" in piece and at + _PIECE < len(text):
+            raise _unfit(uri, "goes on after the `=` that ends base64")
+        try:
+            yield binascii.a2b_base64(piece.encode("ascii"), strict_mode=True)
+        except ValueError as broken:
+            raise _unfit(uri, "is not base64 with its padding (`A-Z a-z 0-9 + / =`)") from broken
+
+
+def _plain(uri: str, begin: int) -> str:
+    return b"".join(_from_percent(uri, begin)).decode("latin-1")
+
+
+def _from_percent(uri: str, begin: int) -> Iterator[bytes]:
+    at = begin
+    while at < len(uri):
+        end = at + _PIECE
+        # An escape is three characters: none is cut.
+        if end < len(uri) and (escape := uri.rfind("%", end - 2, end)) > at:
+            end = escape
+        piece = uri[at:end]
+        if _UNFIT.search(piece):
+            raise _unfit(uri, "holds letters that have to be escaped: `#` as %23, all but ASCII as UTF-8")
+        yield _PERCENT.sub(lambda escape: _byte(uri, escape), piece.encode("ascii"))
+        at = end
+
+
+def _byte(uri: str, escape: re.Match[bytes]) -> bytes:
+    if escape[1] is None:
+        raise _unfit(uri, "holds a `%` without two hexadecimal digits behind it")
+    return bytes([int(escape[1], 16)])
+
+
+def _unfit(uri: str, why: str) -> UnfitDataUri:
+    return UnfitDataUri(
+        f"{uri[:60]!r} {why}.",
+        hint="Write data:<media type>;base64,<base64 of the bytes>.",
+        data={"parameter": "attachment_paths"},
+    )

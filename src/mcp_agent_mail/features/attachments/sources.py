@@ -1,0 +1,62 @@
+"""Where the contents of attachments come from: files that are lent, and targets that are of this machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.domain.projects import Project, is_path
+from mcp_agent_mail.features.attachments.data_uris import is_data_uri
+from mcp_agent_mail.features.attachments.requests import AttachmentRequest
+from mcp_agent_mail.workspace.lent_files import LentFile, LentRoots, open_lent
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_KEPT = re.compile(r"/attachments/([0-9a-f]{2})/\1[0-9a-f]{62}\.[a-z0-9]{1,8}")
+
+
+class RemotePath(InvalidInput):
+    """A caller on another machine names a path: it means none of its own files here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lender:
+    """Opens the files that callers name: of the directory that `project_key` names, of the project's, of its archive.
+
+    `find_archive` says where the archive lies, and looks at the disk. `never` and `apart` as in LentRoots.
+    `may_be_anywhere`: files outside of these too, which the operator may name always.
+    """
+
+    find_archive: Callable[[Project], Path | None]
+    never: tuple[Path, ...]
+    apart: tuple[Path, ...] = ()
+    may_be_anywhere: bool = False
+
+    def open(self, path: str, request: AttachmentRequest) -> LentFile:
+        """It may wait for a disk. Raises RemotePath, and what `open_lent` raises."""
+        if request.caller.is_remote:
+            raise RemotePath(
+                f"{path[:200]!r} is a path, and you call from another machine.",
+                hint="Send the content itself, as data:<media type>;base64,…",
+                data={"parameter": "attachment_paths"},
+            )
+        workspaces = dict.fromkeys((request.project_key.strip(), request.project.human_key))
+        roots = LentRoots(
+            workspaces=tuple(Path(path) for path in workspaces if is_path(path)),
+            archive=self.find_archive(request.project),
+            never=self.never,
+            apart=self.apart,
+        )
+        return open_lent(path, roots, may_be_anywhere=self.may_be_anywhere or request.caller.is_operator)
+
+
+def is_url(target: str) -> bool:
+    """Whether an image of a body lies somewhere else: it has a scheme or a host."""
+    return _URL.match(target) is not None and not is_data_uri(target)
+
+
+def is_kept(target: str) -> bool:
+    """Whether an image of a body is an attachment already, as in a quoted message."""
+    return _KEPT.fullmatch(target) is not None

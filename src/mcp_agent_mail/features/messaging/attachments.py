@@ -1,0 +1,137 @@
+"""What messages carry: who may send and who may read a content, and whether a project has room for it.
+
+A content is read by whoever sees a message that carries it, whatever else carries it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from mcp_agent_mail.core.errors import NotFound, QuotaExceeded
+from mcp_agent_mail.domain.agents import AttachmentsPolicy
+from mcp_agent_mail.domain.attachments import Attachment, StoredContent, from_json, image_type
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader
+from mcp_agent_mail.features.attachments.requests import AttachmentRequest
+from mcp_agent_mail.features.attachments.results import PreparedAttachments
+from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.messaging.requests import ReplyRequest, SendRequest
+from mcp_agent_mail.features.messaging.send import Draft
+from mcp_agent_mail.features.messaging.visibility import is_visible_from, is_visible_to
+from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.store.mail.attachments import Carrier
+from mcp_agent_mail.store.transaction import Tx, View
+
+Prepare = Callable[[AttachmentRequest], Awaitable[PreparedAttachments]]
+"""Makes ready what a message is to carry, before the unit of work that stores it: contents are on disk then."""
+
+_LOOKED_AT = 50
+"""Of the messages that carry a content, newest first: beyond them it does not exist for who sees none of these."""
+
+_IMAGE = "!["
+
+
+class UnknownAttachment(NotFound):
+    """No message that the caller may see carries a content of this digest."""
+
+
+class AttachmentsFull(QuotaExceeded):
+    """A project would keep more than QUOTA_ATTACHMENTS_LIMIT_BYTES of what its mail carries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenAttachment:
+    """A content as one message that the reader sees carries it: what it is called there, and its media type."""
+
+    content: StoredContent
+    name: str
+    media_type: str
+
+    @property
+    def is_image(self) -> bool:
+        """A raster image by its own first bytes: browsers show it without running anything."""
+        return image_type(self.content.extension) is not None
+
+
+def brings_attachments(request: SendRequest | ReplyRequest) -> bool:
+    """Whether anything may have to be made ready before the message is stored: files, or images of the body."""
+    return bool(request.attachment_paths) or _IMAGE in request.body_md
+
+
+def carry(tx: Tx, draft: Draft, brought: PreparedAttachments, limit_bytes: int) -> Draft:
+    """The draft with what was made ready for it, each content once. Raises UnknownAttachment for a digest that the
+    sender may not read, and AttachmentsFull; `limit_bytes` 0 is no limit.
+    """
+    carried: dict[str, Attachment] = {}
+    for item in brought.items:
+        one = _find_for_sender(tx, draft.sender, item) if isinstance(item, str) else item
+        carried.setdefault(one.content.sha256, one)
+    draft = replace(draft, new=replace(draft.new, body_md=brought.body_md, attachments=tuple(carried.values())))
+    _require_room(tx, draft, limit_bytes)
+    return draft
+
+
+def _find_for_sender(tx: Tx, sender: Actor, sha256: str) -> Attachment:
+    for carrier in tx.attachments.carriers(sha256, _LOOKED_AT):
+        if is_visible_to(tx, carrier, sender.agent):
+            found = _as_attachment(carrier, sha256)
+            never_inline = sender.agent.attachments_policy is AttachmentsPolicy.FILE
+            return replace(found, is_inline=False) if never_inline else found
+    raise unknown_attachment(sha256)
+
+
+def _as_attachment(carrier: Carrier, sha256: str) -> Attachment:
+    """As the message has it; what is an original there stands for itself."""
+    attachments = from_json(carrier.attachments)
+    for one in attachments:
+        if one.content.sha256 == sha256:
+            return one
+    seen = _as_seen(attachments, sha256)
+    return Attachment(content=seen.content, name=seen.name, media_type=seen.media_type)
+
+
+def _as_seen(attachments: Sequence[Attachment], sha256: str) -> SeenAttachment:
+    one, content = next((one, content) for one in attachments for content in one.contents if content.sha256 == sha256)
+    is_original = content is one.original
+    media_type = (image_type(content.extension) if is_original else None) or one.media_type
+    return SeenAttachment(content=content, name=one.name, media_type=media_type)
+
+
+def _require_room(tx: Tx, draft: Draft, limit_bytes: int) -> None:
+    """Of the sender's project, and of each where it arrives now: what is held counts once it is let in."""
+    if limit_bytes <= 0 or not draft.chosen or draft.eligible == 0:
+        return
+    reached = {one.project.id: one.project for one in draft.chosen if one.held_code is None}
+    for project in {draft.sender.project.id: draft.sender.project, **reached}.values():
+        more = tx.attachments.new_bytes(project.id, draft.new.attachments)
+        if more and tx.attachments.kept_bytes(project.id) + more > limit_bytes:
+            raise AttachmentsFull(
+                f"The mail of {project.human_key} has no room for {more} bytes more; nothing was sent.",
+                hint="Say in which file it stands. The operator may raise QUOTA_ATTACHMENTS_LIMIT_BYTES or purge old "
+                "mail.",
+                data={"project": project.human_key, "bytes": more, "limit": limit_bytes},
+            )
+
+
+def find_readable(view: View, caller: Caller, sha256: str, project_key: str | None) -> SeenAttachment:
+    """The content as a message carries it that the caller sees from the project named, else from its own, else from the
+    sender's. Raises UnknownAttachment, in the same words whether there is such a content or not.
+    """
+    require_reader(caller, READING_MAIL)
+    named = None if project_key is None else require_project(view, project_key)
+    home = caller.project_id if caller.kind is CallerKind.AGENT else None
+    for carrier in view.attachments.carriers(sha256, _LOOKED_AT):
+        project = named or view.projects.find(home or carrier.project_id)
+        if project is not None and is_visible_from(view, caller, carrier, project):
+            return _as_seen(from_json(carrier.attachments), sha256)
+    raise unknown_attachment(sha256)
+
+
+def unknown_attachment(sha256: str) -> UnknownAttachment:
+    """The refusal, in the same words for a content that is not there and one that the caller may not see."""
+    return UnknownAttachment(
+        f"No attachment {sha256:.64} is to be seen here.",
+        hint="Copy the sha256 of an attachment of a message that you can read.",
+        data={"sha256": sha256[:64]},
+    )

@@ -1,0 +1,170 @@
+"""What one caller is lent of the disk, and what is never lent, whatever leads there.
+
+A folder is known by what it is (device and inode) beside its path: another letter case or a second mount hides nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.core.plain_files import real_path
+
+_GIT = ".git"
+_WORKSPACE_ARCHIVE = ".mcp-mail"
+# Held and private mail stands in both.
+_MAIL_OF_ARCHIVES = ("agents", "messages")
+_KERNELS_OWN = (("proc",), ("sys",))
+_MADE_UP = frozenset(
+    b"autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts efivarfs fusectl mqueue nsfs proc pstore "
+    b"securityfs selinuxfs sysfs tracefs".split()
+)
+"""Kinds of file systems whose files the kernel makes up while they are read."""
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+
+@dataclass(frozen=True, slots=True)
+class LentRoot:
+    """A folder from which paths are walked: the names of its path without links."""
+
+    parts: tuple[str, ...]
+    is_archive: bool = False
+
+    @property
+    def path(self) -> Path:
+        return Path("/", *self.parts)
+
+
+WHOLE_DISK = LentRoot(())
+
+
+class LentPlaces:
+    """What is lent, and what is not, as the disk has it now: for one call.
+
+    `roots`: in the order in which they are looked into. `withheld`: workspaces that lend nothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        workspaces: Iterable[Path],
+        archive: Path | None,
+        never: Iterable[Path],
+        apart: Iterable[Path],
+        may_be_anywhere: bool,
+    ) -> None:
+        self.may_be_anywhere = may_be_anywhere
+        self.roots: list[LentRoot] = []
+        self.withheld: list[Path] = []
+        self._spelt: dict[tuple[str, ...], LentRoot] = {}
+        kept = [_real(folder) for folder in never]
+        around = {above for folder in (*kept, *_homes()) for above in (folder, *folder.parents)}
+        self._around = around, set(_identities(around))
+        self._apart = [*kept, *map(_real, apart)]
+        self._apart_parts = {folder.parts[1:] for folder in self._apart}
+        self._unlent = set(_identities(self._apart))
+        self._archive: Identity | None = None
+        self._withheld: set[Identity] = set()
+        real_archive = None if archive is None else _real(archive)
+        for workspace in workspaces:
+            if (real := _real(workspace)) != real_archive:
+                self._lend(workspace, real)
+        if archive is not None and real_archive is not None:
+            self._archive = next(_identities([real_archive]), None)
+            self._unlent.update(_identities(real_archive / name for name in (_GIT, *_MAIL_OF_ARCHIVES)))
+            self._add(LentRoot(real_archive.parts[1:], is_archive=True), archive)
+
+    def _lend(self, workspace: Path, real: Path) -> None:
+        paths, identities = self._around
+        if real in paths or not identities.isdisjoint(_identities([real])):
+            self.withheld.append(workspace)
+            self._withheld.update(_identities([real]))
+        else:
+            self._add(LentRoot(real.parts[1:]), workspace)
+
+    def _add(self, root: LentRoot, named: Path) -> None:
+        if root not in self.roots:
+            self.roots.append(root)
+        for spelt in (root.parts, named.parts[1:]):
+            self._spelt.setdefault(spelt, root)
+
+    def root_at(self, parts: Iterable[str]) -> LentRoot | None:
+        """The root whose path, as it was named or without links, is spelt so."""
+        return self._spelt.get(tuple(parts))
+
+    def is_unlent_name(self, folder: tuple[str, ...], name: str, *, in_archive: bool) -> bool:
+        """Is what would lie there never lent, whether it does or not?"""
+        path, folded = (*folder, name), _folded(name)
+        if folded == _GIT or (in_archive and folded in _MAIL_OF_ARCHIVES):
+            return True
+        return path in self._apart_parts or path in _KERNELS_OWN
+
+    def is_unlent(self, found: os.stat_result) -> bool:
+        return identity(found) in self._unlent
+
+    def is_withheld(self, found: os.stat_result) -> bool:
+        """Is it a workspace that lends nothing? A workspace inside of it may be lent all the same."""
+        return identity(found) in self._withheld
+
+    def is_archive(self, name: str, found: os.stat_result) -> bool:
+        return _folded(name) == _WORKSPACE_ARCHIVE or identity(found) == self._archive
+
+    def is_unlent_file(self, found: os.stat_result) -> bool:
+        """Is it a file that lies right in a folder that is never lent, such as the database, by another name?"""
+        if self.is_unlent(found):
+            return True
+        for folder in self._apart:
+            with suppress(OSError), os.scandir(folder) as entries:
+                if any(_is_entry(entry, found) for entry in entries):
+                    return True
+        return False
+
+
+def identity(found: os.stat_result) -> Identity:
+    return found.st_dev, found.st_ino
+
+
+def is_made_up(found: os.stat_result) -> bool:
+    """Does the kernel make up what the file holds, as it does below `/proc`?"""
+    number = b"%d:%d" % (os.major(found.st_dev), os.minor(found.st_dev))
+    with suppress(FileNotFoundError), Path("/proc/self/mountinfo").open("rb") as mounts:
+        for fields in map(bytes.split, mounts):
+            if fields[2] == number:
+                return fields[fields.index(b"-") + 1] in _MADE_UP
+    return False
+
+
+def _real(folder: Path) -> Path:
+    return Path(real_path(str(folder)))
+
+
+def _homes() -> Iterator[Path]:
+    """Of the server's user: as its environment says, and as the system does."""
+    with suppress(RuntimeError):
+        yield _real(Path.home())
+    with suppress(KeyError):
+        yield _real(Path(pwd.getpwuid(os.getuid()).pw_dir))
+
+
+def _identities(paths: Iterable[Path]) -> Iterator[Identity]:
+    for path in paths:
+        with suppress(OSError):
+            yield identity(path.stat())
+
+
+def _is_entry(entry: os.DirEntry[str], found: os.stat_result) -> bool:
+    with suppress(OSError):
+        return entry.inode() == found.st_ino and identity(entry.stat(follow_symlinks=False)) == identity(found)
+    return False
+
+
+def _folded(name: str) -> str:
+    """As file systems compare names that ignore case, and letters that nobody sees."""
+    return "".join(letter for letter in name if unicodedata.category(letter) != "Cf").casefold()

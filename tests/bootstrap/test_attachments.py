@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.bootstrap.attachments import attachment_parts
+from mcp_agent_mail.bootstrap.wiring import archive_places
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.domain.agents import AttachmentsPolicy
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.features.attachments.requests import AttachmentRequest
+from mcp_agent_mail.features.messaging.attachments import SeenAttachment
+from tests.features.samples import APP
+from tests.server.whole_app import settings_of
+
+OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
+
+
+async def _prepared(settings: Settings, path: Path, project_key: Path) -> bytes:
+    """The content as it is read again, of a file that the operator names."""
+    parts = attachment_parts(settings, archive_places(settings))
+    request = AttachmentRequest(
+        caller=OPERATOR,
+        project=replace(APP, human_key=str(project_key)),
+        project_key=str(project_key),
+        policy=AttachmentsPolicy.AUTO,
+        paths=(str(path),),
+        body_md="",
+        convert=None,
+    )
+    try:
+        (item,) = (await parts.service.prepare(request)).items
+        assert not isinstance(item, str)
+        seen = SeenAttachment(content=item.content, name=item.name, media_type=item.media_type)
+        async with parts.reader.opened(seen) as opened:
+            return b"".join([piece async for piece in opened.chunks(0, item.content.bytes)])
+    finally:
+        await parts.close()
+
+
+def _written(file: Path) -> Path:
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"written")
+    return file
+
+
+async def test_what_is_made_ready_lies_where_it_is_read(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    notes = _written(tmp_path / "notes.txt")
+
+    assert await _prepared(settings, notes, tmp_path / "code") == b"written"
+    assert os.listdir(settings.storage_root) == ["attachments"]  # noqa: PTH208  # names alone
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm"])
+async def test_the_database_is_lent_to_nobody_wherever_it_lies(tmp_path: Path, end: str) -> None:
+    elsewhere = tmp_path / "elsewhere" / "mail.sqlite3"
+    settings = settings_of(tmp_path, DATABASE_URL=f"sqlite:///{elsewhere}")
+    named = _written(Path(f"{elsewhere}{end}"))
+
+    with pytest.raises(InvalidInput):
+        await _prepared(settings, named, elsewhere.parent)

@@ -1,0 +1,50 @@
+"""Attachments are made ready beside the event loop, so many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from mcp_agent_mail.core.concurrency.looks import DirectorySilent, LooksClosed
+from mcp_agent_mail.features.attachments.threads import TURNS, AttachmentThreads
+
+LIMIT_S = 30.0
+
+
+async def test_one_caller_computes_twice_at_a_time_and_never_on_the_loop() -> None:
+    threads, at_work, most = AttachmentThreads(), 0, 0
+    lock, go = threading.Lock(), threading.Event()
+
+    def work() -> int:
+        nonlocal at_work, most
+        with lock:
+            at_work += 1
+            most = max(most, at_work)
+        assert go.wait(LIMIT_S)
+        with lock:
+            at_work -= 1
+        return threading.get_ident()
+
+    async with asyncio.TaskGroup() as tasks:
+        calls = [tasks.create_task(threads.compute(work)) for _ in range(6)]
+        await asyncio.sleep(0)
+        go.set()
+
+    assert most <= TURNS.places_each
+    assert threading.get_ident() not in {call.result() for call in calls}
+    threads.close()
+
+
+async def test_a_file_that_hangs_is_given_up_and_others_are_read() -> None:
+    threads, held = AttachmentThreads(file_within_s=0.05), threading.Event()
+
+    with pytest.raises(DirectorySilent):
+        await threads.read("/hangs", held.wait)
+
+    assert await threads.read("/answers", lambda: 1) == 1
+    held.set()
+    threads.close()
+    with pytest.raises(LooksClosed):
+        await threads.read("/answers", lambda: 1)

@@ -1,0 +1,389 @@
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.errors import AgentMailError, Conflict, Unavailable
+from mcp_agent_mail.domain.agents import AttachmentsPolicy
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.features.messaging.attachments import UnknownAttachment
+from tests.features.messaging.carrying import PNG, Carrying, digest_of, open_carrying
+from tests.features.messaging.harness import LIB, OPERATOR, MessagingHarness, refused_send, traces
+from tests.features.samples import OPEN, STRICT
+
+
+@pytest.fixture
+async def carrying(tmp_path: Path) -> AsyncIterator[Carrying]:
+    async with open_carrying(tmp_path) as opened:
+        yield opened
+
+
+def payload(answer: Any) -> Any:
+    return answer["deliveries"][0]["payload"]
+
+
+async def test_an_attachment_is_shown_to_sender_and_recipient_by_where_the_archive_keeps_it(carrying: Carrying) -> None:
+    digest = digest_of(b"text")
+
+    answer = await carrying.send(carrying.path("notes.txt"))
+
+    shown = {
+        "type": "file",
+        "media_type": "text/plain",
+        "bytes": 4,
+        "width": None,
+        "height": None,
+        "sha256": digest,
+        "name": "notes.txt",
+        "path": f"attachments/{digest[:2]}/{digest}.txt",
+    }
+    assert answer["attachments"] == payload(answer)["attachments"] == [shown]
+    assert [item["attachments"] for item in await carrying.messaging.inbox("RedStone")] == [[shown]]
+
+
+async def test_a_send_across_projects_shows_in_each_delivery_what_it_carries_and_nowhere_else(
+    carrying: Carrying,
+) -> None:
+    answer = await carrying.send(carrying.path("notes.txt"), to=["RedStone", f"QuietFox@{LIB}"])
+
+    assert [len(delivery["payload"]["attachments"]) for delivery in answer["deliveries"]] == [1, 1]
+    assert "attachments" not in answer
+
+
+async def test_the_senders_policy_and_what_it_asked_for_reach_whoever_makes_it_ready(carrying: Carrying) -> None:
+    messaging = carrying.messaging
+
+    await carrying.send(carrying.path("a.png", PNG), convert_images=False, project_key="code-app")
+    message_id = await messaging.sent_id()
+    reply = {"sender_name": "RedStone", "message_id": message_id, "body_md": "yes"}
+    answer = await messaging.call("reply_message", attachment_paths="a.png", **reply)
+
+    first, second = carrying.sources.asked
+    assert (first.paths, first.convert, first.policy, first.project_key, first.project.slug) == (
+        ("a.png",),
+        False,
+        AttachmentsPolicy.AUTO,
+        "code-app",
+        "code-app",
+    )
+    assert (second.paths, second.convert) == (("a.png",), None)
+    assert [one["name"] for one in answer["attachments"]] == ["a.png"]
+
+
+async def test_images_of_the_body_are_made_ready_and_those_that_stay_are_told(carrying: Carrying) -> None:
+    answer = await carrying.messaging.send(body_md="![a](OLD) ![b](LEFT)")
+
+    assert answer["images_left"] == [{"target": "LEFT", "reason": "missing"}]
+    assert "attachments" not in answer
+    body = (await carrying.messaging.read(f"message/{payload(answer)['id']}"))["body_md"]
+    assert body == "![a](NEW) ![b](LEFT)"
+
+
+async def test_mail_without_files_and_images_asks_nobody(carrying: Carrying) -> None:
+    answer = await carrying.messaging.send(body_md="OLD! [a](b) data: x")
+
+    assert carrying.sources.asked == []
+    assert "images_left" not in answer
+    assert (await carrying.messaging.read("message/1"))["body_md"] == "OLD! [a](b) data: x"
+
+
+async def test_the_same_content_twice_is_one_attachment(carrying: Carrying) -> None:
+    await carrying.send(carrying.path("first.txt"))
+
+    answer = await carrying.send(carrying.path("a.txt"), carrying.path("b.txt"), f"sha256:{digest_of(b'text')}")
+
+    assert [one["name"] for one in answer["attachments"]] == ["a.txt"]
+
+
+async def test_a_refused_send_leaves_no_trace(carrying: Carrying) -> None:
+    carrying.path("notes.txt")
+
+    for refused in (
+        {"attachment_paths": ["gone.txt"]},
+        {"attachment_paths": ["notes.txt"], "to": ["Nobody"]},
+        {"attachment_paths": [f"sha256:{'0' * 64}"]},
+        {"attachment_paths": ["sha256:abc"]},
+        {"attachment_paths": ["notes.txt"] * 21},
+        {"attachment_paths": ["a\0b"]},
+    ):
+        await refused_send(carrying.messaging, **refused)
+    assert carrying.messaging.rows("SELECT * FROM message_attachments") == []
+
+
+async def test_whoever_may_not_send_makes_nothing_ready(carrying: Carrying) -> None:
+    seeded = carrying.messaging.seeded
+    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.blue.id, tx.now, tx.now))
+
+    with pytest.raises(Conflict):
+        await carrying.send(carrying.path("notes.txt"))
+    assert carrying.sources.asked == []
+
+
+async def test_a_repeat_gets_the_first_answer_when_the_source_is_gone(carrying: Carrying) -> None:
+    keyed = {"attachment_paths": [carrying.path("notes.txt")], "idempotency_key": "k"}
+    first = await carrying.messaging.send(**keyed)
+    reply = {"sender_name": "RedStone", "message_id": payload(first)["id"], "body_md": "yes", **keyed}
+    first_reply = await carrying.messaging.call("reply_message", **reply)
+    del carrying.sources.files["notes.txt"]
+
+    assert await carrying.messaging.send(**keyed) == {**first, "idempotent_replay": True}
+    assert await carrying.messaging.call("reply_message", **reply) == {**first_reply, "idempotent_replay": True}
+    assert len(carrying.sources.asked) == 2
+
+
+async def test_another_attachment_under_the_same_key_is_another_call(carrying: Carrying) -> None:
+    await carrying.send(carrying.path("a.txt"), idempotency_key="k")
+
+    for other in ({"attachment_paths": [carrying.path("b.txt")]}, {}, {"convert_images": True}):
+        refusal = await refused_send(carrying.messaging, **{"idempotency_key": "k", **other})
+        assert refusal.code == "IDEMPOTENCY_KEY_CONFLICT"
+
+
+async def test_a_service_without_the_parts_that_keep_files_takes_none(harness: MessagingHarness) -> None:
+    before = traces(harness)
+
+    with pytest.raises(Unavailable):
+        await harness.send(attachment_paths=["notes.txt"])
+
+    assert traces(harness) == before
+    assert (await harness.send(body_md="![a](b.png)"))["count"] == 1
+
+
+# --- By digest -----------------------------------------------------------------------------------------------------
+
+
+async def test_what_one_may_read_can_be_sent_on_by_its_digest_under_the_name_that_it_has(carrying: Carrying) -> None:
+    await carrying.send(carrying.path("notes.txt"))
+    del carrying.sources.files["notes.txt"]
+
+    answer = await carrying.send(f"sha256:{digest_of(b'text').upper()}", sender_name="RedStone", to=["GreenField"])
+
+    assert [(one["name"], one["type"]) for one in answer["attachments"]] == [("notes.txt", "file")]
+
+
+async def test_an_original_sent_on_stands_for_itself(carrying: Carrying) -> None:
+    webp = b"RIFF0000WEBPsmall"
+    carrying.sources.originals[carrying.path("shot.png", webp, inline=True)] = PNG
+    first = await carrying.send("shot.png")
+
+    answer = await carrying.send(f"sha256:{digest_of(PNG)}")
+
+    assert first["attachments"][0]["original_path"].endswith(f"{digest_of(PNG)}.png")
+    (shown,) = answer["attachments"]
+    assert (shown["sha256"], shown["media_type"], shown["type"]) == (digest_of(PNG), "image/png", "file")
+    assert "original_path" not in shown
+
+
+async def test_a_sender_that_sends_files_alone_sends_none_on_inline(carrying: Carrying) -> None:
+    await carrying.send(carrying.path("a.png", PNG, inline=True))
+    red = carrying.messaging.seeded.red
+    await carrying.messaging.seeded.store.write(
+        lambda tx: tx.agents.update_profile(
+            red.id,
+            program="p",
+            model="m",
+            task_description="",
+            attachments_policy=AttachmentsPolicy.FILE,
+            now=tx.now,
+        )
+    )
+
+    by_digest = f"sha256:{digest_of(PNG)}"
+    of_blue = await carrying.send(by_digest)
+    of_red = await carrying.send(by_digest, sender_name="RedStone", to=["GreenField"])
+
+    assert (of_blue["attachments"][0]["type"], of_red["attachments"][0]["type"]) == ("inline", "file")
+
+
+async def _refused_digest(carrying: Carrying, **arguments: Any) -> AgentMailError:
+    return await refused_send(carrying.messaging, attachment_paths=[f"sha256:{digest_of(b'text')}"], **arguments)
+
+
+async def test_a_digest_of_mail_that_the_sender_may_not_read_is_as_unknown_as_one_that_is_nowhere(
+    carrying: Carrying,
+) -> None:
+    nowhere = await _refused_digest(carrying)
+    await carrying.send(carrying.path("notes.txt"))
+
+    elsewhere = await _refused_digest(carrying, project_key=LIB, sender_name="QuietFox", to=["BlueLake"])
+
+    assert (elsewhere.code, elsewhere.text, elsewhere.data) == ("NOT_FOUND", nowhere.text, nowhere.data)
+
+
+async def test_a_blind_copys_content_is_its_recipients_to_send_on(carrying: Carrying) -> None:
+    await carrying.send(
+        carrying.path("notes.txt"), project_key=LIB, sender_name="QuietFox", to=["BlueLake"], bcc=["RedStone@code-app"]
+    )
+    by_digest = f"sha256:{digest_of(b'text')}"
+
+    assert (await _refused_digest(carrying, sender_name="GreenField")).code == "NOT_FOUND"
+    assert (await carrying.send(by_digest, sender_name="RedStone", to=["BlueLake"]))["count"] == 1
+
+
+async def test_beyond_fifty_messages_that_one_may_not_read_a_content_is_unknown(carrying: Carrying) -> None:
+    await carrying.send(carrying.path("notes.txt"))
+    of_lib = {"project_key": LIB, "sender_name": "QuietFox", "to": ["BlueLake"]}
+    for _ in range(49):
+        await carrying.send("notes.txt", **of_lib)
+    by_digest = f"sha256:{digest_of(b'text')}"
+
+    assert (await carrying.send(by_digest, sender_name="GreenField", to=["RedStone"]))["count"] == 1
+    for _ in range(50):
+        await carrying.send("notes.txt", **of_lib)
+    assert (await _refused_digest(carrying, sender_name="GreenField")).code == "NOT_FOUND"
+
+
+# --- Who reads -----------------------------------------------------------------------------------------------------
+
+
+async def readable(carrying: Carrying, caller: Any, project_key: str | None = None) -> bool:
+    try:
+        await carrying.messaging.service.attachment(caller, digest_of(b"text"), project_key)
+    except UnknownAttachment:
+        return False
+    return True
+
+
+async def test_whoever_sees_a_message_reads_what_it_carries(carrying: Carrying) -> None:
+    messaging = carrying.messaging
+    callers = {}
+    for agent in (messaging.seeded.blue, messaging.seeded.red, messaging.seeded.green, messaging.seeded.fox):
+        callers[agent.name] = await _caller(messaging, agent.name)
+    assert not await readable(carrying, OPEN)
+
+    await carrying.send(carrying.path("notes.txt"))
+
+    assert [name for name, caller in callers.items() if await readable(carrying, caller)] == [
+        "BlueLake",
+        "RedStone",
+        "GreenField",
+    ]
+    assert await readable(carrying, OPEN, "code-app")
+    assert not await readable(carrying, OPEN, "code-lib")
+    assert not await readable(carrying, callers["QuietFox"], "code-app")
+
+
+async def _caller(messaging: MessagingHarness, name: str) -> Caller:
+    seeded = messaging.seeded
+    agent = {one.name: one for one in (seeded.blue, seeded.red, seeded.green, seeded.fox)}[name]
+    return Caller(
+        kind=CallerKind.AGENT,
+        auth=AgentAuth.OPEN,
+        agent_id=agent.id,
+        agent_name=name,
+        project_id=agent.project_id,
+    )
+
+
+async def test_a_content_of_a_blind_copy_is_its_parties_alone(carrying: Carrying) -> None:
+    messaging = carrying.messaging
+    await carrying.send(
+        carrying.path("notes.txt"), project_key=LIB, sender_name="QuietFox", to=["BlueLake"], bcc=["RedStone@code-app"]
+    )
+
+    assert await readable(carrying, await _caller(messaging, "RedStone"))
+    assert not await readable(carrying, await _caller(messaging, "GreenField"))
+    assert not await readable(carrying, OPEN, "code-app")
+
+
+async def test_in_strict_mode_nobody_reads_unproven(carrying: Carrying) -> None:
+    await carrying.send(carrying.path("notes.txt"))
+
+    with pytest.raises(AgentMailError) as refused:
+        await carrying.messaging.service.attachment(STRICT, digest_of(b"text"), "code-app")
+    assert refused.value.code == "AUTHENTICATION_REQUIRED"
+
+
+async def test_held_mail_shows_what_it_carries_once_it_is_let_in(tmp_path: Path) -> None:
+    async with open_carrying(tmp_path, enforced=True) as carrying:
+        messaging = carrying.messaging
+        sent = await carrying.send(carrying.path("notes.txt"), to=[f"QuietFox@{LIB}"])
+        assert sent["held"], sent
+
+        assert not await readable(carrying, await _caller(messaging, "QuietFox"))
+        assert not await readable(carrying, OPEN, "code-lib")
+        assert await readable(carrying, await _caller(messaging, "BlueLake"))
+        assert (await _refused_digest(carrying, project_key=LIB, sender_name="QuietFox", to=["BlueLake"])).code == (
+            "NOT_FOUND"
+        )
+
+
+# --- Room ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_full_project_refuses_what_is_new_to_it_and_takes_what_it_keeps_already(tmp_path: Path) -> None:
+    async with open_carrying(tmp_path, attachments_limit_bytes=10) as carrying:
+        await carrying.send(carrying.path("ten", b"0123456789"))
+
+        refused = await refused_send(carrying.messaging, attachment_paths=[carrying.path("one", b"1")])
+        again = await carrying.send("ten")
+
+    assert (refused.code, refused.data) == ("QUOTA_EXCEEDED", {"project": "/code/app", "bytes": 1, "limit": 10})
+    assert again["count"] == 1
+
+
+async def test_each_project_that_gets_the_mail_must_have_room(tmp_path: Path) -> None:
+    async with open_carrying(tmp_path, attachments_limit_bytes=10) as carrying:
+        of_lib = {"project_key": LIB, "sender_name": "QuietFox", "to": ["BlueLake"]}
+        await carrying.send(carrying.path("nine", b"012345678"), **of_lib)
+        carrying.path("two", b"12")
+
+        refused = await refused_send(carrying.messaging, attachment_paths=["two"], to=["RedStone", f"QuietFox@{LIB}"])
+        at_home = await carrying.send("two")
+
+    assert (refused.code, refused.data["project"]) == ("QUOTA_EXCEEDED", LIB)
+    assert at_home["count"] == 1
+
+
+# --- Shown ---------------------------------------------------------------------------------------------------------
+
+
+def _data_of(item: Any) -> list[bytes | None]:
+    return [None if "data_base64" not in one else b64decode(one["data_base64"]) for one in item["attachments"]]
+
+
+async def test_inline_contents_come_with_bodies_wherever_bodies_come(carrying: Carrying) -> None:
+    messaging = carrying.messaging
+    carrying.path("notes.txt")
+    await carrying.send(carrying.path("a.png", PNG, inline=True), "notes.txt", thread_id="T", topic="pictures")
+    bodies = {"include_bodies": True}
+    lists = [
+        await messaging.inbox("RedStone", **bodies),
+        await messaging.inbox("RedStone", mark_read=True, **bodies),
+        await messaging.call("fetch_topic", topic_name="pictures"),
+        (await messaging.call("read_mail", thread_id="T"))["messages"],
+        (await messaging.call("read_mail", message_id=1))["messages"],
+        (await messaging.read("thread/T?include_bodies=true&project=code-app"))["messages"],
+        (await messaging.read("inbox/RedStone?include_bodies=true"))["messages"],
+        (await messaging.read("outbox/BlueLake?include_bodies=true&project=code-app"))["messages"],
+        [await messaging.read("message/1")],
+    ]
+
+    assert [_data_of(item) for (item,) in lists] == [[PNG, None]] * len(lists)
+    assert [one.get("path") for one in lists[0][0]["attachments"]] == [
+        None,
+        f"attachments/{digest_of(b'text')[:2]}/{digest_of(b'text')}.txt",
+    ]
+
+
+async def test_without_bodies_nothing_is_read(carrying: Carrying) -> None:
+    await carrying.send(carrying.path("a.png", PNG, inline=True), thread_id="T")
+    carrying.sources.shelf.opened.clear()
+
+    (item,) = await carrying.messaging.inbox("RedStone")
+    (threaded,) = (await carrying.messaging.read("thread/T?project=code-app"))["messages"]
+
+    assert (_data_of(item), _data_of(threaded)) == ([None], [None])
+    assert carrying.sources.shelf.opened == []
+
+
+async def test_the_operator_reads_everything(carrying: Carrying) -> None:
+    await carrying.send(carrying.path("notes.txt"), project_key=LIB, sender_name="QuietFox", to=["BlueLake"])
+
+    blob = await carrying.messaging.read(f"attachment/{digest_of(b'text')}", OPERATOR)
+
+    assert b64decode(blob["blob"]) == b"text"
