@@ -59,7 +59,6 @@ def build_services(
     attachments = attachment_parts(settings, archive_places(settings))
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
     messaging = messaging_service(settings, store, identity, attachments, throttle=archiving.pace.keep, clock=clock)
-    search = SearchService(store)
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
     workers = build_workers(settings, store, throttle=archiving.pace.keep, clock=clock)
@@ -84,7 +83,7 @@ def build_services(
         contacts=contact_service(settings, store, identity),
         attachments=attachments,
         messaging=messaging,
-        search=search,
+        search=SearchService(store),
         summaries=summaries,
         products=ProductService(store, summaries, load_inline=messaging.load_inline),
         archiving=archiving,

@@ -11,8 +11,8 @@ def health_tools(service: HealthService) -> list[ToolSpec]:
     """The check of health. It writes to the store, yet is declared as reading: it changes nothing that callers see."""
 
     async def health_check() -> Json:
-        """Is the server well? Writes and reads the store now. `degraded`: mail is safe; its Git archive lags, there
-        is no room for more (`store`), or a task in the background keeps failing (`failing`).
+        """Is the server well? Writes and reads the store now. `degraded`: mail is safe, its Git archive lags or a task
+        in the background keeps failing: see `failing`.
         """
         return show_health(await service.check())
 
