@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tests.attack.served_secrets import APP, BLIND, PRODUCT, SPARE, THREAD, TOPIC, ServedSecrets
+from tests.attack.served_secrets import APP, ATTACHED_SHA256, BLIND, PRODUCT, SPARE, THREAD, TOPIC, ServedSecrets
 from tests.served import Json
 
 Arguments = Mapping[str, Json]
@@ -92,6 +92,7 @@ RESOURCES: Mapping[str, str] = {
     "resource://project/{slug}": "project/code-reading-app",
     "resource://agents/{project_key}{?include_retired}": "agents/code-reading-app",
     "resource://message/{message_id}{?project}": "message/{blind}?project={app}",
+    "resource://attachment/{sha256}{?project}": f"attachment/{ATTACHED_SHA256}?project={{app}}",
     "resource://thread/{thread_id}{?project,include_bodies,limit,after_id}": (
         f"thread/{THREAD}?project={{app}}&include_bodies=true"
     ),
@@ -119,6 +120,7 @@ ROUTES: Mapping[str, tuple[str, Json]] = {
     "/health/readiness": ("GET", None),
     "/.well-known/oauth-authorization-server": ("GET", None),
     "/metrics": ("GET", None),
+    f"/attachments/code-reading-app/{ATTACHED_SHA256}": ("GET", None),
     "/guard/check": ("POST", _CHECK),
     "/guard/events": ("POST", {"events": []}),
 }

@@ -5,6 +5,8 @@ Each secret is a word of its own that nobody who asks sends: the words that stan
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -36,6 +38,11 @@ SECRETS = {
 }
 """What there is to read. The last is the shape of an answer, not a word."""
 
+ATTACHED = b'"zqblind"'
+"""Carried by the blind copy. A resource gives it in base64."""
+
+ATTACHED_SHA256 = hashlib.sha256(ATTACHED).hexdigest()
+
 CALLERS = ("anonymous", "stranger", "member", "blind recipient", "operator")
 
 
@@ -63,6 +70,7 @@ def words_in(answer: Json) -> list[str]:
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     # Values that are JSON in a string (digests, MCP's text blocks) are looked through too.
     flat = re.sub(r"\\+\"", '"', text)
+    flat = flat.replace(base64.b64encode(ATTACHED).decode(), ATTACHED.decode())
     return [of for of, word in SECRETS.items() if word.lower() in flat.lower()]
 
 
@@ -115,7 +123,8 @@ def _write(served: ServedSecrets) -> None:
             served.server.await_drained()
 
         send("mail", to=["RedStone"])
-        send("blind copy", bcc=[BLIND])
+        carried = f"data:text/plain;base64,{base64.b64encode(ATTACHED).decode()}"
+        send("blind copy", bcc=[BLIND], attachment_paths=[carried])
         blue.call(
             "request_contact",
             project_key=APP,

@@ -35,6 +35,7 @@ ASKING = (
     ("mail", "read", "1"),
     ("mail", "thread", "1"),
     ("mail", "search", "word"),
+    ("mail", "attachment", "ab" * 32, "-o", "never-written"),
     ("mail", "send", "body", "--to", "BlueLake", "--subject", "s"),
     ("agents", "list"),
     ("agents", "show", "BlueLake"),
@@ -70,6 +71,7 @@ _NONE_BY_ITSELF = {
     ("projects", "discovery-init"): "writes into the code repository alone",
     ("projects", "adopt"): "works on the store of this machine",
     ("archive", "renew"): "works on the store of this machine",
+    ("archive", "gc"): "works on the store of this machine",
     ("guard", "uninstall"): "works on the code repository alone",
     ("guard", "status"): "looks at the code repository alone",
     ("guard", "check"): "reads through the guard's own reader, which tests/guard covers",
@@ -86,6 +88,9 @@ class _Stranger(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(self.answer)))
         self.end_headers()
         self.wfile.write(self.answer)
+
+    def do_GET(self) -> None:
+        self.do_POST()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
         """Not into the test's output."""

@@ -55,7 +55,14 @@ def test_health_is_a_real_write_and_read_and_names_the_process(root: Path) -> No
 
         assert set(health) == HEALTH_KEYS
         assert health["status"] == "ok"
-        assert list(health["store"]) == ["owner_pid", "schema_version", "store_id"]
+        assert list(health["store"]) == [
+            "owner_pid",
+            "schema_version",
+            "store_id",
+            "used_bytes",
+            "free_bytes",
+            "last_error",
+        ]
         assert health["store"]["owner_pid"] == server.pid
         assert health["reservations"]["last_error"] is None
         assert {worker["last_error"] for worker in health["workers"].values()} == {None}
