@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mcp_agent_mail.domain.markdown_images import find_images, replace_targets
+from mcp_agent_mail.domain.markdown_images import find_images, may_show_images, replace_targets
 from tests.domain.markdown_oracle import read_by_rule, require_agreement
 
 GENERATED = 4_000
@@ -191,3 +191,11 @@ def test_a_hostile_body_is_read_in_steps_that_grow_with_it(unit: str) -> None:
 
 def test_a_body_without_an_image_is_not_read_at_all() -> None:
     assert steps("> [a](b)\n" * 1_000) <= 3
+
+
+@pytest.mark.parametrize(
+    ("body", "may"), [("a ![b](c)", True), ("![r]\n\n[r]: c", True), ("[a](b) and !c", False), ("", False)]
+)
+def test_a_body_without_the_beginning_of_an_image_is_not_looked_through(body: str, may: bool) -> None:
+    assert may_show_images(body) is may
+    assert may or find_images(body) == []

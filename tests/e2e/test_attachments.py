@@ -158,3 +158,14 @@ def test_a_caller_that_a_proxy_speaks_for_lends_no_path(world: World) -> None:
     assert data.status_code == 200
     assert post("notes.txt").status_code == 200
     assert json.loads(data.text)["attachments"][0]["bytes"] == 5
+
+
+def test_what_was_being_written_when_a_server_was_killed_is_gone_once_the_next_one_serves(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir(mode=0o700)
+    staged = tmp_path / "store" / "attachments" / "staged"
+    staged.mkdir(parents=True)
+    (staged / "half").write_bytes(b"half of it")
+    (staged / "a persons folder").mkdir()
+
+    with Served(tmp_path / "store", HOME=str(tmp_path / "home")):
+        assert [path.name for path in staged.iterdir()] == ["a persons folder"]

@@ -147,12 +147,13 @@ class AttachmentFiles:
 
     def remove_leftovers(self) -> int:
         """Remove what was staged when a process was killed, and say how many there were. Only while nobody stages:
-        before the store is served.
+        before the store is served. What cannot be removed, a folder of somebody's, stays.
         """
         count = 0
         for name in _names(self._folder / _STAGED):
-            (self._folder / _STAGED / name).unlink(missing_ok=True)
-            count += 1
+            with suppress(OSError):
+                (self._folder / _STAGED / name).unlink()
+                count += 1
         return count
 
     def _put(self, staged: Path, place: Path) -> None:

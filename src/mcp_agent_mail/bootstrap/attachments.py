@@ -19,8 +19,11 @@ _BESIDE_DATABASE = ("", "-wal", "-shm")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachmentParts:
-    """`service` makes ready what is sent, `reader` reads what is kept. `close` comes when no send is under way."""
+    """`service` makes ready what is sent, `reader` reads what is kept. `close` comes when no send is under way, and
+    `files.remove_leftovers` before the first.
+    """
 
+    files: AttachmentFiles
     service: AttachmentService
     reader: ContentReader
     converter: ImageConverter
@@ -51,4 +54,4 @@ def attachment_parts(settings: Settings, places: ArchivePlaces) -> AttachmentPar
         may_be_anywhere=settings.allow_absolute_attachment_paths,
     )
     service = AttachmentService(files, converter, lender=lender, rules=rules)
-    return AttachmentParts(service=service, reader=ContentReader(files.open), converter=converter)
+    return AttachmentParts(files=files, service=service, reader=ContentReader(files.open), converter=converter)

@@ -92,6 +92,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
             operator_token=operator_token,
             faults=faults,
         )
+        services.attachments.files.remove_leftovers()
         if log_keeper is not None:
             services.also_kept.append(log_keeper)
         services.also_kept.append(await stack.enter_async_context(_owner_told(lock)))

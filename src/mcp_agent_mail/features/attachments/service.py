@@ -8,7 +8,7 @@ from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
-from mcp_agent_mail.domain.markdown_images import find_images
+from mcp_agent_mail.domain.markdown_images import find_images, may_show_images
 from mcp_agent_mail.features.attachments.images import ImageConverter
 from mcp_agent_mail.features.attachments.preparation import AttachmentRules, Preparation
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
@@ -16,8 +16,6 @@ from mcp_agent_mail.features.attachments.results import PreparedAttachments
 from mcp_agent_mail.features.attachments.sources import Lender
 from mcp_agent_mail.features.attachments.staged_contents import StagedContents
 from mcp_agent_mail.features.attachments.threads import AttachmentThreads
-
-_IMAGE = "!["
 
 
 class AttachmentNotStored(Unavailable):
@@ -53,7 +51,7 @@ class AttachmentService:
         an image that cannot be converted), NotFound for a named file that is missing, and Unavailable.
         """
         converts = self._converts(request)
-        has_images = converts and _IMAGE in request.body_md
+        has_images = converts and may_show_images(request.body_md)
         if not request.paths and not has_images:
             return PreparedAttachments(items=(), body_md=request.body_md)
         contents = StagedContents(self._files, self._rules.max_bytes)

@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, from_json, image_type
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader
+from mcp_agent_mail.domain.markdown_images import may_show_images
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.attachments.results import PreparedAttachments
 from mcp_agent_mail.features.identity.actor import Actor
@@ -28,8 +29,6 @@ Prepare = Callable[[AttachmentRequest], Awaitable[PreparedAttachments]]
 
 _LOOKED_AT = 50
 """Of the messages that carry a content, newest first: beyond them it does not exist for who sees none of these."""
-
-_IMAGE = "!["
 
 
 class UnknownAttachment(NotFound):
@@ -56,7 +55,7 @@ class SeenAttachment:
 
 def brings_attachments(request: SendRequest | ReplyRequest) -> bool:
     """Whether anything may have to be made ready before the message is stored: files, or images of the body."""
-    return bool(request.attachment_paths) or _IMAGE in request.body_md
+    return bool(request.attachment_paths) or may_show_images(request.body_md)
 
 
 def carry(tx: Tx, draft: Draft, brought: PreparedAttachments, limit_bytes: int) -> Draft:
