@@ -59,7 +59,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks extras attack faults patterns contest pages crash ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, the slow faults, every shell line of the pages, and the crash rounds
+check-all: test cover testers llm hooks extras attack hostile faults patterns contest pages rebuild restore crash ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, and the crash rounds
 
 .PHONY: lint
 lint: $(DEV)
@@ -109,6 +109,10 @@ faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
 attack: $(DEV) ## What an attacker would try: hostile repositories, settings, requests, reports
 	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/attack $(ARGS)
 
+.PHONY: hostile
+hostile: $(DEV) ## Hostile images and paths against a running server: peak memory, sends beside them, bytes leaked
+	@exec $(BIN)/python -m tests.attack.beside_hostile $(ARGS)
+
 .PHONY: patterns
 patterns: $(DEV) ## 180,300 pairs of reservation patterns against an enumeration of the rules
 	@$(BIN)/pytest -n 0 -s -m "slow or not slow" tests/domain/test_pattern_rules.py $(ARGS)
@@ -120,6 +124,14 @@ contest: $(DEV) ## Fifty agents fight for overlapping paths for half a minute
 .PHONY: pages
 pages: $(DEV) ## Every shell line of README and tutorials as it stands, the long ones too
 	@$(BIN)/pytest -n 0 -m "slow or not slow" tests/pages $(ARGS)
+
+.PHONY: rebuild
+rebuild: $(DEV) ## Hundreds of random histories, each rebuilt from its archives alone and compared
+	@$(BIN)/pytest -n $(WORKERS) -m "rebuild or not rebuild" tests/rebuild $(ARGS)
+
+.PHONY: restore
+restore: $(DEV) ## Backups beside writers, fifty instants, damaged bytes, another user: each restored and compared
+	@$(BIN)/pytest -n $(WORKERS) -m "restore or not restore" tests/restore tests/features/recovery $(ARGS)
 
 .PHONY: crash
 crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated losses of power

@@ -32,7 +32,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Ne
 from mcp_agent_mail.domain.archive_format.layout import mail_snapshot, profile_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
-from mcp_agent_mail.features.archiving.committer import DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.committer_context import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.protocol import (
     MAX_TRACKED_FILES,

@@ -58,12 +58,12 @@ def populate(server: Server, messages: int) -> dict[str, float]:
     for name in agent_names(AGENTS):
         call(server, "register_agent", project_key=PROJECT, program="bench", model="none", name=name)
     pool = Pool(seed=1)
-    sample = run_all(server.port, _sends(Rpc, CLIENTS, 2, pool, seed=1), messages)
+    sample = run_all(server.port, sends(Rpc, CLIENTS, 2, pool, seed=1), messages)
     _require_success("seeding", sample)
     return {"messages": messages, "sends_per_s": sample.per_second, "drain_s": wait_drained(server)}
 
 
-def _sends(dialect: Callable[[], Dialect], clients: int, recipients: int, pool: Pool, seed: int) -> Pairs:
+def sends(dialect: Callable[[], Dialect], clients: int, recipients: int, pool: Pool, seed: int) -> Pairs:
     names = agent_names(AGENTS)
     return [
         (dialect(), OnlySends(PROJECT, names[n], names, pool, recipients=recipients, seed=1000 * seed + n))
@@ -174,7 +174,7 @@ class Bench:
 
     def sends(self, clients: int, recipients: int, seed: int) -> Measured:
         return self._on_ours(
-            f"{clients} senders to {recipients}", _sends(McpSession, clients, recipients, self._pool, seed)
+            f"{clients} senders to {recipients}", sends(McpSession, clients, recipients, self._pool, seed)
         )
 
     def _on_ours(self, name: str, pairs: Pairs) -> Measured:

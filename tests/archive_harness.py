@@ -39,7 +39,7 @@ from mcp_agent_mail.domain.messages import (
     RecipientKind,
 )
 from mcp_agent_mail.domain.projects import Project, plain_slug
-from mcp_agent_mail.features.archiving.committer import DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.committer_context import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import LOOK_S
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
@@ -110,7 +110,6 @@ class ArchiveHarness:
 
     @property
     def tx(self) -> Tx:
-        """A unit of work that begins now."""
         self.units.begin()
         return self.units
 
@@ -186,13 +185,15 @@ class ArchiveHarness:
         subject: str = "Plan",
         body: str = "body",
         carried: Sequence[bytes] = (),
+        thread_id: str | None = None,
+        is_private: bool = False,
     ) -> Message:
         """`carried`: what is attached, which is put beside the database."""
         attachments = tuple(attached(keep_content(self.root, content)) for content in carried)
         new = NewMessage(
             sender=sender,
             project=self._project_of(sender),
-            thread_id=None,
+            thread_id=thread_id,
             topic=None,
             subject=subject,
             body_md=body,
@@ -200,6 +201,7 @@ class ArchiveHarness:
             ack_required=False,
             reply_to=None,
             attachments=attachments,
+            is_private=is_private,
         )
         recipients = [
             NewRecipient(agent=agent, project=self._project_of(agent), kind=kind)
@@ -225,14 +227,13 @@ class ArchiveHarness:
             step=ReceiptStep.READ,
             at=at,
             is_blind=state is not None and state.kind is RecipientKind.BCC and not as_before,
+            is_private=message.is_private and not as_before,
         )
         snapshot = receipt_snapshot(receipt)
         self._event(project, EventKind.RECEIPT, snapshot, agent_id=agent.id, message_id=message.id)
 
     def _project_of(self, agent: Agent) -> Project:
-        project = self.tx.projects.find(agent.project_id)
-        assert project is not None
-        return project
+        return next(one for one in [self.tx.projects.find(agent.project_id)] if one is not None)
 
     @contextmanager
     def together(self) -> Iterator[None]:

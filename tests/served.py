@@ -137,11 +137,11 @@ class Connection:
         return self.request("POST", "/mcp", json.dumps(message).encode(), headers)
 
 
-def children_of(pid: int) -> list[int]:
-    """The direct children of a process (by `ps`, which Linux and macOS both have)."""
-    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
-    pairs = [line.split() for line in listing.stdout.splitlines()]
-    return [int(child) for child, parent in pairs if int(parent) == pid]
+def children_of(pid: int, *, but: str = "") -> list[int]:
+    """The direct children of a process (by `ps`, which Linux and macOS both have), less those that run `but`."""
+    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+    rows = [line.split(maxsplit=2) for line in listing.stdout.splitlines()]
+    return [int(row[0]) for row in rows if int(row[1]) == pid and not (but and but in row[-1])]
 
 
 def git(repository: Path, *arguments: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.store_limits import Shortage
 from mcp_agent_mail.workers import Workers, build_workers
@@ -34,7 +35,8 @@ def workers_of(seeded: SeededStore, settings: Settings) -> Workers:
     async def throttle() -> None:
         pass
 
-    return build_workers(settings, seeded.store, throttle=throttle, clock=seeded.clock)
+    contents = AttachmentFiles(settings.storage_root / ATTACHMENTS_FOLDER)
+    return build_workers(settings, seeded.store, throttle=throttle, contents=contents, clock=seeded.clock)
 
 
 async def test_without_a_setting_nothing_works_and_all_of_it_is_shown_as_off(
@@ -46,7 +48,7 @@ async def test_without_a_setting_nothing_works_and_all_of_it_is_shown_as_off(
     await workers.stop()
 
     assert workers.show() == {"acknowledgements": OFF, "retention": OFF, "signals": OFF}
-    assert [keeper.name for keeper in workers.keepers()] == ["store-size"]
+    assert [keeper.name for keeper in workers.keepers()] == ["store-size", "archive-backfill"]
     assert workers.looks() == [workers.store_size.looks]
 
 
@@ -78,8 +80,14 @@ async def test_all_are_started_and_stopped_together(seeded: SeededStore, tmp_pat
     started = [keeper.is_running for keeper in keepers]
     await workers.stop()
 
-    assert {keeper.name for keeper in keepers} == {"signals", "acknowledgements", "retention", "store-size"}
-    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 4, [True] * 4, [False] * 4)
+    assert {keeper.name for keeper in keepers} == {
+        "signals",
+        "acknowledgements",
+        "retention",
+        "store-size",
+        "archive-backfill",
+    }
+    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 5, [True] * 5, [False] * 5)
     assert len(workers.looks()) == 2
 
 

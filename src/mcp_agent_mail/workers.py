@@ -1,5 +1,5 @@
-"""Signals, overdue acknowledgements, retention and the look at the store's size, which work beside the requests: made,
-started, stopped and shown together.
+"""Signals, overdue acknowledgements, retention, the look at the store's size and what archives are told later, which
+work beside the requests: made, started, stopped and shown together.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.core.clock import Clock, iso_or_none
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.concurrency.looks import Looks
@@ -15,6 +16,7 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.domain.store_limits import StoreLimits
+from mcp_agent_mail.features.archiving.backfill import BackfillWorker, LostArchives
 from mcp_agent_mail.features.health.store_size import StoreSizeWorker
 from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker
 from mcp_agent_mail.features.projects.lookup import require_project
@@ -35,9 +37,10 @@ class Workers:
     retention: RetentionService
     retention_worker: RetentionWorker | None
     store_size: StoreSizeWorker
+    backfill: BackfillWorker
 
     def start(self) -> None:
-        for worker in (self.store_size, self.signals, self.overdue, self.retention_worker):
+        for worker in (self.store_size, self.signals, self.overdue, self.retention_worker, self.backfill):
             if worker is not None:
                 worker.start()
 
@@ -45,12 +48,12 @@ class Workers:
         """Stop each worker, signals last, since the others may still have sent mail. Each pass under way gets
         `within_s` seconds.
         """
-        for worker in (self.retention_worker, self.overdue, self.signals, self.store_size):
+        for worker in (self.backfill, self.retention_worker, self.overdue, self.signals, self.store_size):
             if worker is not None:
                 await worker.stop(within_s)
 
     def keepers(self) -> list[Keeper]:
-        kept = (self.signals, self.overdue, self.retention_worker, self.store_size)
+        kept = (self.signals, self.overdue, self.retention_worker, self.store_size, self.backfill)
         return [worker.keeper for worker in kept if worker is not None]
 
     def looks(self) -> list[Looks]:
@@ -67,7 +70,12 @@ class Workers:
 
 
 def build_workers(
-    settings: Settings, store: Store, *, throttle: Callable[[], Awaitable[None]], clock: Clock
+    settings: Settings,
+    store: Store,
+    *,
+    throttle: Callable[[], Awaitable[None]],
+    contents: AttachmentFiles,
+    clock: Clock,
 ) -> Workers:
     """What the settings switch on, not started. The retention service is there in any case, since a call may purge too;
     each purge awaits `throttle`, which holds it back while the archive is far behind.
@@ -80,14 +88,17 @@ def build_workers(
         ),
         find_project=require_project,
         throttle=throttle,
+        contents=contents,
         clock=clock,
     )
+    store_size = _store_size(settings, store)
     return Workers(
         signals=_signals(settings, store, bus, clock),
         overdue=_overdue(settings, store, clock),
         retention=retention,
         retention_worker=_retention_worker(settings, retention, clock),
-        store_size=_store_size(settings, store),
+        store_size=store_size,
+        backfill=BackfillWorker(store, LostArchives(store, settings.storage_root, store_size.looks)),
     )
 
 

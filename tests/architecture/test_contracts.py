@@ -70,14 +70,16 @@ def test_there_is_a_broken_tree_for_every_contract() -> None:
     assert {contract for contract, *_ in _BREAKS} == _contract_ids()
 
 
-@pytest.mark.parametrize(("contract", "module", "line", "said"), _BREAKS)
-def test_a_tree_that_breaks_a_contract_is_refused(
-    contract: str, module: str, line: str, said: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("contract", sorted(_contract_ids()))
+def test_a_tree_that_breaks_a_contract_is_refused(contract: str, tmp_path: Path) -> None:
+    """By everything that breaks it, at once: each line is told of."""
+    broken = [row for row in _BREAKS if row[0] == contract]
     root = copy_of_the_sources(tmp_path)
-    add(root, module, line)
+    for _, module, line, _ in broken:
+        add(root, module, line)
 
     finished = lint_imports(root, contract)
 
     report = " ".join((finished.stdout + finished.stderr).split())
-    assert (finished.returncode, said in report) == (1, True), report
+    assert finished.returncode == 1, report
+    assert [said for *_, said in broken if said not in report] == [], report

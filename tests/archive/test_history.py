@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.history import ArchiveNotFound, read_history
+from mcp_agent_mail.archive.history import ArchiveNotFound, FileHistory, FilePlace, read_history
 from tests.archive_harness import ArchiveHarness, git, open_archive_harness
 
 
@@ -71,3 +71,52 @@ def test_a_hooks_environment_does_not_redirect_the_look(
     found = read_history(harness.path(project), agent=None, limit=5)
 
     assert len(found) == 1
+
+
+def test_the_versions_of_a_file_come_newest_first_and_no_more_than_were_asked_for(harness: ArchiveHarness) -> None:
+    project = harness.add_project("/srv/shop")
+    lake = harness.add_agent(project, "BlueLake")
+    for task in ("", "lexer", "parser"):
+        harness.clock.step(1)
+        harness.describe(project, lake, task)
+        harness.archive()
+
+    history = FileHistory(harness.path(project))
+    versions = history.versions("agents/BlueLake/profile.json", limit=2, max_bytes=10_000)
+
+    assert [
+        f'"task_description": "{task}"'.encode() in (one.content or b"")
+        for one, task in zip(versions, ("parser", "lexer"), strict=True)
+    ] == [True, True]
+    assert [one.content for one in history.versions("agents/BlueLake/profile.json", limit=1, max_bytes=10)] == [None]
+    assert history.versions("agents/Nobody/profile.json", limit=9, max_bytes=10_000) == []
+
+
+def test_a_file_of_an_earlier_commit_is_found_by_its_place_and_what_is_no_file_there_is_not(
+    harness: ArchiveHarness,
+) -> None:
+    project = harness.add_project("/srv/shop")
+    harness.archive()
+    tip = git(harness.path(project), "rev-parse", "main").strip()
+    path = "agents/Human/profile.json"
+
+    history = FileHistory(harness.path(project))
+    places = [
+        FilePlace(tip, "agents/No body.json"),
+        FilePlace(tip, path),
+        FilePlace(tip, "agents"),
+        FilePlace("0" * 40, path),
+    ]
+    (found,) = history.find(places)
+
+    content = (harness.path(project) / path).read_bytes()
+    assert (found.place, found.size_bytes, history.read(found)) == (FilePlace(tip, path), len(content), content)
+
+
+def test_files_of_an_archive_that_is_not_there_are_a_typed_error(tmp_path: Path) -> None:
+    history = FileHistory(tmp_path / "nothing")
+
+    with pytest.raises(ArchiveNotFound, match="no readable history"):
+        history.versions("archive.json", limit=1, max_bytes=1)
+    with pytest.raises(ArchiveNotFound, match="no readable history"):
+        history.find([FilePlace("0" * 40, "archive.json")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,42 @@ def test_a_file_that_git_no_longer_has_is_missing_when_it_is_gone(repository: Ar
     add_commit(repository, {"z.md": None})
 
     assert (without, Inspection(path).work_tree_differs(before)) == ("missing", None)
+
+
+def test_one_git_answers_for_all_files_that_are_missing_and_sees_what_comes_meanwhile(
+    repository: ArchiveRepository, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("archive.json", "messages/2027/01/a.md", "z.md")
+    files, look, begun = [_file(path, name) for name in names], Inspection(path), _count_git(monkeypatch)
+    for name in names:
+        (path / name).unlink()
+
+    with look.asking():
+        before = [look.work_tree_differs(file) for file in files]
+        asked = list(begun)
+        add_commit(repository, {"z.md": None})
+        after = [look.work_tree_differs(file) for file in files]
+
+    assert before == ["missing"] * 3
+    assert asked == [("cat-file", "--batch-check=%(objectname)")]
+    assert after == ["missing", "missing", None]
+
+
+def _count_git(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Every command of an archive's Git from now on, but what writes commits."""
+    begun: list[tuple[str, ...]] = []
+    talk, git_of = ArchiveRepository.talk, ArchiveRepository.git
+
+    def telling(way: Callable[..., object]) -> Callable[..., object]:
+        def tell(self: ArchiveRepository, *arguments: str, **how: object) -> object:
+            begun.append(arguments)
+            return way(self, *arguments, **how)
+
+        return tell
+
+    monkeypatch.setattr(ArchiveRepository, "talk", telling(talk))
+    monkeypatch.setattr(ArchiveRepository, "git", telling(git_of))
+    return begun
 
 
 def test_a_file_of_a_month_that_was_put_away_need_not_be_there(repository: ArchiveRepository, path: Path) -> None:

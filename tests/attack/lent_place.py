@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
-from mcp_agent_mail.workspace.lent_files import LentRoots, open_lent
+from mcp_agent_mail.workspace.lent_files import ArchivedContent, LentRoots, open_lent
+from mcp_agent_mail.workspace.lent_places import find_folder, folder_at
 
 SECRET = "SECRET"
 MINE = b"mine"
@@ -72,13 +73,19 @@ def build_place(base: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
         (home / "app" / name).write_bytes(MINE)
     monkeypatch.setenv("HOME", str(home))
     store = home / ".mcp_agent_mail"
-    return Place(base, LentRoots((home / "app",), store / "projects" / "app", (store,), (home / "backups",)))
+    return Place(
+        base,
+        LentRoots((find_folder(home / "app"),), folder_at(store / "projects" / "app"), (store,), (home / "backups",)),
+    )
 
 
 def leaked(path: str, roots: LentRoots, *, may_be_anywhere: bool = False) -> bytes:
     """What is read of the file that `path` opens; nothing where it opens none."""
     try:
-        with open_lent(path, roots, may_be_anywhere=may_be_anywhere) as lent:
+        found = open_lent(path, roots, may_be_anywhere=may_be_anywhere)
+        if isinstance(found, ArchivedContent):
+            return b""
+        with found as lent:
             content = b""
             while piece := os.read(lent.descriptor, 65_536):
                 content += piece

@@ -99,6 +99,7 @@ RESOURCES: Mapping[str, str] = {
     "resource://inbox/{agent}{?project,since_ts,urgent_only,include_bodies,limit}": f"inbox/{BLIND}?project={{app}}",
     "resource://outbox/{agent}{?project,limit,include_bodies,since_ts}": "outbox/BlueLake?project={app}",
     "resource://mailbox/{agent}{?project,limit}": f"mailbox/{BLIND}?project={{app}}",
+    "resource://mailbox-with-commits/{agent}{?project,limit}": f"mailbox-with-commits/{BLIND}?project={{app}}",
     "resource://views/urgent-unread/{agent}{?project,limit}": f"views/urgent-unread/{BLIND}?project={{app}}",
     "resource://views/ack-required/{agent}{?project,limit}": f"views/ack-required/{BLIND}?project={{app}}",
     "resource://views/acks-stale/{agent}{?project,ttl_seconds,limit}": f"views/acks-stale/{BLIND}?project={{app}}",

@@ -482,4 +482,9 @@ def test_agents_come_into_being_in_one_place() -> None:
         if re.search(r"\.agents\.add\(|INSERT INTO agents\b", path.read_text())
     }
 
-    assert places == {"features/identity/admission.py", "features/projects/ensure.py", "store/agents.py"}
+    assert places == {
+        "features/identity/admission.py",
+        "features/projects/ensure.py",
+        "store/agents.py",
+        "store/rebuild/database.py",
+    }

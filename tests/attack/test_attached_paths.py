@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.workspace.lent_files import LentRoots
+from mcp_agent_mail.workspace.lent_places import find_folder
 from tests.attack.lent_place import MINE, SECRET, Place, build_place, leaked
 
 
@@ -173,7 +174,7 @@ def test_a_project_of_any_directory_lends_nothing_that_is_never_lent(place: Plac
     (place.app / "to-home").symlink_to(place.base / "home")
     (place.app / "to-git").symlink_to(".git")
     named = Path(place.spelt(workspace))
-    roots = LentRoots((named,), place.roots.archive, place.roots.never, place.roots.apart)
+    roots = LentRoots((find_folder(named),), place.roots.archive, place.roots.never, place.roots.apart)
 
     for asked in (path, f"./{path}", f"{named}/{path}"):
         for may_be_anywhere in (False, True):

@@ -190,11 +190,24 @@ def test_nothing_leaks_while_somebody_exchanges_links_all_the_time(
     assert found <= {b"", MINE}
 
 
+@pytest.mark.parametrize("is_link", [True, False])
+@pytest.mark.parametrize("folder", ["app", ".mcp_agent_mail/projects/app"])
+def test_what_has_taken_the_place_of_a_folder_that_was_found_lends_nothing(
+    place: Place, folder: str, *, is_link: bool
+) -> None:
+    taken, other = place.base / "home" / folder, place.base / "outside"
+    taken.rename(place.base / "aside")
+    taken.symlink_to(other) if is_link else other.rename(taken)
+
+    assert [leaked(path, place.roots) for path in ("secret", f"{taken}/secret")] == [b"", b""]
+
+
 _IN_A_NAMESPACE = """
 import os, subprocess, sys
 from pathlib import Path
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.workspace.lent_files import LentRoots, open_lent
+from mcp_agent_mail.workspace.lent_places import find_folder, folder_at
 home = Path(sys.argv[1])
 os.environ["HOME"] = str(home)
 store, app = home / ".mcp_agent_mail", home / "app"
@@ -206,7 +219,7 @@ def mount(*arguments):
 mount("--bind", str(store), str(app / "mounted"))
 mount("--bind", str(store / "operator.token"), str(app / "token"))
 mount("-t", "proc", "proc", str(app / "processes"))
-roots = LentRoots((app,), store / "projects" / "app", (store,))
+roots = LentRoots((find_folder(app),), folder_at(store / "projects" / "app"), (store,))
 for path in sys.argv[2:]:
     for may_be_anywhere in (False, True):
         try:

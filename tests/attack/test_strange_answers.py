@@ -65,13 +65,17 @@ ASKING = (
 )
 """Every command that asks a server, as a person gives it."""
 _FAST = 4
-_NO_QUESTION = {"serve", "config", "demo", "env", "doctor"}
+_NO_QUESTION = {"serve", "config", "demo", "env", "doctor", "history"}
 _NONE_BY_ITSELF = {
     ("projects", "mark-identity"): "writes into the code repository alone",
     ("projects", "discovery-init"): "writes into the code repository alone",
     ("projects", "adopt"): "works on the store of this machine",
     ("archive", "renew"): "works on the store of this machine",
     ("archive", "gc"): "works on the store of this machine",
+    ("archive", "save"): "reads the archives of this machine",
+    ("archive", "list"): "reads a file of this machine",
+    ("archive", "restore"): "makes a store on this machine",
+    ("archive", "export"): "reads an archive of this machine",
     ("guard", "uninstall"): "works on the code repository alone",
     ("guard", "status"): "looks at the code repository alone",
     ("guard", "check"): "reads through the guard's own reader, which tests/guard covers",

@@ -9,22 +9,31 @@ import pytest
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
 from mcp_agent_mail.bootstrap.wiring import archive_places
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.messaging.attachments import SeenAttachment
+from mcp_agent_mail.workspace.lent_places import ProjectFolders
+from tests.features.attachments.workplace import CarryAll
 from tests.features.samples import APP
 from tests.server.whole_app import settings_of
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 
 
+async def _nowhere(_project: Project, _project_key: str) -> ProjectFolders:
+    return ProjectFolders()
+
+
 async def _prepared(settings: Settings, path: Path, project_key: Path) -> bytes:
     """The content as it is read again, of a file that the operator names."""
-    parts = attachment_parts(settings, archive_places(settings))
+    parts = attachment_parts(settings, archive_places(settings), _nowhere)
     request = AttachmentRequest(
         caller=OPERATOR,
+        sender_id=AgentId(1),
         project=replace(APP, human_key=str(project_key)),
         project_key=str(project_key),
         policy=AttachmentsPolicy.AUTO,
@@ -33,7 +42,8 @@ async def _prepared(settings: Settings, path: Path, project_key: Path) -> bytes:
         convert=None,
     )
     try:
-        (item,) = (await parts.service.prepare(request)).items
+        async with parts.service.prepared(request, CarryAll()) as prepared:
+            (item,) = prepared.items
         assert not isinstance(item, str)
         seen = SeenAttachment(content=item.content, name=item.name, media_type=item.media_type)
         async with parts.reader.opened(seen) as opened:

@@ -1,4 +1,4 @@
-"""Writes what people see of twelve commands into `tests/golden/screens/`: `python -m tests.cli.screens`.
+"""Writes what people see of some commands into `tests/golden/screens/`: `python -m tests.cli.screens`.
 
 Each on a real terminal of 80 and of 160 columns, and piped. Colours are left out, and what differs from one run to the
 next is replaced by a mask of the same width.
@@ -40,6 +40,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "reservations-list": ("reservations", "list"),
     "contacts-list": ("contacts", "list"),
     "archive-log": ("archive", "log", "--exact"),
+    "history-message": ("history", "message", "1"),
     "status": ("status",),
     "doctor-verify": ("doctor", "verify"),
 }

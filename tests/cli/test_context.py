@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.cli.context import CliContext, load_context, read_client_settings, read_operator_token
+from mcp_agent_mail.cli.context import (
+    CliContext,
+    StoreUnfinished,
+    load_context,
+    read_client_settings,
+    read_operator_token,
+)
 from mcp_agent_mail.cli.exit_codes import BadSettings
 from mcp_agent_mail.core.settings.server import load_settings
+from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.store.engine.lock import StoreLock
 
 
@@ -138,3 +145,21 @@ def test_every_mistake_is_told_at_once(settings: dict[str, str], counted: str, m
         assert error.message.startswith(counted)
         assert all(f"\n  {name}=" in error.message for name in settings)
         assert "Nothing was opened" in error.hint
+
+
+def test_a_store_that_is_half_another_one_is_told_to_who_only_reads(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    context = context_of(tmp_path, STORAGE_ROOT=str(root))
+    with StoreLock(root, root / "mail.sqlite3"):
+        (root / SWAP_FILE).touch()
+        with pytest.raises(StoreUnfinished, match="just now, by process"):
+            context.store_exists()
+
+    with pytest.raises(StoreUnfinished, match="was interrupted") as pending:
+        context.store_exists()
+
+    assert "am doctor repair --dry-run" in pending.value.hint
+    assert context.may_own_store()
+    (root / SWAP_FILE).unlink()
+    assert not context.store_exists()
+    assert not context.may_own_store()

@@ -291,15 +291,6 @@ def test_a_resource_of_bytes_is_a_blob_and_unknown_where_nobody_sent_it(
     assert nowhere["error"]["data"]["error"]["type"] == "NOT_FOUND"
 
 
-@pytest.mark.parametrize("template", SURFACE["later_resources"])
-def test_a_resource_of_a_later_stage_is_an_error(template: str, connection: Connection) -> None:
-    uri = template.partition("{?")[0].replace("{", "").replace("}", "")
-
-    answer = connection.mcp("resources/read", uri=uri)
-
-    assert answer["error"]["data"]["error"]["type"] == "NOT_FOUND"
-
-
 # --- Errors ------------------------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,7 @@ class Actor:
         self.mine = f"Side{number}"
         self.held: list[str] = []
         self.slots: list[str] = []
+        self.files = root.parent / "files"
         self._root = root
         self._tag = f"{seed}x{number}"
         self._count = 0

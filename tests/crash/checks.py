@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
+from tests.crash.attached import faults_of_contents
 from tests.crash.clients import LOOKS
 from tests.crash.evidence import Evidence
 from tests.crash.mail_steps import OF_CLIENTS
@@ -54,6 +55,7 @@ def faults_after(
             *_inbox_faults(connection, record),
             *_receipt_faults(evidence),
             *_archive_faults(evidence, idle_within_s),
+            *_content_faults(server, evidence),
             *(fault for look in LOOKS for fault in look.faults(evidence)),
             *verify(server),
         ]
@@ -134,6 +136,17 @@ def _archive_faults(evidence: Evidence, idle_within_s: float) -> list[str]:
             faults.append(f"{repository.name}: git status is not clean: {status[:300]}")
         if damage := _once_idle(idle_within_s, partial(_damage, repository)):
             faults.append(f"{repository.name}: git fsck: {damage[:300]}")
+    return faults
+
+
+def _content_faults(server: Served, evidence: Evidence) -> list[str]:
+    """What mail carries, beside the database and in the archive of its project."""
+    sent_mail = evidence.record.sent
+    faults = faults_of_contents(server.root, {sha256 for sent in sent_mail for sha256 in sent.carried})
+    for project in evidence.archives:
+        there = {Path(path).stem for path in evidence.files(project) if path.startswith("attachments/")}
+        wanted = {sha256 for sent in sent_mail if sent.project == project for sha256 in sent.carried}
+        faults += [f"content {sha256} is not in the archive of {project}" for sha256 in sorted(wanted - there)]
     return faults
 
 

@@ -70,6 +70,14 @@ def lose_archivers(scene: Scene) -> None:
             scene.server.kill_at_once(scene.server.archivers())
 
 
+def lose_image_converters(scene: Scene) -> None:
+    """Once: an image whose child was killed is tried again, and given up when that one ends too."""
+    with scene.clients():
+        scene.server.await_image_converters()
+        scene.server.kill_at_once(scene.server.image_converters())
+        scene.work_on()
+
+
 def die_both(scene: Scene) -> None:
     with scene.clients():
         children = scene.server.archivers()
@@ -219,6 +227,13 @@ RANDOM = (
     Death("server stopping", die_stopping),
     Death("server starting", die_starting),
 )
+CONTENTS = (
+    _servers(FailPoint.CONTENT_STAGED, die_at_a_point, 8),
+    _servers(FailPoint.CONTENT_NAMED, die_at_a_point, 8),
+    _servers(FailPoint.CONTENT_KEPT, die_at_a_point, 8),
+    Death("image converters", lose_image_converters),
+)
+"""While mail is made ready that carries something: before its message is stored."""
 NAMED = (
     _servers(FailPoint.IN_UNIT, die_at_a_point, 40),
     _servers(FailPoint.BEFORE_COMMIT, die_at_a_point, 40),

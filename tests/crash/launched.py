@@ -18,6 +18,7 @@ LAUNCHER = Path(__file__).with_name("launcher.py")
 DIES_WITHIN_S = 30.0
 COMMIT_INTERVAL_MS = 50
 WINDOW_DAYS = 1_000
+IMAGE_CONVERTER = "mcp_agent_mail.image_converter"
 _ARCHIVER_ENDED = re.compile(rb"(?i)error=the archiver ended")
 _LOOKS = int(DIES_WITHIN_S / 0.02)
 
@@ -28,7 +29,10 @@ class LaunchedServer(Served):
     def __init__(self, root: Path, *, commit_interval_ms: int = COMMIT_INTERVAL_MS, **doom: Any) -> None:
         # Rounds may begin months ago: what a client named then is still its own.
         super().__init__(
-            root, ARCHIVE_COMMIT_INTERVAL_MS=str(commit_interval_ms), MCP_AGENT_MAIL_WINDOW_TTL_DAYS=str(WINDOW_DAYS)
+            root,
+            ALLOW_ABSOLUTE_ATTACHMENT_PATHS="true",
+            ARCHIVE_COMMIT_INTERVAL_MS=str(commit_interval_ms),
+            MCP_AGENT_MAIL_WINDOW_TTL_DAYS=str(WINDOW_DAYS),
         )
         self._armed = root.parent / f"{root.name}.armed"
         self._always = Doom(armed=str(self._armed), **doom)
@@ -60,7 +64,19 @@ class LaunchedServer(Served):
                 continue
 
     def archivers(self) -> list[int]:
-        return children_of(self.pid)
+        return children_of(self.pid, but=IMAGE_CONVERTER)
+
+    def image_converters(self) -> list[int]:
+        others = set(self.archivers())
+        return [pid for pid in children_of(self.pid) if pid not in others]
+
+    def await_image_converters(self) -> None:
+        """Until there is one, or has been for long enough to begin: it is started at the first image."""
+        for _ in range(_LOOKS):
+            if self.image_converters():
+                return
+            pause()
+        raise AssertionError(f"no image was converted: {self.log.read_text()[-1500:]}")
 
     def await_own_end(self) -> int:
         """The exit code."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.crash.actor import NAMES, Actor, Step
+from tests.crash.attached import carried, chosen
 from tests.crash.record import Keyed, Record, Sent
 from tests.served import Connection
 
@@ -99,6 +100,7 @@ def _post(actor: Actor, connection: Connection, tool: str, **arguments: Any) -> 
     body = f"{OF_CLIENTS}{actor.unique()} " + "word " * actor.chance.randint(0, 200)
     key = arguments.pop("idempotency_key", None)
     arguments |= {"project_key": actor.project, "sender_name": actor.me, "body_md": body}
+    arguments |= chosen(actor, connection)
     call = Keyed(tool, arguments)
     if key is not None:
         actor.record.begin_keyed(key, call)
@@ -119,4 +121,4 @@ def _payload(result: dict[str, Any]) -> dict[str, Any] | None:
 def _sent(arguments: dict[str, Any], payload: dict[str, Any]) -> Sent:
     names = tuple(dict.fromkeys([*payload["to"], *payload["cc"], *payload["bcc"]]))
     project, sender, body = (arguments[name] for name in ("project_key", "sender_name", "body_md"))
-    return Sent(payload["id"], project, sender, names, payload["subject"], body)
+    return Sent(payload["id"], project, sender, names, payload["subject"], body, carried(payload))

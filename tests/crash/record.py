@@ -19,7 +19,7 @@ ANYTHING = "*"
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A send or reply that was answered with success. `recipients` are names in the same project."""
+    """A send or reply that was answered with success. `recipients` are names in the same project, `carried` digests."""
 
     message_id: int
     project: str
@@ -27,6 +27,7 @@ class Sent:
     recipients: tuple[str, ...]
     subject: str
     body: str
+    carried: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

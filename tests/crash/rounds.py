@@ -38,7 +38,8 @@ class Survived:
         listed = ", ".join(f"{tool} {n}" for tool, n in sorted(counted.items()) if tool != "fetch_inbox")
         return (
             f"{self.kills} kills in {self.seconds:.0f} s, "
-            f"{self.operations} operations acknowledged, none lost ({listed})"
+            f"{self.operations} operations acknowledged, none lost ({listed}; "
+            f"{sum(len(sent.carried) for sent in self.record.sent)} attachments)"
         )
 
     @property

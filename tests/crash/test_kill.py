@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.failpoints import FailPoint
-from tests.crash.deaths import CONVERTING, NAMED, RANDOM, Death
+from tests.crash.deaths import CONTENTS, CONVERTING, NAMED, RANDOM, Death
+from tests.crash.recovery_cases import CASES
 from tests.crash.rounds import live_through
 
 SEED = 20_261_121
@@ -17,20 +18,28 @@ STORES = 12
 STORES_CONVERTED = 3
 ROUNDS_OF_EACH_NAMED = 4
 ROUNDS_OF_EACH_RANDOM = 6
-KILLED_BESIDE = {FailPoint.CONTENT_STAGED, FailPoint.CONTENT_NAMED, FailPoint.CONTENT_KEPT}
-"""Without a server, by tests/archive/test_attachments.py."""
-IN_EVERY_TEST_RUN = ("server", f"server at {FailPoint.AFTER_COMMIT}", f"archiver at {FailPoint.AFTER_IMPORT}")
+ROUNDS_OF_EACH_OF_CONTENTS = 15
+IN_EVERY_TEST_RUN = (
+    "server",
+    f"server at {FailPoint.AFTER_COMMIT}",
+    f"server at {FailPoint.CONTENT_KEPT}",
+    f"archiver at {FailPoint.AFTER_IMPORT}",
+)
 
 
 def deaths_of_stores() -> list[list[Death]]:
     """All of them dealt out, each store its own mixture."""
-    every = [*RANDOM * ROUNDS_OF_EACH_RANDOM, *NAMED * ROUNDS_OF_EACH_NAMED]
+    every = [
+        *RANDOM * ROUNDS_OF_EACH_RANDOM,
+        *NAMED * ROUNDS_OF_EACH_NAMED,
+        *CONTENTS * ROUNDS_OF_EACH_OF_CONTENTS,
+    ]
     random.Random(SEED).shuffle(every)
     return [every[store::STORES] for store in range(STORES)]
 
 
 def test_a_few_kills_lose_nothing(tmp_path: Path) -> None:
-    deaths = [death for death in (*RANDOM, *NAMED) if death.name in IN_EVERY_TEST_RUN]
+    deaths = [death for death in (*RANDOM, *NAMED, *CONTENTS) if death.name in IN_EVERY_TEST_RUN]
     assert len(deaths) == len(IN_EVERY_TEST_RUN)
 
     live_through(tmp_path / "store", deaths, SEED)
@@ -62,6 +71,7 @@ def test_a_store_of_the_version_before_outlives_kills_while_its_archives_are_con
 
 
 def test_every_named_point_has_a_kill() -> None:
-    said = " ".join(death.name for death in (*NAMED, *CONVERTING))
+    said = " ".join(death.name for death in (*NAMED, *CONTENTS, *CONVERTING))
 
-    assert {point for point in FailPoint if f"at {point}" not in said} == KILLED_BESIDE
+    of_recovery = {point for case in CASES for point in case.points}
+    assert {point for point in FailPoint if f"at {point}" not in said} == of_recovery

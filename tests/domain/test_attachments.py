@@ -136,7 +136,7 @@ def test_a_raster_image_has_its_type_by_its_extension_and_nothing_else_has_one()
 
 
 def test_a_digest_alone_is_read_as_behind_its_mark() -> None:
-    assert parse_digest(f" {'A' * 64}\n") == "a" * 64
-    for text in ("", "a" * 63, "g" * 64, f"sha256:{'a' * 64}"):
+    assert parse_digest(f" {'A' * 64}\n") == parse_digest(f"sha256:{'A' * 64}") == "a" * 64
+    for text in ("", "a" * 63, "g" * 64, "sha256:", f"sha256:sha256:{'a' * 64}"):
         with pytest.raises(UnfitDigest):
             parse_digest(text)

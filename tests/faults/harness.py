@@ -20,7 +20,7 @@ from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.failpoints import FaultHook, no_fault
+from mcp_agent_mail.core.failpoints import FaultHook, Faults, no_fault
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
@@ -187,7 +187,9 @@ async def harness(
     """
     loaded = _settings(root, given or {})
     async with Store(root / "mail.sqlite3", clock=clock, elapsed=elapsed, fault_hook=fault_hook) as store:
-        services = build_services(loaded, store, place=PLACE, operator_token=OPERATOR_TOKEN, clock=clock)
+        services = build_services(
+            loaded, store, place=PLACE, operator_token=OPERATOR_TOKEN, clock=clock, faults=Faults(fault_hook=fault_hook)
+        )
         if starts:
             services.start()
         opened = Harness(root, store, services)

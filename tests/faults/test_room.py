@@ -14,6 +14,7 @@ from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.guard.events import read_guard_event
+from mcp_agent_mail.features.attachments.service import RETRY_AFTER_S
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
 from tests.faults.disks import fill_disk, small_disk
@@ -252,7 +253,7 @@ async def test_a_full_disk_of_attachments_refuses_what_brings_some_and_nothing_e
 
             assert (refusal.code, refusal.recoverable) == ("UNAVAILABLE", True)
             assert "No space left on device" in refusal.message
-            assert refusal.hint
+            assert refusal.data["retry_after_s"] == RETRY_AFTER_S
             assert await home.inbox() == [home.sent[0], plain, after]
 
 

@@ -69,7 +69,7 @@ def test_of_two_servers_started_at_once_one_serves_and_the_other_says_who_does(t
 
 def test_a_stop_under_load_keeps_what_was_acknowledged_and_brings_all_of_it_into_git(tmp_path: Path) -> None:
     record = Record()
-    with Served(tmp_path / "store") as server:
+    with Served(tmp_path / "store", ALLOW_ABSOLUTE_ATTACHMENT_PATHS="true") as server:
         set_up(server, record)
         agents = [Agent(server, record, number, SEED) for number in range(CLIENTS)]
         for agent in agents:

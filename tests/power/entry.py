@@ -39,7 +39,9 @@ def main(arguments: list[str]) -> int:
         return care(Path(arguments[1]), in_workspace=arguments[2] == "workspace", seed=int(arguments[3]))
     if arguments[0] == "contents":
         return keep_contents(Path(arguments[1]), seed=int(arguments[2]))
-    record_the_archiver(without)
+    if arguments[0] == "swaps":
+        return put_stores_in_place(Path(arguments[1]))
+    record_the_children(without)
     sys.argv = ["am", *arguments]
     from mcp_agent_mail.__main__ import main as am
 
@@ -74,6 +76,14 @@ def keep_contents(root: Path, *, seed: int) -> int:
     return 0
 
 
+def put_stores_in_place(root: Path) -> int:
+    from tests.power.log import Log
+    from tests.power.swaps import live
+
+    live(root, Log(Path(os.environ["POWER_LOG"])))
+    return 0
+
+
 def replace(module: str, name: str, value: object) -> None:
     """Anything else than what is there now; what has moved or was renamed fails loudly."""
     owner: Any = import_module(f"mcp_agent_mail.{module}")
@@ -84,11 +94,13 @@ def replace(module: str, name: str, value: object) -> None:
     setattr(owner, last, value)
 
 
-def record_the_archiver(without: str) -> None:
+def record_the_children(without: str) -> None:
     environment = [f"{name}={os.environ[name]}" for name in RECORDING]
     guard = [f"--without={without}"] if without else []
     command = ("/usr/bin/env", *environment, sys.executable, "-P", __file__, *guard, "archiver")
     replace("features.archiving.service", "_COMMAND", command)
+    images: tuple[str, ...] = import_module("mcp_agent_mail.features.attachments.images")._COMMAND
+    replace("features.attachments.images", "_COMMAND", ("/usr/bin/env", *environment, *images))
 
 
 def make_rare_things_frequent() -> None:
@@ -141,6 +153,10 @@ def without_sync_of(folders: bool) -> None:
     replace("archive.attachments", "_sync", half)
 
 
+def without_sync_of_what_was_built() -> None:
+    replace("store.engine.swap", "sync_tree", nothing)
+
+
 def without_a_configuration_of_our_own() -> None:
     """Git itself then writes that the archive is thinned, and never syncs it."""
     replace("archive.months", "switch_on", nothing)
@@ -154,6 +170,7 @@ GUARDS: dict[str, Callable[[], None]] = {
     "sync-of-the-files": without_sync_of_the_files_people_read,
     "sync-of-contents": lambda: without_sync_of(folders=False),
     "sync-of-their-folders": lambda: without_sync_of(folders=True),
+    "sync-of-what-was-built": without_sync_of_what_was_built,
     "own-configuration": without_a_configuration_of_our_own,
 }
 

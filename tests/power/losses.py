@@ -121,7 +121,7 @@ def record_of(answers: list[Answered]) -> Record:
         fields = dict(answer)
         what = fields.pop("what")
         if what == "sent":
-            record.add_sent(Sent(**(fields | {"recipients": tuple(fields["recipients"])})))
+            record.add_sent(Sent(**(fields | {name: tuple(fields[name]) for name in ("recipients", "carried")})))
         elif what == "read":
             record.add_read(*fields["key"])
         elif what == "acknowledged":

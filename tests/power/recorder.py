@@ -71,6 +71,7 @@ class LoggedRecord(Record):
                 "recipients": sent.recipients,
                 "subject": sent.subject,
                 "body": sent.body,
+                "carried": sent.carried,
             }
         )
         super().add_sent(sent)
@@ -99,7 +100,10 @@ def recording_environment(root: Path, log: Log, shim: Path) -> dict[str, Any]:
 class RecordedServer(Served):
     def __init__(self, root: Path, log: Log, shim: Path, *, without: str = "") -> None:
         super().__init__(
-            root, ARCHIVE_COMMIT_INTERVAL_MS=str(COMMIT_INTERVAL_MS), **recording_environment(root, log, shim)
+            root,
+            ALLOW_ABSOLUTE_ATTACHMENT_PATHS="true",
+            ARCHIVE_COMMIT_INTERVAL_MS=str(COMMIT_INTERVAL_MS),
+            **recording_environment(root, log, shim),
         )
         self._without = without
 
@@ -152,6 +156,17 @@ def record_contents(folder: Path, shim: Path, *, seed: int, without: str = "") -
     log = Log(folder.resolve() / "power.log")
     guard = [f"--without={without}"] if without else []
     command = [sys.executable, "-P", str(ENTRY), *guard, "contents", str(root), str(seed)]
+    subprocess.run(command, env=os.environ | recording_environment(root, log, shim), check=True)
+    return Recording(log.path, root)
+
+
+def record_swaps(folder: Path, shim: Path, *, without: str = "") -> Recording:
+    """Stores that take the place of one another, without a server."""
+    root = folder.resolve() / "store"
+    root.mkdir()
+    log = Log(folder.resolve() / "power.log")
+    guard = [f"--without={without}"] if without else []
+    command = [sys.executable, "-P", str(ENTRY), *guard, "swaps", str(root)]
     subprocess.run(command, env=os.environ | recording_environment(root, log, shim), check=True)
     return Recording(log.path, root)
 

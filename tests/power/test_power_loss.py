@@ -29,7 +29,9 @@ from tests.power.recorder import (
     record_migrations,
     record_recovery,
     record_run,
+    record_swaps,
 )
+from tests.power.swaps import faults_of_swapped
 
 RUNS = 3
 LOSSES_OF_A_RUN = 40
@@ -37,6 +39,7 @@ LOSSES_WITHOUT_A_GUARD = 30
 LOSSES_WHILE_MIGRATING = 60
 CARE_RUNS = 2
 LOSSES_WHILE_KEEPING = 200
+LOSSES_WHILE_SWAPPING = 100
 LOSSES_OF_CARE = 30
 LOSSES_MENDED = 4
 LOSSES_WHILE_MENDING = 8
@@ -256,3 +259,28 @@ def test_contents_without_a_sync_are_lost(guard: str, tmp_path: Path, shim: Path
 
     print(f"without {guard}: {len(faults)} of {LOSSES_WHILE_KEEPING} losses of power are seen")  # noqa: T201
     assert faults != {}
+
+
+def faults_of_swaps(recording: Recording, folder: Path) -> dict[str, list[str]]:
+    found = {}
+    for loss, root, answers in simulate(recording, choose_losses(recording, LOSSES_WHILE_SWAPPING, SEED), folder):
+        if faults := faults_of_swapped(root, recording.root, [answer["store"] for answer in answers]):
+            found[str(loss)] = faults
+        shutil.rmtree(root.parent)
+    return found
+
+
+@pytest.mark.crash
+def test_a_loss_of_power_while_a_store_is_replaced_leaves_one_whole(tmp_path: Path, shim: Path) -> None:
+    recording = record_swaps(tmp_path, shim)
+    assert replayed(recording) == on_disk(recording.root), "the recorder saw everything"
+
+    assert faults_of_swaps(recording, tmp_path / "losses") == {}
+    print(f"swaps: {LOSSES_WHILE_SWAPPING} losses of power, one store whole")  # noqa: T201  # for a person
+
+
+@pytest.mark.crash
+def test_a_store_that_was_not_synced_before_its_swap_is_lost(tmp_path: Path, shim: Path) -> None:
+    recording = record_swaps(tmp_path, shim, without="sync-of-what-was-built")
+
+    assert faults_of_swaps(recording, tmp_path / "losses") != {}

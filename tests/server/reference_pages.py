@@ -162,6 +162,8 @@ def _describe(rule: ParamType) -> str:
 
 def _result(contract: dict[str, Any]) -> str:
     keys = ", ".join(f"`{key}`" for key in contract["result_keys"])
+    if not keys:
+        return "Gives: The content itself, as bytes with a media type (an MCP blob)."
     optional = ", ".join(f"`{key}`" for key in contract.get("optional_keys", []))
     kind = "A list of objects" if contract["result_list"] else "An object"
     nested = "".join(

@@ -85,6 +85,17 @@ async def test_a_head_says_the_same_and_sends_nothing(door: Door) -> None:
     assert (head.status_code, head.content, head.headers) == (200, b"", get.headers)
 
 
+@pytest.mark.parametrize("place", [f"{digest_of(PNG)[:2]}/{digest_of(PNG)}.png", digest_of(PNG)])
+async def test_an_address_without_a_project_is_of_the_one_that_a_token_says(door: Door, place: str) -> None:
+    where, token = f"/attachments/{place}", token_of("RedStone", door.carrying.messaging.seeded.app)
+
+    mine, whose = await door.ask(where, token=token), await door.ask(where)
+
+    assert (mine.status_code, mine.content) == (200, PNG)
+    assert whose.status_code == 404
+    assert whose.json()["error"]["hint"] == f"Ask for /attachments/<project slug>/{digest_of(PNG)}"
+
+
 async def test_who_has_it_already_is_told_so(door: Door) -> None:
     again = await door.ask(WHERE, if_none_match=f'W/"{digest_of(TEXT)}"', range="bytes=0-1")
     other = await door.ask(WHERE, if_none_match='"other"')
@@ -130,7 +141,6 @@ async def test_nothing_else_is_done_here(door: Door) -> None:
         f"/attachments/code-app/{'0' * 64}",
         f"/attachments/code-lib/{digest_of(TEXT)}",
         f"/attachments/nowhere/{digest_of(TEXT)}",
-        f"/attachments/{digest_of(TEXT)}",
         f"/attachments//{digest_of(TEXT)}",
         f"{WHERE}/",
         f"{WHERE}.html",

@@ -169,7 +169,20 @@ def test_this_machine_needs_no_token_where_that_is_allowed(peer: str) -> None:
     assert token_answer(peer=peer, trust_loopback=True) == Admitted(bearer_is_servers=False)
 
 
-@pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "x-real-ip"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "forwarded",
+        "forwarded-for",
+        "via",
+        "x-real-ip",
+        "x-client-ip",
+        "true-client-ip",
+        "cf-connecting-ip",
+    ],
+)
 def test_a_proxy_on_this_machine_speaks_for_somebody_else(header: str) -> None:
     assert isinstance(token_answer(trust_loopback=True, also=header), HttpRefusal)
 

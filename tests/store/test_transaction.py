@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.store_limits import Shortage, StoreLimits, StoreSize
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
-from mcp_agent_mail.store.transaction import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View, open_view
 from tests.seeded_store import SetClock, add_agent, add_project, open_seeded_store
 
 
@@ -83,3 +83,17 @@ async def test_the_time_is_that_of_the_last_beginning(tmp_path: Path) -> None:
             view.begin()
 
     assert (still, view.now) == (first, clock.now)
+
+
+async def test_a_view_of_its_own_is_unchanging_beside_a_writer_and_cannot_write(tmp_path: Path) -> None:
+    async with open_seeded_store(tmp_path) as seeded:
+        with open_view(tmp_path / "mail.sqlite3") as view:
+            before = view.agents.count(seeded.app.id)
+            await seeded.store.write(lambda tx: add_agent(tx, seeded.app, "LateFox"))
+
+            assert view.agents.count(seeded.app.id) == before
+            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                view.agents.touch_many([(seeded.blue.id, Micros(1))])
+
+        with open_view(tmp_path / "mail.sqlite3") as view:
+            assert view.agents.count(seeded.app.id) == before + 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.workspace.lent_places import LentPlaces, LentRoot, is_made_up
+from mcp_agent_mail.workspace.lent_places import LentPlaces, LentRoot, find_folder, folder_at, is_made_up
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def places(base: Path, *workspaces: Path) -> LentPlaces:
     return LentPlaces(
-        workspaces=workspaces or (base / "app",),
-        archive=base / "store" / "projects" / "app",
+        workspaces=map(find_folder, workspaces or (base / "app",)),
+        archive=folder_at(base / "store" / "projects" / "app"),
         never=(base / "store",),
         apart=(base / "backups",),
         may_be_anywhere=False,
@@ -72,8 +72,10 @@ def test_a_git_directory_is_one_in_any_letter_case(base: Path, name: str) -> Non
     assert places(base).is_unlent_name(("app",), name, in_archive=False)
 
 
-@pytest.mark.parametrize("name", ["agents", "AGENTS", "messages", "Messages"])
-def test_mail_is_never_lent_of_an_archive_and_of_nothing_else(base: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["agents", "AGENTS", "messages", "Contacts", "archive.json", "attachments", ".agent-mail-new1"]
+)
+def test_what_the_server_writes_is_never_lent_of_an_archive_and_is_anybodys_elsewhere(base: Path, name: str) -> None:
     found = places(base)
 
     assert found.is_unlent_name(("app",), name, in_archive=True)

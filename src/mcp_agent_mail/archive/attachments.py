@@ -26,6 +26,9 @@ from mcp_agent_mail.domain.attachments import HEAD_BYTES, ContentKind, StoredCon
 ATTACHMENTS_FOLDER = "attachments"
 """Below STORAGE_ROOT."""
 
+UNTOUCHED_S = 86_400.0
+"""A send surely ends in this time, and then mail carries what it kept."""
+
 _STAGED = "staged"
 _LOCK = "lock"
 _CHUNK = 1 << 20
@@ -79,8 +82,8 @@ class AttachmentFiles:
         Raises AttachmentTooLarge as soon as there are more than `max_bytes`; then, and when the disk fails (OSError),
         nothing is left. Whoever does not `keep` it has to `discard` it.
         """
-        if isinstance(source, int) and os.fstat(source).st_size > max_bytes:
-            raise _too_large(max_bytes)
+        if isinstance(source, int) and (size := os.fstat(source).st_size) > max_bytes:
+            raise _too_large(max_bytes, size)
         self._make()
         path = self._folder / _STAGED / token_hex(16)
         try:
@@ -242,9 +245,11 @@ def _sync(path: Path, flags: int = _FOLDER) -> None:
         os.close(descriptor)
 
 
-def _too_large(max_bytes: int) -> AttachmentTooLarge:
+def _too_large(max_bytes: int, size: int | None = None) -> AttachmentTooLarge:
+    """`size`: where it is known."""
+    has = "more" if size is None else f"{size:,}"
     return AttachmentTooLarge(
-        f"An attachment may have {max_bytes:,} bytes (ATTACHMENT_MAX_BYTES), and this one has more.",
+        f"An attachment may have {max_bytes:,} bytes (ATTACHMENT_MAX_BYTES), and this one has {has}.",
         hint="Send a smaller file, or say in the message where the large one lies.",
-        data={"limit_bytes": max_bytes},
+        data={"limit_bytes": max_bytes} | ({} if size is None else {"bytes": size}),
     )

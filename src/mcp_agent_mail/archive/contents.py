@@ -21,6 +21,7 @@ from mcp_agent_mail.archive.folders import NotAFile, OtherSize
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.domain.archive_format.attachments import Content
+from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, StoredContent, is_content_path
 
 CHUNK = 1 << 20
@@ -115,6 +116,14 @@ def without_known(
     found = zip(large, repository.blobs_at(tip, large), strict=True)
     known = {path for path, blob in found if blob is not None}
     return {path: file for path, file in files.items() if path not in known}
+
+
+def without_same(repository: ArchiveRepository, tip: str | None, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Those alone that the commit `tip` has otherwise, or not at all."""
+    if not files or tip is None:
+        return dict(files)
+    found = zip(files.items(), repository.blobs_at(tip, files), strict=True)
+    return {path: content for (path, content), blob in found if blob != blob_id(content)}
 
 
 def contents_of_branch(repository: ArchiveRepository) -> list[StoredContent]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from mcp_agent_mail.archive.months import MonthsNote
 from mcp_agent_mail.archive.ownership import OutboxPosition, require_fit, version_at
 from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository
 from mcp_agent_mail.archive.workspace import require_project
-from mcp_agent_mail.core.git.process import GitFailed, run_git
+from mcp_agent_mail.core.git.process import Conversation, GitFailed, run_git
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.versions import (
@@ -29,7 +29,8 @@ from mcp_agent_mail.domain.archive_format.versions import (
 
 _LIMIT_S = 3_600.0
 """For all that Git has, and for what is compared with it meanwhile."""
-_HASHES_REMEMBERED = 50_000
+_HASHES_REMEMBERED = 10_000
+_NAMES = "--batch-check=%(objectname)"
 _UNREAD = ""
 """Stands for a content that Git has not: the file is larger than any that it may be."""
 
@@ -59,6 +60,8 @@ class Inspection:
         self._hashed: dict[tuple[int, int, int, int], str] = {}
         self._kept = None if path.is_symlink() else MonthsNote(path / STATE).read()
         self._is_converting = not path.is_symlink() and (path / CONVERSION_NOTE).exists()
+        self._asking: ExitStack | None = None
+        self._asked: Conversation | None = None
 
     @property
     def path(self) -> Path:
@@ -96,7 +99,10 @@ class Inspection:
         """The version of the format that a commit is in; this program's where that cannot be told."""
         if not self.exists():
             return FORMAT_VERSION
-        return version_at(self._repository, hexsha)
+        try:
+            return version_at(self._repository, hexsha)
+        except GitFailed:  # Whoever compares it says what is wrong there.
+            return FORMAT_VERSION
 
     def files(self, hexsha: str) -> Iterator[TreeFile]:
         """Every file of a commit, sorted by the bytes of its path."""
@@ -113,6 +119,16 @@ class Inspection:
                 listing = ("diff-tree", "-r", "-z", "--no-commit-id", "--name-only", hexsha, "--", *places)
                 for path in self._repository.records(*listing):
                     yield StrangerChange(hexsha=hexsha, path=path)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Meanwhile one Git answers for all files that `work_tree_differs` asks it about, once there is one."""
+        with ExitStack() as stack:
+            self._asking = stack
+            try:
+                yield
+            finally:
+                self._asking = self._asked = None
 
     def work_tree_differs(self, file: TreeFile) -> str | None:
         """How the file people see differs from Git: missing or different; None when it does not.
@@ -193,7 +209,15 @@ class Inspection:
 
     def _at_tip(self, path: str) -> str | None:
         """The file may have been written again since the commit that is looked at."""
-        try:
-            return self._repository.git("rev-parse", "--verify", "--quiet", f"{BRANCH}:{path}").decode().strip()
-        except GitFailed:
-            return None
+        if self._asking is None or "\n" in path:
+            try:
+                return self._repository.git("rev-parse", "--verify", "--quiet", f"{BRANCH}:{path}").decode().strip()
+            except GitFailed:
+                return None
+        if self._asked is None:
+            batch = self._repository.talk("cat-file", _NAMES, timeout_s=_LIMIT_S)
+            self._asked = self._asking.enter_context(batch)
+        self._asked.say(f"{BRANCH}:{path}\n".encode("utf-8", "surrogateescape"))
+        answer = self._asked.hear()
+        # Of what is missing the path is said again, in whatever bytes it has.
+        return None if answer.endswith(b" missing") or not answer else answer.decode("ascii")

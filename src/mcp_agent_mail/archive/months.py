@@ -20,6 +20,7 @@ from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH, UnknownMonth, month_folders, month_of
+from mcp_agent_mail.domain.archive_format.thread_pages import THREADS_FOLDER
 
 EXTRA_MONTHS = 12
 """So many months that somebody brought back stay; a further one puts away the one brought back first."""
@@ -166,7 +167,7 @@ def cone_folders(repository: ArchiveRepository, kept: KeptMonths) -> list[str]:
     agents = [path.removeprefix("agents/") for path in _listed(repository, "agents/")]
     whole = [folder for folder in _listed(repository, "") if folder not in FOLDERS_BY_MONTH]
     ours = {folder for month in (*kept.months, *kept.extra) for folder in month_folders(month, agents)}
-    return sorted({*whole, *ours})
+    return sorted({*whole, *ours, THREADS_FOLDER})
 
 
 def cone_name(folders: Iterable[str]) -> str:

@@ -128,8 +128,9 @@ def _require_store(repository: ArchiveRepository, store_id: str) -> None:
     if found != store_id:
         raise ForeignArchive(
             f"{path} belongs to store {found}; this is store {store_id}.",
-            hint="Point STORAGE_ROOT and DATABASE_URL at the database that belongs to these archives, or move "
-            f"{path} away and keep it: a new archive is begun there.",
+            hint="Point STORAGE_ROOT and DATABASE_URL at the database that belongs to these archives; where that is "
+            "lost, move the present one away, keep it, and run `am doctor rebuild`, which makes one from the archives. "
+            f"Or move {path} away and keep it: a new archive is begun there.",
             data={"path": str(path), "store_id": store_id, "found": found},
         )
 

@@ -227,9 +227,13 @@ class ArchiveRepository:
         with stream_git(*arguments, timeout_s=limit_s, place=self._place) as stdout:
             yield from _records(stdout)
 
-    def sealed(self, revisions: str = BRANCH) -> Iterator[SealedCommit]:
-        """Our commits, newest first. A person's own commits have no trailer and are passed over."""
-        log = ("log", "--no-show-signature", "-z", f"--format={_SEALED_FORMAT}", revisions, "--")
+    def sealed(self, revisions: str = BRANCH, *, is_own: bool = False) -> Iterator[SealedCommit]:
+        """Our commits, newest first. A person's own commits have no trailer and are passed over.
+
+        `is_own`: without the history of archives that this one has adopted.
+        """
+        own = ("--first-parent",) if is_own else ()
+        log = ("log", "--no-show-signature", "-z", f"--format={_SEALED_FORMAT}", *own, revisions, "--")
         for record in self.records(*log):
             hexsha, seconds, trailer, subject = record.split("\x1f", 3)
             if _SEQ.fullmatch(trailer):

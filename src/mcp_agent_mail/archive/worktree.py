@@ -16,6 +16,7 @@ from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents
 from mcp_agent_mail.archive.folders import RealFolder, names_in, new_file, opened, opened_file, sync_files, write_new
 from mcp_agent_mail.archive.steps import Steps, Syncing
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.file_sync import SYNCED_ONE_BY_ONE
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.attachments import StoredContent
 
@@ -25,7 +26,6 @@ SCRATCH = ".agent-mail-new"
 _FRESH = SCRATCH
 _SECOND = f"{SCRATCH}-link"
 _COPY = f"{SCRATCH}-copy"
-_SYNCED_ONE_BY_ONE = 1_000
 _BLOCKED_REMEMBERED = 1_000
 _BLOCKED_SHOWN = 20
 
@@ -166,7 +166,7 @@ class WorkTree:
 
     def note(self, path: str) -> None:
         """This file may be in the kernel's memory alone: `sync_beside` is to put it on disk."""
-        if len(self._not_synced) <= _SYNCED_ONE_BY_ONE:
+        if len(self._not_synced) <= SYNCED_ONE_BY_ONE:
             self._not_synced.add(path)
 
     def note_all(self) -> None:
@@ -178,7 +178,7 @@ class WorkTree:
     def sync_beside(self) -> Steps[None]:
         """Put everything written so far on disk, with its names: file by file, or all at once after a busy time."""
         paths, self._not_synced = self._not_synced, set()
-        is_all, self._is_all_unsynced = self._is_all_unsynced or len(paths) > _SYNCED_ONE_BY_ONE, False
+        is_all, self._is_all_unsynced = self._is_all_unsynced or len(paths) > SYNCED_ONE_BY_ONE, False
         is_done = False
         try:
             yield Syncing(os.sync if is_all else partial(sync_files, self._root, paths))

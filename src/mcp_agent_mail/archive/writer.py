@@ -6,19 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents, MissingContents, without_known
+from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents, MissingContents, without_known, without_same
 from mcp_agent_mail.archive.conversion import Conversion
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit, import_large
 from mcp_agent_mail.archive.git_folder import STATE, make_ours
 from mcp_agent_mail.archive.index import follow_branch
-from mcp_agent_mail.archive.months import (
-    KeptMonths,
-    MonthsNote,
-    Thinning,
-    count_month,
-    is_in_force,
-    months_around,
-)
+from mcp_agent_mail.archive.months import KeptMonths, MonthsNote, Thinning, count_month, is_in_force, months_around
 from mcp_agent_mail.archive.ownership import (
     ArchiveOwner,
     OutboxPosition,
@@ -158,6 +151,14 @@ class ArchiveWriter:
         if found:
             self._repository.sync_folders()
         return found
+
+    def newest_sealed(self) -> SealedCommit | None:
+        """The newest commit of ours that the branch has."""
+        return None if self.is_empty else next(self._repository.sealed(), None)
+
+    def changed(self, files: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Those of them that the branch has with another content, or not at all."""
+        return without_same(self._repository, self._tip, files)
 
     def require_same(self, sealed: SealedCommit, written: Written) -> None:
         """Raise ArchiveAhead unless this commit is of those events."""

@@ -34,6 +34,7 @@ from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.products.service import ProductService
+from mcp_agent_mail.features.projects.lent_folders import FolderLook
 from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.search.service import SearchService
@@ -55,13 +56,13 @@ def build_services(
     identity = identity_service(settings, store, activity, operator_token=operator_token, clock=clock)
     looks = Looks()
     identities = project_identities(settings, looks)
-    projects = ProjectService(store, places=archive_places(settings), identities=identities)
-    attachments = attachment_parts(settings, archive_places(settings))
+    projects = ProjectService(store, places=(places := archive_places(settings)), identities=identities)
+    attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
     messaging = messaging_service(settings, store, identity, attachments, throttle=archiving.pace.keep, clock=clock)
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
-    workers = build_workers(settings, store, throttle=archiving.pace.keep, clock=clock)
+    workers = build_workers(settings, store, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
     health = HealthService(
         store,
         place,

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
+from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.attachments.images import ImageConverter
 from mcp_agent_mail.features.attachments.preparation import AttachmentRules
 from mcp_agent_mail.features.attachments.service import AttachmentService
-from mcp_agent_mail.features.attachments.sources import Lender
+from mcp_agent_mail.features.attachments.sources import FindFolders, Lender
 from mcp_agent_mail.features.messaging.contents import ContentReader
 
 _BESIDE_DATABASE = ("", "-wal", "-shm")
@@ -34,10 +35,12 @@ class AttachmentParts:
         await self.converter.aclose()
 
 
-def attachment_parts(settings: Settings, places: ArchivePlaces) -> AttachmentParts:
+def attachment_parts(
+    settings: Settings, places: ArchivePlaces, look: FindFolders, *, fault_hook: FaultHook = no_fault
+) -> AttachmentParts:
     """Over STORAGE_ROOT and the settings of attachments. Starts nothing, and makes no folder."""
     folder = settings.storage_root / ATTACHMENTS_FOLDER
-    files = AttachmentFiles(folder)
+    files = AttachmentFiles(folder, fault_hook=fault_hook)
     converter = ImageConverter(settings.image_max_pixels, folder)
     rules = AttachmentRules(
         converts=settings.convert_images,
@@ -47,11 +50,11 @@ def attachment_parts(settings: Settings, places: ArchivePlaces) -> AttachmentPar
         body_max_bytes=settings.message_body_max_bytes,
     )
     lender = Lender(
-        find_archive=places.find,
+        find_archive=places.find_lent,
         never=(settings.storage_root,),
         # The database may lie elsewhere.
-        apart=tuple(Path(f"{settings.database_path}{end}") for end in _BESIDE_DATABASE),
+        apart=(settings.backup_dir, *(Path(f"{settings.database_path}{end}") for end in _BESIDE_DATABASE)),
         may_be_anywhere=settings.allow_absolute_attachment_paths,
     )
-    service = AttachmentService(files, converter, lender=lender, rules=rules)
+    service = AttachmentService(files, converter, lender=lender, look=look, rules=rules)
     return AttachmentParts(files=files, service=service, reader=ContentReader(files.open), converter=converter)

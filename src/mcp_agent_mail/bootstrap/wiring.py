@@ -164,7 +164,7 @@ def messaging_service(
         throttle=throttle,
         clock=clock,
         delivery=_delivery(settings),
-        prepare=attachments.service.prepare,
+        prepare=attachments.service.prepared,
         contents=attachments.reader,
     )
 

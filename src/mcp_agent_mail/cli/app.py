@@ -28,11 +28,12 @@ ENTRIES = {
     ),
     "contacts": Entry(f"{_HERE}.commands.contacts", "See who may write to whom, and who waits for an answer."),
     "archive": Entry(f"{_HERE}.commands.archives", "Look at and look after the projects' archives."),
+    "history": Entry(f"{_HERE}.commands.history", "Look back: at a message, an agent, a file, an inbox of then."),
     "guard": Entry(f"{_HERE}.commands.guard", "Let Git refuse commits of files that another agent has reserved."),
     "run": Entry(f"{_HERE}.build_slots.run", "Hold a build slot while a command runs."),
     "env": Entry(f"{_HERE}.build_slots.env", "Print what am run tells a command, for a shell."),
     "token": Entry(f"{_HERE}.commands.tokens", "Replace a lost agent token."),
-    "doctor": Entry(f"{_HERE}.commands.doctor", "Check store and archives against each other."),
+    "doctor": Entry(f"{_HERE}.commands.doctor", "Check the store; back up, restore, repair or rebuild it."),
     "config": Entry(f"{_HERE}.commands.config", "Show and check the settings."),
     "demo": Entry(f"{_HERE}.demo.command", "Watch two scripted agents work a task by mail on a scratch server."),
 }

@@ -10,15 +10,20 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mcp_agent_mail.cli.exit_codes import BadSettings
+from mcp_agent_mail.cli.exit_codes import BadSettings, NoServer
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, load_settings
 from mcp_agent_mail.core.settings.sources import DEFAULT, SettingsError
-from mcp_agent_mail.core.store_owner import Owner, read_owner
+from mcp_agent_mail.core.store_owner import SWAP_FILE, Owner, read_owner
 
 _MCP_PATHS = ("/mcp", "/api")
 _STORE_SETTINGS = ("STORAGE_ROOT", "DATABASE_URL")
+
+
+class StoreUnfinished(Unavailable):
+    """Parts of the store have been replaced and parts have not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,25 @@ class CliContext:
         return self.settings.storage_root
 
     def store_exists(self) -> bool:
+        """For who reads without owning it. Raises StoreUnfinished while the store is half another one."""
+        require_settled(self.storage_root)
         return self.settings.database_path.is_file()
+
+    def may_own_store(self) -> bool:
+        """Is there a store, or one that whoever takes its lock makes whole first?"""
+        return self.settings.database_path.is_file() or _is_being_swapped(self.storage_root)
+
+    def require_store(self, hint: str = "Look at STORAGE_ROOT: am config show") -> None:
+        """Raises NoServer where there is no store, DatabaseLost where all but its database is there."""
+        if not self.store_exists():
+            self.require_not_lost()
+            raise NoServer(f"There is no store in {self.storage_root}.", hint=hint)
+
+    def require_not_lost(self) -> None:
+        """Raises DatabaseLost where there are archives and no database; a store that has not begun yet passes."""
+        from mcp_agent_mail.features.archiving.lost_database import require_database
+
+        require_database(self.storage_root, self.settings.database_path)
 
     def named_url(self) -> str | None:
         """The server that AGENT_MAIL_URL names; it may be given with the path for MCP."""
@@ -124,6 +147,32 @@ def read_operator_token(storage_root: Path) -> str | None:
         return (storage_root / "operator.token").read_text().strip() or None
     except OSError:
         return None
+
+
+def require_settled(storage_root: Path) -> None:
+    """Raise StoreUnfinished while the store is half another one: for who reads it without owning it."""
+    if _is_being_swapped(storage_root):
+        raise _pending(storage_root, read_owner(storage_root))
+
+
+def _is_being_swapped(storage_root: Path) -> bool:
+    return os.path.lexists(storage_root / SWAP_FILE)
+
+
+def _pending(storage_root: Path, owner: Owner | None) -> StoreUnfinished:
+    if owner is not None:
+        by_whom = f"process {owner.pid}" if owner.pid else "another process"
+        return StoreUnfinished(
+            f"The store in {storage_root} is being replaced just now, by {by_whom}.",
+            hint="Try again when that is done.",
+            data={"pid": owner.pid},
+        )
+    return StoreUnfinished(
+        f"A restore or a rebuild of the store in {storage_root} was interrupted while it put the new store in place.",
+        hint="Nothing is lost. Whoever takes the store finishes it: `am doctor repair --dry-run`, or `am serve`. "
+        "Then try again.",
+        data={"journal": str(storage_root / SWAP_FILE)},
+    )
 
 
 def _address(url: str) -> tuple[str | None, int | None]:

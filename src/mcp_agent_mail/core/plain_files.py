@@ -32,8 +32,9 @@ def real_path(path: str) -> str:
         raise UnfitFile(f"{path[:_SHOWN]!r} is no path, or leads through more links than are followed.") from endless
 
 
-def open_real_folder(path: Path) -> int:
+def open_real_folder(path: Path, *, to_list: bool = True) -> int:
     """The folder at a path without any link, opened step by step from `/`: none that takes a step's place is followed.
+    Unless `to_list`, it need not be one whose names may be read.
 
     Raises NotADirectoryError where a link or a file stands on the way, FileNotFoundError where nothing does.
     """
@@ -43,7 +44,7 @@ def open_real_folder(path: Path) -> int:
             below = os.open(name, _ON_THE_WAY, dir_fd=at)
             os.close(at)
             at = below
-        return os.open(path.name or path.anchor, _FOLDER, dir_fd=at)
+        return os.open(path.name or path.anchor, _FOLDER if to_list else _ON_THE_WAY, dir_fd=at)
     except OSError as failed:
         # As some systems call a link where a folder belongs.
         if failed.errno == errno.ELOOP:

@@ -18,6 +18,8 @@ LOG_FILE = "server.log"
 """In STORAGE_ROOT: the stderr of a server that was started in the background."""
 LOCK_FILE = "server.lock"
 OWNER_FILE = "server.json"
+SWAP_FILE = "swap.json"
+"""In STORAGE_ROOT while the store is being replaced by another one."""
 _MAX_OWNER_BYTES = 65_536
 
 

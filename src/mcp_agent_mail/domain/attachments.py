@@ -28,7 +28,7 @@ HEAD_BYTES = 4_096
 WEBP = "image/webp"
 _UNKNOWN = "application/octet-stream"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_CONTENT_PATH = re.compile(rf"{ATTACHMENTS_FOLDER}/([0-9a-f]{{2}})/\1[0-9a-f]{{62}}\.[a-z]+")
+_CONTENT_PATH = re.compile(rf"{ATTACHMENTS_FOLDER}/([0-9a-f]{{2}})/(?P<sha256>\1[0-9a-f]{{62}})\.[a-z]+")
 _BY_DIGEST = "sha256:"
 
 
@@ -95,16 +95,27 @@ def is_content_path(path: str) -> bool:
     return _CONTENT_PATH.fullmatch(path) is not None
 
 
+def find_digest(path: str) -> str | None:
+    """The digest of the content that an archive keeps at this path; None for a path at which it keeps none."""
+    found = _CONTENT_PATH.fullmatch(path)
+    return None if found is None else found["sha256"]
+
+
+def is_reference(text: str) -> bool:
+    """Whether it begins as `sha256:<hex>` does, whatever follows."""
+    return text[: len(_BY_DIGEST)].lower() == _BY_DIGEST
+
+
 def read_digest(text: str) -> str | None:
     """The digest of `sha256:<hex>`; None for what is no reference. Raises UnfitDigest."""
-    if not text.lower().startswith(_BY_DIGEST):
+    if not is_reference(text):
         return None
     return _digest(text[len(_BY_DIGEST) :], text, "attachment_paths")
 
 
 def parse_digest(text: str) -> str:
-    """A SHA-256 in hexadecimal, in small letters. Raises UnfitDigest."""
-    return _digest(text, text, "sha256")
+    """A SHA-256 in hexadecimal, in small letters; `sha256:` before it is left out. Raises UnfitDigest."""
+    return _digest(text[len(_BY_DIGEST) :] if is_reference(text) else text, text, "sha256")
 
 
 def _digest(text: str, given: str, parameter: str) -> str:

@@ -22,6 +22,7 @@ class EventKind(StrEnum):
     RECEIPT = "receipt"  # -> one line of receipts/…jsonl, for the archive of the recipient's project
     CONTACT = "contact"  # -> contacts/<from>/<to>.json
     PRODUCT = "product"  # -> products/<uid>.json, in the archive of a project that is part of it
+    OVERDUE = "overdue"  # -> agents/<Name>/overdue/…json, in the archive of the sender's project
     RESERVATION = "reservation"  # -> file_reservations/…json, moved when it ends
     SLOT = "slot"  # -> build_slots/…json, likewise
     ADOPTION = "adoption"  # -> everything that says something else now, in a commit of its own that joins the histories
@@ -63,6 +64,19 @@ class DoneEvent:
     message_id: MessageId | None
     step: str | None
     is_blind: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedStep:
+    """What a project's archive was told of a message, by `agent_id` (None: the server, that it was purged). `step` is a
+    receipt's; `hexsha` None while Git has yet to get it.
+    """
+
+    project_id: ProjectId
+    kind: EventKind
+    agent_id: AgentId | None
+    step: str | None
+    hexsha: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

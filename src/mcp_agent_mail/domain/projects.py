@@ -18,6 +18,7 @@ MAX_PATH_LENGTH = 1_024
 _SLUG_PARTS = 2
 _SLUG_TEXT_LENGTH = 48
 _SLUG_HASH_LENGTHS = (8, 16, 32, 64)
+_SLUG_LENGTH = 85
 _CONTROL = {"Cc", "Zl", "Zp", "Cs"}
 
 
@@ -51,6 +52,13 @@ class Alias:
 
     name: str
     kind: AliasKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAlias(Alias):
+    """An alias as the archive keeps it, with the time since when it has led to its project."""
+
+    created_ts: Micros
 
 
 class UnfitPath(InvalidInput):
@@ -97,6 +105,11 @@ def canonical_path(text: str) -> str:
 def plain_slug(text: str) -> str:
     """Lower case, every run outside a-z and 0-9 one `-`, none at the ends. May be empty."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def is_slug(text: str) -> bool:
+    """Can a project have this slug? Nothing else is the name of a project's folder."""
+    return plain_slug(text) == text and 0 < len(text) <= _SLUG_LENGTH
 
 
 def slugs_of(human_key: str) -> list[str]:

@@ -13,16 +13,17 @@ from starlette.types import Receive, Scope, Send
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.resources import BYTES_TYPE
 from mcp_agent_mail.core.tools import Json, call_as
-from mcp_agent_mail.domain.attachments import UnfitDigest, parse_digest
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, UnfitDigest, is_content_path, parse_digest
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.projects import UnknownProject
-from mcp_agent_mail.features.messaging.attachments import SeenAttachment, unknown_attachment
+from mcp_agent_mail.features.messaging.attachments import SeenAttachment, UnknownAttachment, unknown_attachment
 from mcp_agent_mail.features.messaging.contents import OpenContent
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.server.dispatch import RequestFacts, masked
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_value
 from mcp_agent_mail.server.rendering.wire import error_object, http_status
+from mcp_agent_mail.server.transport.answers import begin_stream
 from mcp_agent_mail.server.transport.hearing import RequestHearing
 from mcp_agent_mail.server.transport.partial_content import ContentPart, NoSuchPart, is_known, read_range
 
@@ -57,17 +58,21 @@ class AttachmentEndpoint:
                 await _send_whole(send, 304, [(b"etag", tag), *_ALWAYS])
                 return
             async with self._service.opened(seen) as content:
+                begin_stream(scope)
                 await _send_content(seen, content, scope["method"], headers, receive, send)
         except AgentMailError as error:
             await send_value(send, http_status(error), error_object(error), *_ALWAYS)
 
     async def _find(self, path: str, facts: RequestFacts) -> SeenAttachment:
-        slug, _, text = path.removeprefix(PREFIX).partition("/")
+        slug, text = _asked_for(path)
         try:
             sha256 = parse_digest(text)
 
             async def find() -> Json:
-                return await self._service.attachment(await self._current_caller(), sha256, slug)
+                caller = await self._current_caller()
+                if slug is None and caller.kind is not CallerKind.AGENT:
+                    raise _no_project(sha256)
+                return await self._service.attachment(caller, sha256, slug)
 
             found: SeenAttachment = await call_as(facts.credentials, find, {})
             return found
@@ -77,6 +82,23 @@ class AttachmentEndpoint:
             raise
         except Exception as error:  # noqa: BLE001  # a bug becomes INTERNAL, as for tools
             raise masked(error, what="the look for an attachment", request_id=facts.request_id) from None
+
+
+def _asked_for(path: str) -> tuple[str | None, str]:
+    """Project and digest. Without a project: `<sha256>`, and `<xx>/<sha256>.<ext>`, as bodies have it."""
+    place = path.removeprefix(PREFIX)
+    if is_content_path(f"{ATTACHMENTS_FOLDER}/{place}"):
+        return None, place.partition("/")[2].partition(".")[0]
+    slug, slash, text = place.partition("/")
+    return (slug, text) if slash else (None, slug)
+
+
+def _no_project(sha256: str) -> UnknownAttachment:
+    return UnknownAttachment(
+        "This address names no project, and no token says which is yours.",
+        hint=f"Ask for {PREFIX}<project slug>/{sha256}",
+        data={"sha256": sha256},
+    )
 
 
 async def _send_content(

@@ -9,6 +9,7 @@ import hmac
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 from mcp_agent_mail.server.identity import Headers, bearer_token
@@ -60,6 +61,7 @@ def _origin_host(origin: str) -> str | None:
     return host_name(authority) if separator and scheme in ("http", "https") else None
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Whether this text is an address of this machine itself, or `localhost`. Any other name, and what is no address,
     is not: nothing is looked up.
@@ -152,11 +154,15 @@ def _configured(host: str) -> str:
     return _address(host) or host_name(host) or host.lower()
 
 
-_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
+_FORWARDED = frozenset(
+    (b"forwarded", b"forwarded-for", b"via", b"x-real-ip", b"x-client-ip", b"true-client-ip", b"cf-connecting-ip")
+)
+_FORWARDED_BEGIN = b"x-forwarded-"
 
 
 def is_from_elsewhere(headers: Headers, peer: str | None) -> bool:
     """Whether a request comes from another machine, or may. A proxy on this one speaks for someone else, who is not
     local by that.
     """
-    return peer is None or not is_loopback(peer) or any(name in headers for name in _FORWARDED)
+    is_forwarded = not _FORWARDED.isdisjoint(headers) or any(name.startswith(_FORWARDED_BEGIN) for name in headers)
+    return peer is None or not is_loopback(peer) or is_forwarded

@@ -26,6 +26,7 @@ from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, FaultHook, Faults
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.server.observability.call_lines import CallLines
 from mcp_agent_mail.server.observability.log_file import bounded_log
@@ -77,6 +78,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
     fault_hook = faults.fault_hook
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
+        require_database(settings.storage_root, settings.database_path)
         fault_hook(FailPoint.START)
         log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
         listener = stack.enter_context(open_listener(settings.http_host, settings.http_port))

@@ -25,6 +25,7 @@ class AdoptionRule(Enum):
 PROJECT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("agents", "project_id"): AdoptionRule.MOVE,
     ("commits", "project_id"): AdoptionRule.MOVE,
+    ("content_projects", "project_id"): AdoptionRule.MERGE,
     ("digests", "project_id"): AdoptionRule.MOVE,
     ("guard_events", "project_id"): AdoptionRule.MOVE,
     ("join_codes", "project_id"): AdoptionRule.MOVE,
@@ -35,6 +36,7 @@ PROJECT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("product_projects", "project_id"): AdoptionRule.MERGE,
     ("project_aliases", "project_id"): AdoptionRule.MOVE,
     ("project_contents", "project_id"): AdoptionRule.MERGE,
+    ("stale_aliases", "project_id"): AdoptionRule.MERGE,
     ("windows", "project_id"): AdoptionRule.MERGE,
 }
 """Every column that refers to a project. A test compares it with the schema: whoever adds one decides."""
@@ -42,6 +44,7 @@ PROJECT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
 AGENT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("contacts", "source_id"): AdoptionRule.MERGE,
     ("contacts", "target_id"): AdoptionRule.MERGE,
+    ("content_parties", "agent_id"): AdoptionRule.MERGE,
     ("guard_events", "reporter_id"): AdoptionRule.MOVE,
     ("idempotency_keys", "agent_id"): AdoptionRule.MERGE,
     ("join_codes", "agent_id"): AdoptionRule.MOVE,

@@ -11,6 +11,7 @@ from typing import Any
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
+from mcp_agent_mail.domain.patterns.keys import PathProbe
 
 _COLUMNS = """
     l.id, l.project_id, l.agent_id, a.name, l.kind, l.path_pattern, l.is_folder, l.ignore_case, l.exclusive, l.reason,
@@ -32,6 +33,12 @@ _NEWEST = f"""
     ORDER BY l.id DESC LIMIT ?
 """
 _ALL = f"{_FROM} WHERE l.project_id = ? AND l.kind = ? AND l.id > ? ORDER BY l.id LIMIT ?"
+_PAST_AT = f"""
+    {_JOINED.format(index="INDEXED BY leases_of_project")}
+    WHERE l.project_id = ? AND l.kind = ? AND l.id < ?
+      AND (l.anchor IN ({{anchors}}) OR (l.anchor >= ? AND l.anchor < ?))
+    ORDER BY l.id DESC LIMIT ?
+"""
 _GRANTED_AFTER = f"""
     {_FROM} WHERE l.fencing > ? AND +l.project_id = ? AND +l.kind = ? AND l.released_ts IS NULL
     ORDER BY l.fencing LIMIT ?
@@ -140,6 +147,11 @@ def _lease(row: _Row) -> Lease:
     )
 
 
+def _below(folder: str) -> tuple[str, str]:
+    """The anchors below a folder are from the first of these on, and before the second."""
+    return (f"{folder}/", f"{folder}0") if folder else ("\x01", "\U0010ffff")
+
+
 def _text_of(evidence: Mapping[LeaseId, Mapping[str, Any]] | None, lease_id: LeaseId) -> str | None:
     return None if evidence is None or lease_id not in evidence else json.dumps(evidence[lease_id])
 
@@ -189,6 +201,12 @@ class Leases:
         """All leases of this kind that the project ever had, with ids above `after_id`, oldest first."""
         return self._list(_ALL, project_id, kind, after_id, limit)
 
+    def past(self, project_id: ProjectId, probe: PathProbe, *, before_id: int, limit: int) -> list[Lease]:
+        """Leases of files, ended ones too, that may cover what `probe` tells: ids below `before_id`, newest first."""
+        sql = _PAST_AT.format(anchors=", ".join("?" * len(probe.anchors)))
+        below = _below(probe.folder) if probe.folder is not None else ("", "")
+        return self._list(sql, project_id, LeaseKind.FILE, before_id, *probe.anchors, *below, limit)
+
     def granted_after(self, project_id: ProjectId, kind: LeaseKind, fencing: int, limit: int) -> list[Lease]:
         """Not ended, with a higher fencing number. Walks what the whole store has granted since."""
         return self._list(_GRANTED_AFTER, fencing, project_id, kind, limit)
@@ -206,8 +224,7 @@ class Leases:
 
     def below(self, standing: ConflictFilter, folder: str, limit: int) -> list[Lease]:
         """Not ended, with an anchor below `folder` (which ends in no slash; empty is the root: every anchor but it)."""
-        first, beyond = (f"{folder}/", f"{folder}0") if folder else ("\x01", "\U0010ffff")
-        return self._list(_BELOW, *standing.values, first, beyond, limit)
+        return self._list(_BELOW, *standing.values, *_below(folder), limit)
 
     def of_folder(self, project_id: ProjectId, other_than: AgentId, folder: str, limit: int) -> list[Lease]:
         """Exclusive ones of files, not ended, at `folder` or below it: of other agents than this one."""

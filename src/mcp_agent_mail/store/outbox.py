@@ -15,11 +15,23 @@ import orjson
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.archive_format.layout import is_blind_receipt
-from mcp_agent_mail.domain.events import ArchiveCommit, Backlog, DoneEvent, EventKind, NewEvent, OutboxEvent
+from mcp_agent_mail.domain.events import (
+    ArchiveCommit,
+    Backlog,
+    DoneEvent,
+    EventKind,
+    NewEvent,
+    OutboxEvent,
+    RecordedStep,
+)
+from mcp_agent_mail.store.mail.thread_pages import ThreadPages
 
 MAX_EVENTS = 500
 MAX_SNAPSHOT_CHARS = 8 * 1024 * 1024
 """Of one batch. The first event is always in, so one body of any legal size passes."""
+
+MAX_STEPS = 50_000
+"""Of one message: 5,500 recipients read and acknowledge it."""
 
 _FIRST = OutboxSeq(0)
 _NO_PROJECT = ProjectId(0)
@@ -44,6 +56,7 @@ _HIGHEST_SEQ = "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
 _BACKLOG = "SELECT count(*) FROM outbox WHERE commit_id IS NULL"
 _OLDEST = "SELECT created_ts FROM outbox WHERE commit_id IS NULL ORDER BY seq LIMIT 1"
 _COMMIT_COLUMNS = "c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq"
+_HAS_COMMIT = "SELECT 1 FROM commits WHERE project_id = ? AND hexsha = ?"
 _LAST_COMMIT = f"SELECT {_COMMIT_COLUMNS} FROM commits c WHERE +c.project_id = ? ORDER BY c.id DESC LIMIT 1"
 _LAST_COMMIT_AT = "SELECT authored_ts FROM commits ORDER BY id DESC LIMIT 1"
 _BY_LAST_COMMIT = "SELECT project_id FROM commits GROUP BY project_id ORDER BY max(id) DESC, project_id"
@@ -69,6 +82,18 @@ _RENUMBER = """
 """
 _REMOVE_UP_TO = "DELETE FROM outbox WHERE project_id = ? AND seq <= ?"
 _COMMITS = f"SELECT {_COMMIT_COLUMNS} FROM commits c WHERE c.project_id = ? ORDER BY c.id"
+_STEPS = """
+    SELECT o.project_id, o.kind, o.agent_id, o.step, c.hexsha FROM outbox o LEFT JOIN commits c ON c.id = o.commit_id
+    WHERE o.seq IN (
+        SELECT min(seq) FROM outbox INDEXED BY outbox_message
+        WHERE message_id = ? AND kind IN ('mail', 'receipt') GROUP BY project_id, kind, agent_id, step)
+    ORDER BY o.seq LIMIT ?
+"""
+_COMMITS_OF_MAIL = """
+    SELECT DISTINCT c.id, c.hexsha FROM outbox o INDEXED BY outbox_message JOIN commits c ON c.id = o.commit_id
+    WHERE o.message_id = ? AND o.project_id = ? AND o.kind = 'mail'
+    ORDER BY c.id DESC LIMIT ?
+"""
 _FORGET_COMMITS = "DELETE FROM commits WHERE project_id = ?"
 
 _CommitRow = tuple[int, str, str, int, int]
@@ -101,6 +126,11 @@ class Outbox:
         values = (event.project_id, event.kind.value, event.agent_id, event.message_id, step, now, snapshot, is_blind)
         (seq,) = self._connection.execute(_ADD, values).fetchone()
         return OutboxSeq(seq)
+
+    @property
+    def pages(self) -> ThreadPages:
+        """What events of mail make due, over the same connection."""
+        return ThreadPages(self._connection)
 
     def pending(
         self,
@@ -175,21 +205,37 @@ class Outbox:
 
     def reopen(self, project_id: ProjectId, snapshot_of: Callable[[DoneEvent], dict[str, Any]]) -> int:
         """Make every done event of the project pending again, and forget its commits; how many events those were."""
-        count, after = 0, 0
-        while rows := self._connection.execute(_DONE, (project_id, after, MAX_EVENTS)).fetchall():
-            for seq, kind, agent_id, message_id, step, is_blind in rows:
-                done = DoneEvent(
-                    seq=OutboxSeq(seq),
-                    kind=EventKind(kind),
-                    agent_id=None if agent_id is None else AgentId(agent_id),
-                    message_id=None if message_id is None else MessageId(message_id),
-                    step=step,
-                    is_blind=bool(is_blind),
-                )
-                self._connection.execute(_REOPEN, (_as_text(snapshot_of(done)), seq))
-            count, after = count + len(rows), rows[-1][0]
-        self._connection.execute(_FORGET_COMMITS, (project_id,))
+        count, after = 0, _FIRST
+        while some := self.reopen_some(project_id, snapshot_of, after=after, limit=MAX_EVENTS):
+            count, after = count + len(some), some[-1]
+        self.forget_commits(project_id)
         return count
+
+    def reopen_some(
+        self,
+        project_id: ProjectId,
+        snapshot_of: Callable[[DoneEvent], dict[str, Any]],
+        *,
+        after: OutboxSeq,
+        limit: int,
+    ) -> list[OutboxSeq]:
+        """Make the oldest done events of the project above `after` pending again; their numbers. None: none is left."""
+        rows = self._connection.execute(_DONE, (project_id, after, limit)).fetchall()
+        for seq, kind, agent_id, message_id, step, is_blind in rows:
+            done = DoneEvent(
+                seq=OutboxSeq(seq),
+                kind=EventKind(kind),
+                agent_id=None if agent_id is None else AgentId(agent_id),
+                message_id=None if message_id is None else MessageId(message_id),
+                step=step,
+                is_blind=bool(is_blind),
+            )
+            self._connection.execute(_REOPEN, (_as_text(snapshot_of(done)), seq))
+        return [OutboxSeq(row[0]) for row in rows]
+
+    def forget_commits(self, project_id: ProjectId) -> None:
+        """The archive has none, as far as the store knows. No event of the project may be done any more."""
+        self._connection.execute(_FORGET_COMMITS, (project_id,))
 
     def renumber(self, project_id: ProjectId) -> None:
         """Give all events of the project, which are all pending, new numbers in the same order."""
@@ -200,6 +246,29 @@ class Outbox:
     def commits(self, project_id: ProjectId) -> list[ArchiveCommit]:
         """Every commit that holds events of the project, oldest first."""
         return [_commit(row) for row in self._connection.execute(_COMMITS, (project_id,))]
+
+    def steps_of(self, message_id: MessageId, limit: int = MAX_STEPS) -> list[RecordedStep]:
+        """What archives were told of a message, each project's first time of each agent's each step, in that order."""
+        rows = self._connection.execute(_STEPS, (message_id, limit))
+        return [
+            RecordedStep(
+                project_id=ProjectId(project_id),
+                kind=EventKind(kind),
+                agent_id=None if agent_id is None else AgentId(agent_id),
+                step=step,
+                hexsha=hexsha,
+            )
+            for project_id, kind, agent_id, step, hexsha in rows
+        ]
+
+    def commits_of_mail(self, project_id: ProjectId, message_id: MessageId, limit: int) -> list[str]:
+        """The hexshas of the commits that wrote the message in this project's archive, newest first."""
+        rows = self._connection.execute(_COMMITS_OF_MAIL, (message_id, project_id, limit))
+        return [hexsha for _, hexsha in rows]
+
+    def has_commit(self, project_id: ProjectId, hexsha: str) -> bool:
+        """Was this commit seen in the project's archive?"""
+        return self._connection.execute(_HAS_COMMIT, (project_id, hexsha)).fetchone() is not None
 
     def last_commit(self, project_id: ProjectId) -> ArchiveCommit | None:
         """The commit of the project's newest done event."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.domain.projects import Alias, AliasKind, Project
+from mcp_agent_mail.domain.projects import Alias, AliasKind, Project, StoredAlias
 
 _COLUMNS = "id, slug, human_key, created_ts, archived_ts"
 _BY_ID = f"SELECT {_COLUMNS} FROM projects WHERE id = ?"
@@ -98,6 +98,9 @@ _REMOVE = "DELETE FROM project_aliases WHERE alias = ?"
 _LIST = """
     SELECT alias, kind FROM project_aliases WHERE project_id = ? ORDER BY kind, created_ts, alias LIMIT ?
 """
+_ARCHIVED = """
+    SELECT alias, kind, created_ts FROM project_aliases WHERE project_id = ? ORDER BY kind, created_ts, alias
+"""
 _LASTING = """
     SELECT alias, kind FROM project_aliases WHERE project_id = ? AND kind IN ('former', 'tie')
     ORDER BY kind, created_ts, alias
@@ -136,8 +139,15 @@ class Aliases:
         return _aliases(self._connection.execute(_LIST, (project_id, limit)).fetchall())
 
     def lasting(self, project_id: ProjectId) -> list[Alias]:
-        """The aliases that the archive keeps: all but directories that were merely seen."""
+        """All but directories that were merely seen."""
         return _aliases(self._connection.execute(_LASTING, (project_id,)).fetchall())
+
+    def archived(self, project_id: ProjectId) -> list[StoredAlias]:
+        """All of them, as the project's own file has them."""
+        return [
+            StoredAlias(name=name, kind=AliasKind(kind), created_ts=Micros(created_ts))
+            for name, kind, created_ts in self._connection.execute(_ARCHIVED, (project_id,))
+        ]
 
     def uid(self, project_id: ProjectId) -> str | None:
         """The first uid that a file gave the project; None without one."""

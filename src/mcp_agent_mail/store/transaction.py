@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 
-from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
+from mcp_agent_mail.store.backfill import Backfill
 from mcp_agent_mail.store.contacts import ContactHistory, Contacts
+from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
+from mcp_agent_mail.store.engine.migrate import require_same
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.join_codes import JoinCodes
@@ -59,6 +65,7 @@ class View:
         self.guard_events = GuardEvents(connection)
         self.holders = Holders(connection)
         self.outbox = Outbox(connection)
+        self.backfill = Backfill(connection)
         self.idempotency_keys = IdempotencyKeys(connection)
         self.digests = Digests(connection)
         self.llm_spending = LlmSpending(connection)
@@ -67,6 +74,18 @@ class View:
     def begin(self) -> None:
         """Set the time for the read or unit that begins."""
         self.now = self._clock()
+
+
+@contextmanager
+def open_view(path: Path, clock: Clock = system_clock) -> Iterator[View]:
+    """One unchanging view of a store, over a connection of its own that cannot write: beside a server or without one.
+
+    Raises StoreRefused for a store of another version, or of another program.
+    """
+    require_same(path)
+    with closing(open_reading(path)) as connection:
+        connection.execute("BEGIN")
+        yield View(connection, clock)
 
 
 class Tx(View):

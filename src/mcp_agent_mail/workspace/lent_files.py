@@ -22,7 +22,16 @@ from typing import Self
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.plain_files import UnfitFile, open_real_folder
-from mcp_agent_mail.workspace.lent_places import WHOLE_DISK, Identity, LentPlaces, LentRoot, identity, is_made_up
+from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, find_digest
+from mcp_agent_mail.workspace.lent_places import (
+    WHOLE_DISK,
+    Identity,
+    LentFolder,
+    LentPlaces,
+    LentRoot,
+    identity,
+    is_made_up,
+)
 
 MAX_PATH = 4_096
 """Characters of a path."""
@@ -48,17 +57,28 @@ class LentFileNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class LentRoots:
-    """Where a caller's files may lie. All paths are absolute; links on them count as what they lead to.
+    """Where a caller's files may lie. All paths are absolute; links on those of `never` and `apart` count as what they
+    lead to.
 
-    `workspaces`: looked into in this order; one that holds a folder of `never`, or the home of the server's user, lends
-    nothing. `archive`: the project's, looked into last, and lent wherever it lies. `never`: nothing below is lent
-    otherwise (STORAGE_ROOT). `apart`: nor below these, but a workspace around them is lent (BACKUP_DIR).
+    `workspaces`: looked into in this order, as they were found: nothing that has taken the place of one is. One that
+    holds a folder of `never`, or the home of the server's user, lends nothing. `archive`: the project's, looked into
+    last, and lent wherever it lies, but for what the server writes there. `never`: nothing below is lent otherwise
+    (STORAGE_ROOT). `apart`: nor below these, but a workspace around them is lent (BACKUP_DIR). `elsewhere`: directories
+    that lead to others by now, and lend nothing.
     """
 
-    workspaces: tuple[Path, ...]
-    archive: Path | None
+    workspaces: tuple[LentFolder, ...]
+    archive: LentFolder | None
     never: tuple[Path, ...]
     apart: tuple[Path, ...] = ()
+    elsewhere: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedContent:
+    """A path leads to where an archive would keep this content; whether it does was not looked at."""
+
+    sha256: str
 
 
 class LentFile:
@@ -88,8 +108,9 @@ class LentFile:
             os.close(descriptor)
 
 
-def open_lent(path: str, roots: LentRoots, *, may_be_anywhere: bool) -> LentFile:
-    """The plain file that a caller names. A relative path is looked for in the workspaces, then in the archive.
+def open_lent(path: str, roots: LentRoots, *, may_be_anywhere: bool) -> LentFile | ArchivedContent:
+    """The plain file that a caller names. A relative path is looked for in the workspaces, then in the archive. What
+    an archive keeps of attachments is not opened: who may have it follows from the mail that carries it.
 
     `may_be_anywhere`: files outside of these too; what is never lent stays so. Raises LentFileNotFound, NotLent, and
     UnfitFile for what is no path or no plain file. Never waits for a FIFO or device.
@@ -108,6 +129,8 @@ def open_lent(path: str, roots: LentRoots, *, may_be_anywhere: bool) -> LentFile
             return walk.open_file(begin)
     if places.withheld:
         raise _withheld_workspace(places)
+    if roots.elsewhere:
+        raise _leads_elsewhere(roots.elsewhere[0])
     raise _missing(path)
 
 
@@ -153,7 +176,7 @@ class _Walk:
     ) -> None:
         self._stand_in(-1)
 
-    def open_file(self, root: LentRoot | None) -> LentFile:
+    def open_file(self, root: LentRoot | None) -> LentFile | ArchivedContent:
         """From `root`, or from outside with a path that begins with `/`.
 
         Raises FileNotFoundError or NotADirectoryError where nothing lies, else what `open_lent` raises.
@@ -171,9 +194,11 @@ class _Walk:
                 raise
             raise _unfit(self._path, f"cannot be read: {failed.strerror}") from failed
 
-    def _follow(self) -> LentFile:
+    def _follow(self) -> LentFile | ArchivedContent:
         while self._left:
             name = self._left.popleft()
+            if (content := self._archived(name)) is not None:
+                return content
             self._count_step()
             if name == "..":
                 self._go_up()
@@ -189,7 +214,13 @@ class _Walk:
                     raise _unfit(self._path, "is no plain file")
                 else:
                     return self._open_file(name)
-        raise _unfit(self._path, "is a folder")
+        raise UnfitFile(f"{_shown(self._path)} is a folder.", hint=_EACH_FILE, data={"path": self._path[:_SHOWN]})
+
+    def _archived(self, name: str) -> ArchivedContent | None:
+        if name != ATTACHMENTS_FOLDER or not self._spots[-1].in_archive:
+            return None
+        sha256 = find_digest("/".join((name, *self._left)))
+        return None if sha256 is None else ArchivedContent(sha256)
 
     def _look(self, name: str) -> os.stat_result:
         spot = self._spots[-1]
@@ -261,15 +292,18 @@ class _Walk:
 
     def _enter(self, root: LentRoot) -> None:
         self._base = len(root.parts)
-        if root.is_archive:
+        if root.is_of_store:
             self._begin(open_real_folder(root.path), root.parts, in_archive=True)
-            return
-        # Walked from `/` on: a project may be begun anywhere, in a Git directory too.
-        self._begin(os.open("/", _FOLDER), (), in_archive=False)
-        for name in root.parts:
-            self._look(name)
-            self._go_down(name)
-        del self._spots[:-1]
+        else:
+            # Walked from `/` on: a project may be begun anywhere, in a Git directory too.
+            self._begin(os.open("/", _FOLDER), (), in_archive=False)
+            for name in root.parts:
+                if not stat.S_ISDIR(self._look(name).st_mode):
+                    raise NotADirectoryError
+                self._go_down(name)
+            del self._spots[:-1]
+        if root.identity not in (None, self._spots[0].identity):
+            raise _unfit(self._path, "was moved while it was looked for")
 
     def _begin(self, fd: int, parts: tuple[str, ...], *, in_archive: bool) -> None:
         self._stand_in(fd)
@@ -298,6 +332,7 @@ class _Walk:
 
 
 _HOW = "Give a path relative to the project's directory, or the content itself as a data: URI."
+_EACH_FILE = "Name each of its files, or put them into one archive file (tar, zip) and name that."
 _AS_IT_STANDS = "A path is taken as it stands: `~` is not expanded, and a URL is none."
 
 
@@ -313,7 +348,8 @@ def _outside(path: str) -> NotLent:
 
 def _withheld(path: str) -> NotLent:
     return NotLent(
-        f"{_shown(path)} leads to what is never lent: a Git directory, mail in an archive, or the server's own files.",
+        f"{_shown(path)} leads to what is never lent: a Git directory, what an archive keeps, or the server's own "
+        "files.",
         hint=_HOW,
         data={"path": path[:_SHOWN]},
     )
@@ -326,6 +362,14 @@ def _withheld_workspace(places: LentPlaces) -> NotLent:
         hint="Attach from a project whose directory holds its own files alone, or give the content itself "
         "as a data: URI.",
         data={"workspace": workspace},
+    )
+
+
+def _leads_elsewhere(directory: Path) -> NotLent:
+    return NotLent(
+        f"{str(directory)[:_SHOWN]} lends no files: by links it leads to a directory that is none of the project's.",
+        hint="Name the project by the directory itself, without links, or give the content as a data: URI.",
+        data={"workspace": str(directory)[:_SHOWN]},
     )
 
 

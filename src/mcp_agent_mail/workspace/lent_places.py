@@ -10,15 +10,18 @@ import pwd
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_agent_mail.core.plain_files import real_path
+from mcp_agent_mail.core.plain_files import open_real_folder, real_path
+from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 
 _GIT = ".git"
 _WORKSPACE_ARCHIVE = ".mcp-mail"
-# Held and private mail stands in both.
-_MAIL_OF_ARCHIVES = ("agents", "messages")
+_OF_ARCHIVES = (ARCHIVE_FILE, *OWN_FOLDERS)
+"""What the server writes of an archive. It holds held, private and blind mail; what else lies there is its owner's."""
+_BEGIN_OF_ARCHIVES = (_GIT, ".agent-mail")
+"""So begins what is beside it, and what is being written."""
 _KERNELS_OWN = (("proc",), ("sys",))
 _MADE_UP = frozenset(
     b"autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts efivarfs fusectl mqueue nsfs proc pstore "
@@ -30,12 +33,52 @@ Identity = tuple[int, int]
 """Device and inode."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LentFolder:
+    """A folder as one look at the disk has found it: how it was named, its `path` without links, and what it is, by
+    which it is known again. None where nothing was there.
+    """
+
+    named: Path
+    path: Path
+    identity: Identity | None
+
+
+def find_folder(named: Path) -> LentFolder:
+    """What an absolute path leads to now. Raises UnfitFile for what leads nowhere at all."""
+    return folder_at(_real(named), named=named)
+
+
+def folder_at(path: Path, *, named: Path | None = None) -> LentFolder:
+    """The folder at a path that has no link: a link that has taken the place of one of its folders is not followed."""
+    found: Identity | None = None
+    with suppress(OSError):
+        fd = open_real_folder(path, to_list=False)
+        try:
+            found = identity(os.fstat(fd))
+        finally:
+            os.close(fd)
+    return LentFolder(named=named or path, path=path, identity=found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectFolders:
+    """Those that were named and that are the project's, as they were `found`; and those named that lead `elsewhere`."""
+
+    found: tuple[LentFolder, ...] = ()
+    elsewhere: tuple[Path, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class LentRoot:
-    """A folder from which paths are walked: the names of its path without links."""
+    """A folder from which paths are walked: the names of its path without links, and what has to be there.
+    `is_of_store`: an archive whose files lie in the store.
+    """
 
     parts: tuple[str, ...]
     is_archive: bool = False
+    identity: Identity | None = field(default=None, compare=False)
+    is_of_store: bool = field(default=False, compare=False)
 
     @property
     def path(self) -> Path:
@@ -54,8 +97,8 @@ class LentPlaces:
     def __init__(
         self,
         *,
-        workspaces: Iterable[Path],
-        archive: Path | None,
+        workspaces: Iterable[LentFolder],
+        archive: LentFolder | None,
         never: Iterable[Path],
         apart: Iterable[Path],
         may_be_anywhere: bool,
@@ -72,27 +115,28 @@ class LentPlaces:
         self._unlent = set(_identities(self._apart))
         self._archive: Identity | None = None
         self._withheld: set[Identity] = set()
-        real_archive = None if archive is None else _real(archive)
         for workspace in workspaces:
-            if (real := _real(workspace)) != real_archive:
-                self._lend(workspace, real)
-        if archive is not None and real_archive is not None:
-            self._archive = next(_identities([real_archive]), None)
-            self._unlent.update(_identities(real_archive / name for name in (_GIT, *_MAIL_OF_ARCHIVES)))
-            self._add(LentRoot(real_archive.parts[1:], is_archive=True), archive)
+            if archive is None or workspace.path != archive.path:
+                self._lend(workspace)
+        if archive is not None:
+            self._archive = archive.identity
+            self._unlent.update(_identities(archive.path / name for name in (_GIT, *_OF_ARCHIVES)))
+            is_of_store = any(archive.path.is_relative_to(folder) for folder in kept)
+            self._add(archive, is_archive=True, is_of_store=is_of_store)
 
-    def _lend(self, workspace: Path, real: Path) -> None:
+    def _lend(self, workspace: LentFolder) -> None:
         paths, identities = self._around
-        if real in paths or not identities.isdisjoint(_identities([real])):
-            self.withheld.append(workspace)
-            self._withheld.update(_identities([real]))
+        if workspace.path in paths or workspace.identity in identities:
+            self.withheld.append(workspace.named)
+            self._withheld.update(filter(None, [workspace.identity]))
         else:
-            self._add(LentRoot(real.parts[1:]), workspace)
+            self._add(workspace)
 
-    def _add(self, root: LentRoot, named: Path) -> None:
+    def _add(self, folder: LentFolder, *, is_archive: bool = False, is_of_store: bool = False) -> None:
+        root = LentRoot(folder.path.parts[1:], is_archive, folder.identity, is_of_store)
         if root not in self.roots:
             self.roots.append(root)
-        for spelt in (root.parts, named.parts[1:]):
+        for spelt in (root.parts, folder.named.parts[1:]):
             self._spelt.setdefault(spelt, root)
 
     def root_at(self, parts: Iterable[str]) -> LentRoot | None:
@@ -102,7 +146,7 @@ class LentPlaces:
     def is_unlent_name(self, folder: tuple[str, ...], name: str, *, in_archive: bool) -> bool:
         """Is what would lie there never lent, whether it does or not?"""
         path, folded = (*folder, name), _folded(name)
-        if folded == _GIT or (in_archive and folded in _MAIL_OF_ARCHIVES):
+        if folded == _GIT or (in_archive and (folded in _OF_ARCHIVES or folded.startswith(_BEGIN_OF_ARCHIVES))):
             return True
         return path in self._apart_parts or path in _KERNELS_OWN
 

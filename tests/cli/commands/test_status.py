@@ -254,3 +254,33 @@ def test_a_port_taken_by_another_program_is_told(shell: Shell) -> None:
 
     assert done.code == 69
     assert "is taken: What answers there is no agent-mail server" in dict(done.lines())["other server"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["doctor check", "doctor verify", "doctor backup", "history agent BlueLake", "mail inbox BlueLake", "serve"],
+)
+def test_where_the_database_is_lost_every_command_says_so_and_none_begins_another(
+    at_stopped: Shell, stopped_post: Post, command: str
+) -> None:
+    stopped_post.server.database.unlink()
+
+    done = at_stopped.am(*command.split())
+
+    assert done.code == 1
+    assert "the database of this store is lost" in done.err
+    assert "am doctor rebuild" in done.err
+    assert not stopped_post.server.database.exists()
+
+
+def test_status_tells_of_a_lost_database_and_a_rebuild_mends_it(at_stopped: Shell, stopped_post: Post) -> None:
+    stopped_post.server.database.unlink()
+    lost = at_stopped.am("status", "--json")
+
+    rebuilt = at_stopped.am("doctor", "rebuild")
+
+    assert lost.code == 69
+    assert (lost.json()["status"], lost.json()["store"]["exists"]) == ("lost", False)
+    assert "am doctor rebuild" in lost.json()["problem"]
+    assert rebuilt.code == 0, rebuilt.err
+    assert at_stopped.am("status", "--json").json()["status"] == "stopped"

@@ -10,6 +10,7 @@ import pytest
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.settings.server import Settings, load_settings
+from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
 from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
 from tests.served import git
@@ -105,3 +106,14 @@ def test_an_archive_that_is_behind_is_a_warning_and_left_to_the_next_who_writes(
     assert after_reading == []
     assert len(archives(settings)) == 1
     assert capsys.readouterr().err == ""
+
+
+def test_over_archives_whose_database_is_lost_nothing_is_begun(settings: Settings) -> None:
+    with opened(settings) as gateway:
+        write_mail(gateway)
+    settings.database_path.unlink()
+
+    with pytest.raises(DatabaseLost), opened(settings):
+        pass
+
+    assert not settings.database_path.exists()

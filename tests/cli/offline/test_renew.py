@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.offline.renew import renew_offline
+from mcp_agent_mail.cli.offline.store_lock import StoreOccupied
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.renew import NothingToRenew
-from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
+from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
 
@@ -26,7 +27,7 @@ def archive(stopped_post: Post) -> Path:
 
 
 def letters(archive: Path) -> set[str]:
-    return {path.name for path in archive.glob("messages/**/*.md")}
+    return {path.name for path in archive.glob("messages/2*/**/*.md")}
 
 
 def test_a_lost_archive_is_written_again(settings: Settings, archive: Path, stopped_post: Post) -> None:
@@ -83,7 +84,7 @@ def test_an_archive_that_is_whole_is_left_alone(settings: Settings, stopped_post
 
 
 def test_beside_a_server_and_for_an_unknown_project_it_is_refused(settings: Settings) -> None:
-    with StoreLock(settings.storage_root, settings.database_path), pytest.raises(StoreInUse):
+    with StoreLock(settings.storage_root, settings.database_path), pytest.raises(StoreOccupied):
         renew_offline(settings, "/code/nowhere")
     with pytest.raises(NotFound):
         renew_offline(settings, "/code/nowhere")

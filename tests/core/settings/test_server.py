@@ -151,6 +151,7 @@ def test_with_nothing_given_every_setting_has_its_default(machine: Machine) -> N
         database_url=f"sqlite:///{machine.home}/.mcp_agent_mail/mail.sqlite3",
         **RESERVATIONS,
         notifications_signals_dir=machine.home / ".mcp_agent_mail" / "signals",
+        backup_dir=machine.home / ".mcp_agent_mail-backups",
     )
     assert loaded.notices == ()
     assert {source.place for source in loaded.sources.values()} == {"default"}
@@ -201,6 +202,7 @@ _GOOD: dict[str, tuple[str, object]] = {
     "FILE_RESERVATIONS_CLEANUP_ENABLED": ("no", False),
     "FILE_RESERVATIONS_CLEANUP_INTERVAL_SECONDS": ("3600", 3600),
     "FILE_RESERVATIONS_ENFORCEMENT_ENABLED": ("no", False),
+    "BACKUP_DIR": ("/srv/backups", Path("/srv/backups")),
     "QUOTA_ENABLED": ("yes", True),
     "QUOTA_INBOX_LIMIT_COUNT": ("10000000", 10_000_000),
     "RETENTION_REPORT_ENABLED": ("yes", True),
@@ -334,6 +336,7 @@ _BAD = [
     ("FILE_RESERVATIONS_CLEANUP_ENABLED", "often"),
     ("FILE_RESERVATIONS_CLEANUP_INTERVAL_SECONDS", "4"),
     ("FILE_RESERVATIONS_ENFORCEMENT_ENABLED", "often"),
+    ("BACKUP_DIR", "~/.mcp_agent_mail/backups"),
     ("QUOTA_ENABLED", "often"),
     ("QUOTA_INBOX_LIMIT_COUNT", "-1"),
     ("RETENTION_REPORT_ENABLED", "often"),

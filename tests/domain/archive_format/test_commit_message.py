@@ -180,6 +180,7 @@ WITH_HELD = mail(entry("RedStone"), entry("Spy", "bcc") | {"status": "held"})
 APPROVED = replace(mail(entry("RedStone"), entry("Spy", "bcc")), agent_id=AgentId(9))
 REQUEST = replace(PLAIN, snapshot=PLAIN.snapshot | {"is_private": True})
 CONSENT = replace(PLAIN, kind=EventKind.CONTACT, agent_id=AgentId(9), snapshot={"acting": "Spy"})
+NOTICE = replace(PLAIN, kind=EventKind.OVERDUE, agent_id=None, snapshot={"sender": "BlueLake", "id": 38})
 RECEIPT = replace(PLAIN, kind=EventKind.RECEIPT, agent_id=AgentId(9), snapshot={"agent": "Spy", "is_blind": True})
 PRIVATE_RECEIPT = replace(RECEIPT, snapshot={"agent": "Spy", "is_private": True})
 ELSEWHERE = mail(entry("Spy", "bcc", project_id=2), archive=2)
@@ -187,14 +188,26 @@ ELSEWHERE = mail(entry("Spy", "bcc", project_id=2), archive=2)
 
 def test_a_commit_says_the_same_whatever_few_may_know_of_is_in_it() -> None:
     texts = {
-        commit_text([first, *others]).message for first in (PLAIN, WITH_HELD) for others in ([], [REQUEST, CONSENT])
+        commit_text([first, *others]).message
+        for first in (PLAIN, WITH_HELD)
+        for others in ([], [REQUEST, CONSENT, NOTICE])
     }
 
     assert texts == {"mail: BlueLake -> RedStone | Plan\n\nAgent: BlueLake\nOutbox-Seq: 7\n"}
 
 
 @pytest.mark.parametrize(
-    "events", [[PRIVATE_RECEIPT], [CONSENT], [CONSENT, APPROVED], [REQUEST], [RECEIPT], [RECEIPT, CONSENT], [ELSEWHERE]]
+    "events",
+    [
+        [PRIVATE_RECEIPT],
+        [NOTICE],
+        [CONSENT],
+        [CONSENT, APPROVED],
+        [REQUEST],
+        [RECEIPT],
+        [RECEIPT, CONSENT],
+        [ELSEWHERE],
+    ],
 )
 def test_what_few_may_know_of_is_neither_counted_nor_anybodys(events: list[OutboxEvent]) -> None:
     assert commit_text(events).message == "archive: records\n\nOutbox-Seq: 7\n"

@@ -17,7 +17,6 @@ from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.archive_format.layout import (
     Snapshot,
-    UnsafeName,
     batch_files,
     mail_files,
     mail_snapshot,
@@ -28,11 +27,14 @@ from mcp_agent_mail.domain.archive_format.layout import (
     subject_slug,
 )
 from mcp_agent_mail.domain.archive_format.leases import lease_snapshot
+from mcp_agent_mail.domain.archive_format.names import UnsafeName
+from mcp_agent_mail.domain.archive_format.overdue_notices import overdue_snapshot
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Importance, Message, Receipt, ReceiptStep, Recipient, RecipientKind
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.overdue_notices import NotedMessage
+from mcp_agent_mail.domain.projects import AliasKind, Project, StoredAlias
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "archive"
 STORE_ID = "0f5ad5b0-6a5e-4f3c-9f0e-2f4d7f1f9f10"
@@ -56,6 +58,20 @@ MESSAGE = Message(
     created_ts=AT,
     reply_to=MessageId(741),
     is_system=False,
+)
+
+
+ALIASES = (
+    StoredAlias(name="/code/feature", kind=AliasKind.PATH, created_ts=AT),
+    StoredAlias(name="common:/code/app/.git", kind=AliasKind.TIE, created_ts=AT),
+)
+NOTED = NotedMessage(
+    message_id=MESSAGE.id,
+    project_id=APP,
+    created_ts=AT,
+    sender="BlueLake",
+    noted_ts=Micros(AT + 1_800_000_000),
+    escalation="log",
 )
 
 
@@ -135,7 +151,7 @@ def front_matter(content: bytes) -> dict[str, object]:
 def app_batch() -> dict[str, bytes]:
     everyone = (RED, FOX, GREEN, OWL)
     events = [
-        event(1, EventKind.PROJECT, project_snapshot(PROJECT)),
+        event(1, EventKind.PROJECT, project_snapshot(PROJECT, ALIASES)),
         event(2, EventKind.PROFILE, profile_snapshot(AGENT)),
         event(3, EventKind.MAIL, mail_snapshot(MESSAGE, everyone, APP)),
         receipt(4, ReceiptStep.READ),
@@ -143,6 +159,7 @@ def app_batch() -> dict[str, bytes]:
         event(7, EventKind.RESERVATION, lease_snapshot(lease(7), PROJECT)),
         event(8, EventKind.RESERVATION, lease_snapshot(lease(8, released_ts=AT, ended_by=EndedBy.RELEASE), PROJECT)),
         event(9, EventKind.SLOT, lease_snapshot(lease(9, LeaseKind.SLOT), PROJECT)),
+        event(10, EventKind.OVERDUE, overdue_snapshot(NOTED)),
     ]
     return written(events)
 

@@ -8,8 +8,8 @@ import pytest
 
 from mcp_agent_mail.domain.leases import LeaseKeys
 from mcp_agent_mail.domain.patterns.budget import WorkBudget
-from mcp_agent_mail.domain.patterns.keys import TAIL_LENGTH, keys_of, probe_of
-from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, parse_pattern
+from mcp_agent_mail.domain.patterns.keys import TAIL_LENGTH, PathProbe, keys_of, probe_below, probe_of, probe_of_path
+from mcp_agent_mail.domain.patterns.pattern import Pattern, covers, overlap, parse_pattern
 from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern
 
 PAIRS = 20_000
@@ -71,3 +71,31 @@ def test_most_of_those_that_do_not_overlap_one_path_are_not_even_looked_at() -> 
 )
 def test_keys_are_small_and_plain(text: str, anchor: str, tail: str) -> None:
     assert keys_of(parse_pattern(text)) == LeaseKeys(anchor=anchor, tail=tail)
+
+
+def reaches(probe: PathProbe, keys: LeaseKeys) -> bool:
+    is_below = probe.folder is not None and (not probe.folder or keys.anchor.startswith(f"{probe.folder}/"))
+    return is_below or keys.anchor in probe.anchors
+
+
+def test_every_lease_that_covers_a_path_taken_by_its_letters_is_reached() -> None:
+    dice = random.Random(21)
+    covering = 0
+
+    for _ in range(PAIRS):
+        lease = any_pattern(dice)
+        path = "/".join(dice.choice(SEGMENTS) for _ in range(dice.randint(1, 4)))
+        if covers(lease, path, WorkBudget(10**9)):
+            covering += 1
+            assert reaches(probe_of_path(path), keys_of(lease)), f"{lease} and {path}"
+
+    assert covering > PAIRS // 40
+
+
+def test_every_lease_on_something_below_a_folder_is_reached() -> None:
+    dice = random.Random(22)
+
+    for _ in range(PAIRS // 4):
+        lease, folder = any_pattern(dice), parse_pattern(f"{dice.choice(('a', 'src', 'a/src', 'A/b'))}/")
+        if overlap(lease, folder, WorkBudget(10**9)):
+            assert reaches(probe_below(folder), keys_of(lease)), f"{lease} and {folder}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,12 @@ def make_old(harness: ArchiveHarness) -> Old:
         harness.tidy(drain)
     harness.converts = True
     return Old(harness, held, held.agent, red, mails, ended)
+
+
+def copy_old(made: Old, harness: ArchiveHarness) -> Old:
+    """The same over `harness`, to whose folder the files were copied with their links to each other."""
+    harness.clock.now = made.harness.clock.now
+    harness.reports.extend(made.harness.reports)
+    held = copy(made.held)
+    held.harness = harness
+    return replace(made, harness=harness, held=held)

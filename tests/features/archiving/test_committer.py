@@ -19,7 +19,8 @@ from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving import committer as committers
 from mcp_agent_mail.features.archiving.archives import ArchiveState
-from mcp_agent_mail.features.archiving.committer import ArchiveCommitter, CommitterContext, DrainPlan
+from mcp_agent_mail.features.archiving.committer import ArchiveCommitter
+from mcp_agent_mail.features.archiving.committer_context import CommitterContext, DrainPlan
 from mcp_agent_mail.features.archiving.protocol import (
     LOCKS_FOLDER,
     PROJECTS_FOLDER,

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.renew import renew_archive
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.workspace.lent_files import LentRoots, open_lent
+from mcp_agent_mail.workspace.lent_places import LentFolder
 from tests.archive_harness import ArchiveHarness, fill, git, open_archive_harness, write
 
 
@@ -422,3 +425,62 @@ def test_who_moved_a_project_and_left_a_link_is_told_how_to_go_on(
     assert mail_in(tmp_path / "moved" / ".mcp-mail") == 2
     assert git(tmp_path / "moved", "status", "--porcelain") == ""
     assert harness.verify().findings == ()
+
+
+# --- What is lent --------------------------------------------------------------------------------------------------
+
+
+def lent_of(harness: ArchiveHarness, project: Project) -> LentFolder | None:
+    places = ArchivePlaces(projects_path=harness.root / PROJECTS_FOLDER, in_workspace=harness.in_workspace)
+    return places.find_lent(project)
+
+
+def test_an_archive_that_is_not_begun_lends_nothing_whatever_lies_there(
+    harness: ArchiveHarness, code: Path, tmp_path: Path
+) -> None:
+    project = fill(harness, code)
+    (code / ".mcp-mail").symlink_to(tmp_path)
+    assert lent_of(harness, project) is None
+
+    harness.archive()
+    assert lent_of(harness, project) is None
+
+
+def test_an_archive_lends_the_folder_that_it_was_begun_in_and_none_that_a_link_leads_to(
+    harness: ArchiveHarness, code: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "way").symlink_to(tmp_path)
+    project = fill(harness, tmp_path / "way" / "code")
+    harness.archive()
+    lent = lent_of(harness, project)
+    assert lent is not None
+    assert (lent.named, lent.path) == (tmp_path / "way" / "code" / ".mcp-mail", code / ".mcp-mail")
+    assert lent.identity is not None
+
+    (code / ".mcp-mail").rename(tmp_path / "aside")
+    (code / ".mcp-mail").symlink_to(tmp_path / "aside")
+    replaced = lent_of(harness, project)
+    assert replaced is not None
+    assert (replaced.path, replaced.identity) == (lent.path, None)
+    (tmp_path / "aside" / "notes.txt").touch()
+    with pytest.raises(NotFound):
+        open_lent("notes.txt", LentRoots((), replaced, ()), may_be_anywhere=False)
+
+    real_note(harness, project).unlink()
+    assert lent_of(harness, project) is None
+
+
+def test_an_archive_in_the_store_is_lent_and_one_behind_a_link_there_is_not(
+    harness: ArchiveHarness, code: Path, tmp_path: Path
+) -> None:
+    harness.in_workspace = False
+    project = fill(harness, code)
+    harness.archive()
+    place = harness.root / PROJECTS_FOLDER / project.slug
+    lent = lent_of(harness, project)
+    assert lent is not None
+    assert lent.path == place
+
+    place.rename(tmp_path / "aside")
+    place.symlink_to(tmp_path / "aside")
+    assert lent_of(harness, project) is None

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
-from mcp_agent_mail.features.archiving.unused_contents import UNTOUCHED_S, LeftContents, remove_unused
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, UNTOUCHED_S, AttachmentFiles
+from mcp_agent_mail.features.archiving.unused_contents import LeftContents, remove_unused
 from tests.stored_contents import content_path, keep_content
 
 AN_HOUR = 3_600

@@ -32,6 +32,25 @@ def test_both_forms_are_read(uri: str, expected: bytes) -> None:
     assert content(uri) == expected
 
 
+@pytest.mark.parametrize(
+    ("declared", "raw"),
+    [
+        ("image/png", b"\x89PNG\r\n\x1a\n" + bytes(90)),
+        ("application/PDF", b"%PDF-1.7 and on"),
+        ("image/gif", b"GIF89a"),
+    ],
+)
+def test_base64_that_does_not_say_so_is_asked_about(declared: str, raw: bytes) -> None:
+    letters = base64.b64encode(raw).decode()
+
+    with pytest.raises(UnfitDataUri) as refused:
+        content(f"data:{declared},{letters}")
+
+    assert f"Did you forget `;base64`? data:{declared};base64,{letters[:8]}" in refused.value.hint
+    for said_otherwise in ("text/plain", "image/webp", ""):
+        assert content(f"data:{said_otherwise},{letters}") == letters.encode()
+
+
 @pytest.mark.parametrize("size", [65_533, 65_536, 65_537, 200_000])
 def test_large_contents_come_in_pieces_that_cut_nothing(size: int) -> None:
     raw = random.Random(size).randbytes(size)

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import uvloop
 from PIL import Image
 
 from mcp_agent_mail.core.concurrency.turns import TooMuchAtOnce
@@ -17,6 +18,7 @@ from mcp_agent_mail.features.attachments import images
 from mcp_agent_mail.features.attachments.image_protocol import ConvertedImage
 from mcp_agent_mail.features.attachments.images import (
     CHILDREN,
+    MESSAGE_WITHIN_S,
     ConverterLimits,
     ImageConverter,
     ImageConverterFailed,
@@ -24,6 +26,7 @@ from mcp_agent_mail.features.attachments.images import (
     ImageTooCostly,
     ImageTooLarge,
     ImageUndecodable,
+    TimeOfMessage,
     UnfitImage,
 )
 from tests.image_samples import corner_lit, encoded
@@ -194,6 +197,25 @@ async def test_two_work_at_once_others_wait_and_too_many_are_told_when(room: Roo
         ] * 2
 
 
+async def test_who_fills_its_own_line_leaves_places_for_others(room: Room) -> None:
+    async with opened(room, ConverterLimits(within_s=LIMIT_S, waiting=4, waiting_each=3)) as converter:
+        endless = await at_work(converter, room, CHILDREN)
+        many = [asyncio.create_task(converter.convert(room.small, room.target(), line="many")) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(TooMuchAtOnce):
+            await converter.convert(room.small, room.target(), line="many")
+        one = asyncio.create_task(converter.convert(room.small, room.target(), line="one"))
+        await asyncio.sleep(0)
+
+        endless[0].cancel()
+
+        assert await one == SMALL
+        assert not all(task.done() for task in many)
+        assert await asyncio.gather(*many) == [SMALL] * 3
+        endless[1].cancel()
+        await asyncio.gather(*endless, return_exceptions=True)
+
+
 async def test_who_waits_too_long_is_told(room: Room) -> None:
     async with opened(room, ConverterLimits(within_s=LIMIT_S, wait_within_s=0.01)) as converter:
         endless = await at_work(converter, room, CHILDREN)
@@ -228,6 +250,22 @@ async def test_children_that_were_killed_while_idle_are_replaced(room: Room) -> 
         assert await converter.convert(room.small, room.target()) == SMALL
 
         assert set(converter.pids()) - set(before)
+
+
+def test_so_they_are_on_the_event_loop_of_the_server(room: Room) -> None:
+    """uvloop refuses to write to a pipe that is closed, where asyncio takes it."""
+
+    async def killed_while_idle() -> None:
+        async with opened(room) as converter:
+            await converter.convert(room.small, room.target())
+            for pid in converter.pids():
+                os.kill(pid, signal.SIGKILL)
+            await until(lambda: converter.pids() == [])
+
+            assert await converter.convert(room.small, room.target()) == SMALL
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(killed_while_idle())
 
 
 async def test_an_image_is_tried_again_when_its_child_is_killed_but_not_for_ever(room: Room) -> None:
@@ -333,3 +371,15 @@ async def test_the_children_know_no_secret(room: Room, monkeypatch: pytest.Monke
     assert b"PATH=" in environment
     assert b"s3cret" not in environment
     assert sockets == []
+
+
+async def test_the_images_of_one_message_have_so_much_of_the_children_together(room: Room) -> None:
+    async with opened(room) as converter:
+        time = TimeOfMessage()
+        await converter.convert(room.small, room.target(), time=time)
+        assert 0 < time.left_s < MESSAGE_WITHIN_S
+        time.left_s = 0.05
+        with pytest.raises(ImageTooCostly, match="images of the message"):
+            await converter.convert(room.endless, room.target(), time=time)
+        with pytest.raises(ImageTooCostly, match="images of the message"):
+            await converter.convert(room.small, room.target(), time=time)

@@ -6,15 +6,18 @@ import base64
 import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from PIL import Image
 
 from mcp_agent_mail.archive.attachments import AttachmentTooLarge
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.attachments import WEBP, Attachment
-from mcp_agent_mail.features.attachments.images import ImageTooLarge, ImageUndecodable
+from mcp_agent_mail.features.attachments.image_protocol import ConvertedImage
+from mcp_agent_mail.features.attachments.images import ImageConverter, ImageTooLarge, ImageUndecodable, TimeOfMessage
 from mcp_agent_mail.features.attachments.service import AttachmentNotStored
 from tests.features.attachments.workplace import MAX_BYTES, Workplace, open_workplace
 from tests.image_samples import FORMATS, corner_lit, encoded
@@ -155,7 +158,7 @@ async def test_images_that_are_not_from_here_stay_as_they_are_and_are_told(place
     body = "\n\n".join(
         f"![x]({target})"
         for target in (
-            *(long, "//host/a.png", "none.png", "../elsewhere/a.png", "../elsewhere/none.png"),
+            *(long, "//host/a.png", "sha256:ab", "none.png", "../elsewhere/a.png", "../elsewhere/none.png"),
             *("a.svg", "huge.mp4", "data:image/png;base64,===", "none.png", kept),
         )
     )
@@ -166,6 +169,7 @@ async def test_images_that_are_not_from_here_stay_as_they_are_and_are_told(place
     assert [(left.target[:30], left.reason.value) for left in prepared.images_left] == [
         (long[:30], "remote"),
         ("//host/a.png", "remote"),
+        ("sha256:ab", "by_digest"),
         ("none.png", "missing"),
         ("../elsewhere/a.png", "forbidden"),
         ("../elsewhere/none.png", "forbidden"),
@@ -232,3 +236,29 @@ async def test_a_disk_that_fails_is_told_as_such(place: Workplace) -> None:
 
     with pytest.raises(AttachmentNotStored, match="cannot be read or stored"):
         await place.prepare("a.txt")
+
+
+class Noting(ImageConverter):
+    """Notes in whose line each image waits."""
+
+    lines: ClassVar[list[str]] = []
+
+    async def convert(
+        self, source: Path, target: Path, *, line: str = "", time: TimeOfMessage | None = None
+    ) -> ConvertedImage:
+        self.lines.append(line)
+        return await super().convert(source, target, line=line, time=time)
+
+
+async def test_images_wait_in_the_line_of_their_sender(tmp_path: Path) -> None:
+    converter = Noting(20_000, tmp_path / "scratch")
+    place = Workplace(tmp_path, converter)
+    picture(place.code)
+    try:
+        for sender in (1, 2):
+            await place.prepare("a.png", sender_id=AgentId(sender))
+    finally:
+        place.service.close()
+        await converter.aclose()
+
+    assert converter.lines == ["agent 1", "agent 2"]

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.attachments.sources import RemotePath, is_kept, is_url
-from mcp_agent_mail.workspace.lent_files import LentFileNotFound, NotLent
+from mcp_agent_mail.workspace.lent_files import LentFile, LentFileNotFound, NotLent
 from tests.features.attachments.workplace import FROM_AFAR, OPERATOR, Workplace, open_workplace
 
 
@@ -22,8 +22,11 @@ async def place(tmp_path: Path) -> AsyncIterator[Workplace]:
         yield place
 
 
-def lent(place: Workplace, path: str, request: AttachmentRequest, *, may_be_anywhere: bool = False) -> Path:
-    with place.lender(may_be_anywhere=may_be_anywhere).open(path, request) as file:
+async def lent(place: Workplace, path: str, request: AttachmentRequest, *, may_be_anywhere: bool = False) -> Path:
+    directories = await place.look(request.project, request.project_key)
+    found = place.lender(may_be_anywhere=may_be_anywhere).open(path, request, directories)
+    assert isinstance(found, LentFile)
+    with found as file:
         return file.path
 
 
@@ -32,21 +35,21 @@ async def test_relative_paths_are_of_the_directory_the_call_names_then_the_proje
 ) -> None:
     request = place.request(project_key=f" {place.elsewhere} ")
 
-    assert lent(place, "each.txt", request) == place.elsewhere / "each.txt"
-    assert lent(place, "code.txt", request) == place.code / "code.txt"
+    assert await lent(place, "each.txt", request) == place.elsewhere / "each.txt"
+    assert await lent(place, "code.txt", request) == place.code / "code.txt"
     (place.archive / "noted.txt").touch()
-    assert lent(place, "noted.txt", request) == place.archive / "noted.txt"
+    assert await lent(place, "noted.txt", request) == place.archive / "noted.txt"
     with pytest.raises(LentFileNotFound):
-        lent(place, "elsewhere.txt", place.request(project_key="code"))
+        await lent(place, "elsewhere.txt", place.request(project_key="code"))
 
 
 async def test_files_elsewhere_are_the_operators_or_everybodys_where_that_is_set(place: Workplace) -> None:
     path = str(place.elsewhere / "each.txt")
 
     with pytest.raises(NotLent):
-        lent(place, path, place.request())
-    assert lent(place, path, place.request(caller=OPERATOR)) == Path(path)
-    assert lent(place, path, place.request(), may_be_anywhere=True) == Path(path)
+        await lent(place, path, place.request())
+    assert await lent(place, path, place.request(caller=OPERATOR)) == Path(path)
+    assert await lent(place, path, place.request(), may_be_anywhere=True) == Path(path)
 
 
 async def test_a_caller_on_another_machine_is_lent_nothing_but_may_send_contents(place: Workplace) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
@@ -20,6 +20,7 @@ from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.attachments.results import PreparedAttachments
 from mcp_agent_mail.features.attachments.service import AttachmentService
 from mcp_agent_mail.features.attachments.sources import Lender
+from mcp_agent_mail.workspace.lent_places import ProjectFolders, find_folder, folder_at
 
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 FROM_AFAR = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN, is_remote=True)
@@ -35,6 +36,16 @@ RULES: dict[str, Any] = {
 }
 
 
+class CarryAll:
+    """A store that has room, and in which all that was kept is carried."""
+
+    def require_room(self, more_bytes: int) -> None:
+        """There is room."""
+
+    async def find_carried(self, digests: Collection[str]) -> Collection[str]:
+        return digests
+
+
 class Workplace:
     def __init__(self, tmp_path: Path, converter: ImageConverter, **rules: Any) -> None:
         self.code = tmp_path / "code"
@@ -48,15 +59,22 @@ class Workplace:
         )
         self.files = AttachmentFiles(self.kept)
         self.service = AttachmentService(
-            self.files, converter, lender=self.lender(), rules=AttachmentRules(**{**RULES, **rules})
+            self.files, converter, lender=self.lender(), look=self.look, rules=AttachmentRules(**{**RULES, **rules})
         )
 
+    async def look(self, project: Project, project_key: str) -> ProjectFolders:
+        named = [Path(path) for path in dict.fromkeys((project_key.strip(), project.human_key)) if path[0] == "/"]
+        return ProjectFolders(found=tuple(map(find_folder, named)))
+
     def lender(self, *, may_be_anywhere: bool = False) -> Lender:
-        return Lender(find_archive=lambda _: self.archive, never=(self.kept.parent,), may_be_anywhere=may_be_anywhere)
+        return Lender(
+            find_archive=lambda _: folder_at(self.archive), never=(self.kept.parent,), may_be_anywhere=may_be_anywhere
+        )
 
     def request(self, *paths: str, body: str = "", **changes: Any) -> AttachmentRequest:
         given = {
             "caller": ANYBODY,
+            "sender_id": AgentId(1),
             "project": self.project,
             "project_key": str(self.code),
             "policy": AttachmentsPolicy.AUTO,
@@ -65,7 +83,9 @@ class Workplace:
         return AttachmentRequest(**{**given, **changes}, paths=paths, body_md=body)
 
     async def prepare(self, *paths: str, body: str = "", **changes: Any) -> PreparedAttachments:
-        return await self.service.prepare(self.request(*paths, body=body, **changes))
+        """What is ready when it is kept: as if its message were stored."""
+        async with self.service.prepared(self.request(*paths, body=body, **changes), CarryAll()) as prepared:
+            return prepared
 
     def content(self, item: Attachment | str) -> bytes:
         """What is kept of an attachment."""

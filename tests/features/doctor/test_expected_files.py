@@ -22,7 +22,9 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def expected(harness: ArchiveHarness, folder: Path) -> dict[str, list[Expected]]:
     with open_artifacts(harness.database) as artifacts:
-        files = ExpectedFiles(artifacts, folder, lambda *_: None, version_of=lambda _: FORMAT_VERSION)
+        files = ExpectedFiles(
+            artifacts, folder, lambda *_: None, version_of=lambda _: FORMAT_VERSION, is_written=lambda *_: True
+        )
         return {slug: list(found) for slug, found in files.by_project()}
 
 

@@ -158,6 +158,22 @@ def test_an_archive_that_is_gone_is_found(archived: Archived) -> None:
     assert kinds == [("archive", "missing", "code-app"), ("archive", "unexpected", "elsewhere")]
 
 
+def test_what_lies_beside_the_archives_is_told_with_what_can_be_done(archived: Archived) -> None:
+    beside = archived.path.parent
+    (beside / "old-app.leases.json").write_text("{}")
+    (beside / "notes").mkdir()
+    (beside / "theirs").mkdir()
+    (beside / "theirs" / "archive.json").write_text("{}")
+
+    told = {str(found.project): (found.check, found.next_step) for found in archived.harness.verify().findings}
+
+    assert told["old-app"][0] == "lease snapshot"
+    assert told["old-app"][1].startswith(f"rm {beside}/old-app.leases.json")
+    assert told["notes"] == ("archive", f"ls -la {beside}/notes; if nobody needs it, move it away")
+    assert told["theirs"][1].startswith(f"move {beside}/theirs away and keep it")
+    assert "am doctor rebuild" in told["theirs"][1]
+
+
 def test_a_damaged_pack_is_found(archived: Archived) -> None:
     for pack in (archived.path / ".git/objects/pack").glob("*.pack"):
         pack.chmod(0o600)

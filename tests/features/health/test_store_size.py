@@ -211,3 +211,19 @@ async def test_it_works_beside_the_requests_until_it_is_stopped(tmp_path: Path) 
         await worker.stop(5.0)
 
         assert (running, worker.keeper.is_running) == (True, False)
+
+
+@pytest.mark.parametrize(("max_used", "is_slow"), [(2**50, True), (24 * MIB, False)])
+async def test_far_from_its_limit_a_store_is_gone_through_slowly(max_used: int, is_slow: bool, tmp_path: Path) -> None:
+    for number in range(40):
+        write(tmp_path / "projects" / f"p{number}" / "file", MIB // 2)
+    async with Store(tmp_path / "mail.sqlite3") as store:
+        worker = StoreSizeWorker(store, limits(max_used), tmp_path, looks_at_once=150)
+        await worker.look()
+        assert worker.figures().is_whole
+        before = worker.figures().used_bytes
+        write(tmp_path / "projects" / "large", 3 * MIB)
+
+        await worker.look()
+
+        assert (worker.figures().used_bytes == before) is is_slow

@@ -13,6 +13,7 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, kind_of, media_type_of, read_digest
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments, WhyLeft
+from mcp_agent_mail.features.attachments.service import MessageStore
 from mcp_agent_mail.features.messaging.contents import ContentReader
 from tests.features.messaging.harness import MessagingHarness, open_messaging
 
@@ -52,10 +53,11 @@ class Sources:
     originals: dict[str, bytes] = field(default_factory=dict)
     asked: list[AttachmentRequest] = field(default_factory=list)
 
-    async def prepare(self, request: AttachmentRequest) -> PreparedAttachments:
+    @asynccontextmanager
+    async def prepare(self, request: AttachmentRequest, store: MessageStore) -> AsyncIterator[PreparedAttachments]:  # noqa: ARG002  # what was kept stays
         self.asked.append(request)
         left = (ImageLeft(target="LEFT", reason=WhyLeft.MISSING),) if "LEFT" in request.body_md else ()
-        return PreparedAttachments(
+        yield PreparedAttachments(
             items=tuple(read_digest(path) or self._attachment(path) for path in request.paths),
             body_md=request.body_md.replace("OLD", "NEW"),
             images_left=left,

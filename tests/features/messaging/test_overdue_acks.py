@@ -9,6 +9,7 @@ import pytest
 
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.messages import Message, NewRecipient, RecipientKind
 from mcp_agent_mail.features.messaging.overdue_acks import (
@@ -279,3 +280,22 @@ async def test_the_task_looks_at_once_and_stops_when_told(seeded: SeededStore) -
     await worker.stop()
 
     assert worker.figures().told == 1
+
+
+async def test_what_the_archive_is_told_says_nothing_of_who_is_late(seeded: SeededStore) -> None:
+    asked = await ask_agents(seeded, seeded.red, kind=RecipientKind.BCC)
+    seeded.clock.step(TTL_S)
+
+    await look(seeded, Escalation.LOG)
+
+    (event,) = await seeded.store.read(
+        lambda view: [one for one in view.outbox.pending(seeded.app.id) if one.kind is EventKind.OVERDUE]
+    )
+    assert event.agent_id is None
+    assert event.snapshot == {
+        "id": asked,
+        "created_ts": event.snapshot["created_ts"],
+        "sender": "BlueLake",
+        "noted_ts": seeded.clock(),
+        "escalation": "log",
+    }

@@ -13,6 +13,7 @@ from mcp_agent_mail.features.messaging.read_mail import ThreadListing
 from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts, ReceiptRefusal
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.store.mail.inboxes import ReadingState
+from mcp_agent_mail.store.mail.messages import MailCommit
 from mcp_agent_mail.store.mail.threads import ListedThread, ThreadParty
 from tests.features.samples import (
     APP,
@@ -73,9 +74,14 @@ def test_an_inbox_says_whose_it_is_and_counts_what_it_shows() -> None:
 def test_a_mailbox_names_the_commit_that_holds_each_message_once_there_is_one() -> None:
     listing = InboxListing(mailbox=BLUE, entries=[an_entry(2), an_entry(1)])
 
-    shown = schemas.show_mailbox(listing, {ONE: ("0123456789abcdef", "mail: x")})
+    commits = {ONE: MailCommit("0123456789abcdef", "mail: x", NOW)}
 
-    assert [item["commit"] for item in shown["messages"]] == [None, {"hexsha": "0123456789ab", "summary": "mail: x"}]
+    shown = schemas.show_mailbox(listing, commits)
+    with_times = schemas.show_mailbox(listing, commits, with_times=True)
+
+    commit = {"hexsha": "0123456789ab", "summary": "mail: x"}
+    assert [item["commit"] for item in shown["messages"]] == [None, commit]
+    assert [item["commit"] for item in with_times["messages"]] == [None, {**commit, "authored_ts": NOW_TEXT}]
 
 
 def test_stale_mail_says_how_long_it_waits_and_never_less_than_nothing() -> None:

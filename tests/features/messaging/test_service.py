@@ -1,15 +1,30 @@
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.identity.caller import AgentAuth
+from mcp_agent_mail.features.attachments.requests import AttachmentRequest
+from mcp_agent_mail.features.attachments.results import PreparedAttachments
+from mcp_agent_mail.features.attachments.service import MessageStore
 from mcp_agent_mail.features.messaging.requests import RecipientList, ReplyRequest, SendRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
-from tests.features.messaging.harness import APP, BODY_MAX_BYTES, OPERATOR, MessagingHarness, refused_send
+from tests.features.attachments.workplace import open_workplace
+from tests.features.messaging.harness import (
+    APP,
+    BODY_MAX_BYTES,
+    LIB,
+    OPERATOR,
+    MessagingHarness,
+    open_messaging,
+    refused_send,
+)
 from tests.features.samples import OPEN
 from tests.seeded_store import token_of
 
@@ -102,3 +117,47 @@ async def test_a_retired_agent_answers_nothing(harness: MessagingHarness) -> Non
 
     with pytest.raises(Conflict):
         await harness.call("reply_message", sender_name="RedStone", message_id=message_id, body_md="yes")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"to": ["NobodyHere"]}, "RECIPIENT_NOT_FOUND"),
+        ({"to": ["RedStone"], "attachment_paths": ["data:,new", "data:,larger than ten"]}, "QUOTA_EXCEEDED"),
+        ({"to": ["RedStone"], "attachment_paths": ["data:,new", f"sha256:{'0' * 64}"]}, "NOT_FOUND"),
+        ({"broadcast": True, "to": [], "body_md": "x" * (BODY_MAX_BYTES + 1)}, "INVALID_INPUT"),
+    ],
+)
+async def test_a_refused_send_leaves_nothing_of_what_it_brought(
+    tmp_path: Path, arguments: dict[str, Any], code: str
+) -> None:
+    async with open_workplace(tmp_path / "place") as place:
+        prepare = place.service.prepared
+        async with open_messaging(tmp_path, prepare=prepare, attachments_limit_bytes=10) as harness:
+            await harness.send(attachment_paths=["data:,old"])
+            old = [kept.sha256 for kept in place.files.each()]
+
+            refused = await refused_send(harness, **{"attachment_paths": ["data:,old", "data:,new"], **arguments})
+            left = [kept.sha256 for kept in place.files.each()]
+            await harness.send(attachment_paths=["data:,new"])
+
+        assert (refused.code, left, place.left_over()) == (code, old, [])
+        assert len(list(place.files.each())) == 2
+
+
+async def test_whoever_cannot_be_reached_is_found_before_anything_is_kept(tmp_path: Path) -> None:
+    asked = []
+
+    def prepare(request: AttachmentRequest, store: MessageStore) -> AbstractAsyncContextManager[PreparedAttachments]:  # noqa: ARG001  # never
+        asked.append(request)
+        raise AssertionError
+
+    async with open_messaging(tmp_path, prepare=prepare, enforced=True) as harness:
+        unknown = await refused_send(harness, to=["NobodyHere"], attachment_paths=["data:,x"])
+        far = await refused_send(
+            harness, to=[f"QuietFox@{LIB}"], attachment_paths=["data:,x"], auto_contact_if_blocked=False
+        )
+        nothing = await refused_send(harness, attachment_paths=[f"sha256:{'0' * 64}"])
+
+    assert [unknown.code, far.code, nothing.code] == ["RECIPIENT_NOT_FOUND", "CONTACT_REQUIRED", "NOT_FOUND"]
+    assert asked == []

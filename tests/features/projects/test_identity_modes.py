@@ -82,7 +82,9 @@ async def test_with_the_mode_dir_a_known_path_is_not_looked_at_again(code: Path,
         assert (await ensured(harness, code, "dir"))["project_uid"] == UID
 
 
-async def test_what_ties_a_project_stands_in_its_archive_but_not_every_directory(code: Path, tmp_path: Path) -> None:
+async def test_what_ties_a_project_is_archived_at_once_and_its_directories_before_long(
+    code: Path, tmp_path: Path
+) -> None:
     async with open_desk(tmp_path, IdentityMode.GIT_COMMON_DIR) as harness:
         await ensured(harness, code)
         await ensured(harness, tmp_path / "feature")
@@ -90,4 +92,8 @@ async def test_what_ties_a_project_stands_in_its_archive_but_not_every_directory
             json.loads(row[0]) for row in (await harness.rows("SELECT snapshot FROM outbox WHERE kind = 'project'"))
         ]
 
-    assert snapshots[-1]["aliases"] == [{"alias": f"common:{code / '.git'}", "kind": "tie"}]
+        stale = await harness.rows("SELECT project_id FROM stale_aliases")
+
+    (tie,) = snapshots[-1]["aliases"]
+    assert (tie["alias"], tie["kind"]) == (f"common:{code / '.git'}", "tie")
+    assert len(stale) == 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import Message, NewRecipient
 from mcp_agent_mail.features.projects.lookup import require_project
@@ -32,6 +34,10 @@ class Attic:
     path: Path
     paced: list[int]
 
+    @property
+    def contents(self) -> AttachmentFiles:
+        return AttachmentFiles(self.path.parent / ATTACHMENTS_FOLDER)
+
     def service(self, *ignored: str) -> RetentionService:
         async def throttle() -> None:
             self.paced.append(1)
@@ -41,6 +47,7 @@ class Attic:
             RetentionRules(max_age_days=DAYS, ignored=ignored),
             find_project=require_project,
             throttle=throttle,
+            contents=self.contents,
             clock=self.seeded.clock,
         )
 
@@ -49,13 +56,18 @@ class Attic:
         return await self.service(*ignored).purge(OPERATOR, request)
 
     async def send(
-        self, *to: NewRecipient | Agent, ack_required: bool = False, thread_id: str | None = None
+        self,
+        *to: NewRecipient | Agent,
+        ack_required: bool = False,
+        thread_id: str | None = None,
+        carried: tuple[Attachment, ...] = (),
     ) -> Message:
         """From BlueLake; its archive is told and no event waits, as after a commit."""
         recipients = [one if isinstance(one, NewRecipient) else self.seeded.addressed([one])[0] for one in to]
         new = self.seeded.letter(
             self.seeded.blue, body="the secret plan", ack_required=ack_required, thread_id=thread_id
         )
+        new = replace(new, attachments=carried)
         message, _ = await self.seeded.store.write(lambda tx: post(tx, new, recipients))
         return message
 
@@ -74,9 +86,9 @@ class Attic:
     async def read(self, agent: Agent, message: Message) -> None:
         await self.seeded.store.write(lambda tx: tx.inboxes.mark_read(agent.id, message.id, tx.now))
 
-    async def old(self, *to: Agent, thread_id: str | None = None) -> Message:
+    async def old(self, *to: Agent, thread_id: str | None = None, carried: tuple[Attachment, ...] = ()) -> Message:
         """Sent, read by all, in Git, and old."""
-        message = await self.send(*to, thread_id=thread_id)
+        message = await self.send(*to, thread_id=thread_id, carried=carried)
         for agent in to:
             await self.read(agent, message)
         await self.commit()

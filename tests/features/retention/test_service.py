@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 
 import pytest
 
 from mcp_agent_mail.core.errors import NotFound, PermissionDenied
+from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.features.retention import service
 from mcp_agent_mail.features.retention.service import PurgeRequest
 from mcp_agent_mail.store.checks.integrity import find_faults
 from tests.features.retention.harness import ANYBODY, DAY_S, DAYS, Attic
+from tests.stored_contents import attached, content_path, keep_content
 
 
 async def test_a_tombstone_keeps_everything_but_the_text(attic: Attic) -> None:
@@ -165,3 +169,40 @@ async def test_a_call_takes_so_many_at_most_and_a_repeat_the_rest(
     assert (first.messages_affected, second.messages_affected) == (25, 6)
     assert len(attic.paced) == 4  # lots of 10, 10 and 5, then of 6
     assert find_faults(attic.path) == []
+
+
+def _kept(attic: Attic, data: bytes, *, days: int) -> StoredContent:
+    """Beside the database, and last touched so long ago."""
+    content = keep_content(attic.path.parent, data)
+    long_ago = time.time() - days * DAY_S
+    os.utime(content_path(attic.path.parent, content), (long_ago, long_ago))
+    return content
+
+
+async def test_what_no_mail_carries_any_more_goes_from_beside_the_database(attic: Attic) -> None:
+    mine, shared, fresh = (_kept(attic, data, days=days) for data, days in ((b"1", DAYS), (b"2", DAYS), (b"3", 0)))
+    carried = (attached(mine, original=shared), attached(fresh))
+    await attic.old(attic.seeded.red, carried=carried)
+    await attic.send(attic.seeded.red, carried=(attached(shared),))
+
+    await attic.purge()
+
+    left = {content.sha256 for content in attic.contents.each()}
+    assert left == {shared.sha256, fresh.sha256}  # carried by other mail; perhaps by a send that is under way
+
+
+async def test_a_content_that_cannot_be_removed_keeps_no_mail_from_going(
+    attic: Attic, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = _kept(attic, b"1", days=DAYS)
+    message = await attic.old(attic.seeded.red, carried=(attached(content),))
+    place = content_path(attic.path.parent, content)
+    place.unlink()
+    (place / "a folder").mkdir(parents=True)
+    long_ago = time.time() - DAYS * DAY_S
+    os.utime(place, (long_ago, long_ago))
+
+    await attic.purge()
+
+    assert (await attic.found(message.id)).purged_ts is not None
+    assert "what no mail carries any more cannot be removed" in caplog.text

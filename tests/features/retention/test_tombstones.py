@@ -38,7 +38,7 @@ class Archived:
         at = cutoff_of(self.harness.clock(), DAYS)
         one = OldMessage(id=self.message.id, created_ts=Micros(0), may_go=True, copies=2, body_bytes=1)
         with self.harness.together():
-            return _purge([one], RetentionCutoff(at=at), self.harness.tx)
+            return _purge([one], RetentionCutoff(at=at), self.harness.tx)[0]
 
     def mail(self, project: Project) -> list[Path]:
         return sorted(self.harness.path(project).rglob("*__plan__*.md"))

@@ -13,6 +13,7 @@ from mcp_agent_mail.server.transport.connection_limits import (
     GONE_WITHIN_S,
     HEAD_WITHIN_S,
     RESERVED,
+    TAKEN_AT_LEAST_BYTES,
     TAKEN_WITHIN_S,
     ConnectionLimiter,
     ConnectionLimits,
@@ -25,12 +26,17 @@ class FakeGuest:
 
     def __init__(self, room: ConnectionLimiter) -> None:
         self.held_bytes = 0
+        self.is_streaming = False
+        self.left_bytes = 0
         self.ended_by: str | None = None
         self._room = room
 
     def _end(self, how: str) -> None:
         self.ended_by = how
         self._room.leave(self)
+
+    def untaken_bytes(self) -> int:
+        return self.left_bytes
 
     def evict(self, status: int, detail: str) -> None:  # noqa: ARG002  # the protocol's
         self._end(f"evict {status}")
@@ -101,12 +107,43 @@ def test_who_takes_nothing_of_its_answer_is_cut_off() -> None:
     deaf, slow = _entered(room), _entered(room)
     for guest in (deaf, slow):
         room.forget(guest)
+        guest.left_bytes = 1
         room.block(guest, 1)
     room.unblock(slow)
     clock.now += room_module.TAKEN_WITHIN_S
     room.sweep()
 
     assert (deaf.ended_by, slow.ended_by) == ("abort", None)
+
+
+def test_who_takes_its_answer_slowly_has_its_time_again_and_again() -> None:
+    clock = Clock()
+    room = ConnectionLimiter(clock)
+    slow, slower = _entered(room), _entered(room)
+    for guest in (slow, slower):
+        room.forget(guest)
+        guest.left_bytes = 10 * TAKEN_AT_LEAST_BYTES
+        room.block(guest, guest.left_bytes)
+    for _ in range(3):
+        slow.left_bytes -= TAKEN_AT_LEAST_BYTES
+        slower.left_bytes -= TAKEN_AT_LEAST_BYTES - 1
+        clock.now += TAKEN_WITHIN_S
+        room.sweep()
+
+    assert (slow.ended_by, slower.ended_by) == (None, "abort")
+    assert room.untaken_bytes == slow.left_bytes
+
+
+def test_what_is_streamed_counts_nobody_out() -> None:
+    room = ConnectionLimiter(Clock(), ConnectionLimits(untaken_bytes=100))
+    streams, whole = [_entered(room) for _ in range(3)], _entered(room)
+    for stream in streams:
+        stream.is_streaming = True
+        room.block(stream, 90)
+    room.block(whole, 90)
+
+    assert [guest.ended_by for guest in (*streams, whole)] == [None] * 4
+    assert room.untaken_bytes == 90
 
 
 def test_answers_that_nobody_takes_have_a_bound_together_and_the_deafest_goes_first(
@@ -186,6 +223,7 @@ def test_what_comes_to_an_untaken_answer_counts_and_gives_its_client_no_more_tim
     room.forget(deaf)
     room.block(deaf, 60)
     clock.now += TAKEN_WITHIN_S
+    deaf.left_bytes = 100
     room.block(deaf, 100)
     untaken_bytes = room.untaken_bytes
     room.sweep()

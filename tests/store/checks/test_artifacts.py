@@ -172,7 +172,7 @@ def test_a_receipt_whose_recipient_is_lost_has_the_time_0(harness: ArchiveHarnes
     assert found.receipt.at == 0
 
 
-def test_links_products_and_lasting_names_are_read_too(harness: ArchiveHarness) -> None:
+def test_links_products_and_all_aliases_are_read_too(harness: ArchiveHarness) -> None:
     app = harness.add_project("/code/app")
     blue, red = harness.add_agent(app, "BlueLake"), harness.add_agent(app, "RedStone")
     now = harness.clock()
@@ -186,4 +186,4 @@ def test_links_products_and_lasting_names_are_read_too(harness: ArchiveHarness) 
     with open_artifacts(harness.database) as artifacts:
         assert list(artifacts.contacts()) == [contact]
         assert [(link.product, link.project_id) for link in artifacts.product_links()] == [(product, app.id)]
-        assert [alias.name for alias in artifacts.aliases(app)] == ["uid:1"]
+        assert [alias.name for alias in artifacts.aliases(app)] == ["/code/elsewhere", "uid:1"]

@@ -61,3 +61,16 @@ def test_what_is_over_is_forgotten() -> None:
 
     growth.require()
     assert (growth.shortage, growth.problem) == (None, None)
+
+
+def test_what_would_pass_a_limit_by_itself_is_refused_before_it_is_there() -> None:
+    growth = GrowthLimit()
+    growth.note(None, LIMITS, StoreSize(used=8 * MIB, free=6 * MIB))
+
+    growth.require(MIB)
+    with pytest.raises(DiskTooFull):
+        growth.require(MIB + 1)
+    growth.note(None, LIMITS, StoreSize(used=8 * MIB, free=60 * MIB))
+    with pytest.raises(StoreTooLarge):
+        growth.require(2 * MIB + 1)
+    growth.require()

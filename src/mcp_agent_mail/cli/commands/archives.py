@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mcp_agent_mail.cli.commands.saved_archives import register
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
 from mcp_agent_mail.cli.gateway.port import open_gateway
@@ -174,6 +175,9 @@ def renew(
     return ExitCode.REFUSED if renewed["problem"] else ExitCode.DONE
 
 
+register(app)
+
+
 @app.command("gc", cls=LeanCommand)
 def gc(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them; remove nothing.")] = False,
@@ -195,8 +199,7 @@ def gc(
 
 def _require_store() -> CliContext:
     context = load_context()
-    if not context.store_exists():
-        raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    context.require_store()
     return context
 
 

@@ -1,4 +1,4 @@
-"""`am doctor`: is everything as it should be? Looks, and changes nothing."""
+"""`am doctor`: is everything as it should be, and the way back where it is not."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mcp_agent_mail.cli.commands.backups import backup, backups, repair, restore
+from mcp_agent_mail.cli.commands.recovery import rebuild
 from mcp_agent_mail.cli.context import CliContext, load_context
-from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
+from mcp_agent_mail.cli.exit_codes import ExitCode, tell_error
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import JsonFlag, is_terminal, print_fields, print_json, print_text
 from mcp_agent_mail.cli.progress import progress_bars
+from mcp_agent_mail.core.errors import AgentMailError
 
 if TYPE_CHECKING:
     from mcp_agent_mail.features.doctor.verify import VerifyReport
@@ -21,13 +24,13 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
-    help="Check store and archives against each other.",
+    help="Check the store; back up, restore, repair or rebuild it.",
 )
 
 
 @app.callback()
 def doctor() -> None:
-    """Check store and archives against each other."""
+    """Check the store; back up, restore, repair or rebuild it."""
 
 
 @app.command("check", cls=LeanCommand)
@@ -37,11 +40,13 @@ def check(json: JsonFlag = False) -> int:
     Owner of the lock (a running server is asked to write and read), permissions, disk space, the
     database with its references and search index, the outbox, and each archive: whose it is, whether
     it holds what it should, git fsck. Changes nothing, with or without a server. Exit codes: 0 well,
-    1 findings. `am doctor verify` compares every file byte for byte.
+    1 findings, or no store. `am doctor verify` compares every file byte for byte.
     """
     from mcp_agent_mail.cli.offline.check import check_around
 
     context, checks = load_context(), []
+    if not _has_store(context):
+        return ExitCode.REFUSED
     with progress_bars() as bars:
         for checked in check_around(context, bars.bar("checking archives")):
             checks.append(asdict(checked))
@@ -74,9 +79,12 @@ def verify(json: JsonFlag = False) -> int:
 
     Renders every artifact again from the store and compares it with Git and the work tree; checks
     the database, its references and the search index. Changes nothing, also beside a running
-    server. What Git has yet to catch up with is no finding. Exit codes: 0 clean, 1 findings.
+    server. What Git has yet to catch up with is no finding. Exit codes: 0 clean, 1 findings, or no store.
     """
-    report = _verify(load_context())
+    context = load_context()
+    if not _has_store(context):
+        return ExitCode.REFUSED
+    report = _verify(context)
     if json:
         print_json({"clean": report.is_clean, **asdict(report)})
     else:
@@ -84,9 +92,17 @@ def verify(json: JsonFlag = False) -> int:
     return ExitCode.DONE if report.is_clean else ExitCode.FINDINGS
 
 
+def _has_store(context: CliContext) -> bool:
+    """Where there is none, that was told: refused, as every command of the doctor refuses."""
+    try:
+        context.require_store()
+    except AgentMailError as refused:
+        tell_error(refused)
+        return False
+    return True
+
+
 def _verify(context: CliContext) -> VerifyReport:
-    if not context.store_exists():
-        raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
     # The services of the archive: 0.1 s.
     from mcp_agent_mail.features.doctor.verify import verify_archives
     from mcp_agent_mail.features.doctor.verify_store import verify_store
@@ -129,3 +145,10 @@ def _print_finding(finding: dict[str, Any]) -> None:
     else:
         cells = [str(finding[name] or "") for name in ("check", "problem", "project", "path", "evidence", "next_step")]
         print_text("\t".join(["finding", *(" ".join(cell.split()) for cell in cells)]))
+
+
+app.command("backup", cls=LeanCommand)(backup)
+app.command("backups", cls=LeanCommand)(backups)
+app.command("restore", cls=LeanCommand)(restore)
+app.command("repair", cls=LeanCommand)(repair)
+app.command("rebuild", cls=LeanCommand)(rebuild)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from mcp_agent_mail.cli.context import load_context
-from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
+from mcp_agent_mail.cli.exit_codes import ExitCode
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import (
@@ -212,8 +212,7 @@ def adopt(
     from mcp_agent_mail.cli.offline.adopt import adopt_offline, plan_offline
 
     context = load_context()
-    if not context.store_exists():
-        raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    context.require_store()
     keys = (absolute_key(source), absolute_key(target))
     with progress_bars() as bars:
         if apply:

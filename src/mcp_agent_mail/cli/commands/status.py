@@ -51,7 +51,9 @@ def status(json: JsonFlag = False) -> int:
 
 
 def _report(context: CliContext) -> Report:
-    """`status` is the server's own (ok, degraded, error), or refusing, stopped, starting, unreachable, absent."""
+    """`status` is the server's own (ok, degraded, error), or refusing, stopped, starting, unreachable, absent,
+    lost (all of the store but its database).
+    """
     owner = context.owner()
     url = context.named_url() or (owner.url if owner else None)
     report: Report = {
@@ -68,6 +70,8 @@ def _report(context: CliContext) -> Report:
         "archive": {"pending_events": None, "oldest_pending_s": None, "last_commit_at": None, "last_error": None},
     }
     if url is None and owner is None:
+        if not report["store"]["exists"] and _is_lost(report, context):
+            return report
         _ask_elsewhere(report, context)
         if not report["store"]["exists"]:
             return report
@@ -128,6 +132,18 @@ def _ask_elsewhere(report: Report, context: CliContext) -> None:
         report["other_server"]["is_stranger"] = True
 
 
+def _is_lost(report: Report, context: CliContext) -> bool:
+    """There is no database here: was there one? What then answers elsewhere is not what is meant."""
+    from mcp_agent_mail.core.errors import Conflict
+
+    try:
+        context.require_not_lost()
+    except Conflict as lost:
+        report |= {"status": "lost", "problem": lost.text}
+        return True
+    return False
+
+
 def _look_into_store(report: Report, context: CliContext) -> None:
     """Schema and backlog straight from the file, which a sick or stopped server cannot tell."""
     from mcp_agent_mail.core.clock import iso_or_none, system_clock
@@ -163,6 +179,7 @@ _IN_WORDS = {
     "starting": "not up yet: a server that starts, or a command at work",
     "refusing": "up, and refuses us",
     "unreachable": "does not answer",
+    "lost": "not running, and its database is not there: nothing starts before it is",
     "absent": "not running, and there is no store yet (start both with: am serve)",
 }
 

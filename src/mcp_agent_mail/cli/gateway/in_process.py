@@ -19,6 +19,7 @@ from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Credentials, Json, call_as
+from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.features.messaging.attachments import SeenAttachment
@@ -52,6 +53,7 @@ class InProcessGateway:
         settings = self._settings
         async with AsyncExitStack() as opened:
             opened.enter_context(StoreLock(settings.storage_root, settings.database_path))
+            require_database(settings.storage_root, settings.database_path)
             if settings.database_path.is_file():
                 require_current(settings.database_path)
             self._store = await opened.enter_async_context(Store(settings.database_path, echo=settings.database_echo))

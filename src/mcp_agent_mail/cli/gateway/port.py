@@ -49,7 +49,9 @@ class Gateway(Protocol):
 
 @contextmanager
 def open_gateway(context: CliContext) -> Iterator[Gateway]:
-    """The gateway to the data of these surroundings. Raises NoServer when there is none."""
+    """The gateway to the data of these surroundings. Raises NoServer when there is none, DatabaseLost where only a
+    database is missing.
+    """
     with _open(context) as gateway:
         yield FolderGateway(gateway)
 
@@ -60,10 +62,11 @@ def _open(context: CliContext) -> Iterator[Gateway]:
     if server is not None:
         with _over_http(server) as gateway:
             yield gateway
-    elif context.store_exists():
+    elif context.may_own_store():
         with _in_process_or_http(context) as gateway:
             yield gateway
     else:
+        context.require_not_lost()
         with _at_settings_address(context) as gateway:
             yield gateway
 

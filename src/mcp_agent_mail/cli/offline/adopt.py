@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
+from mcp_agent_mail.cli.offline.store_lock import lone_owner
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.settings.server import Settings
@@ -19,7 +20,6 @@ from mcp_agent_mail.features.projects.adopt import Adopted, adopt, plan_adoption
 from mcp_agent_mail.features.projects.lookup import looking_at_disk
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import open_reading
-from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import require_current
 from mcp_agent_mail.store.transaction import View
 
@@ -42,9 +42,9 @@ def plan_offline(settings: Settings, source: str, target: str) -> dict[str, Any]
 # Likewise.
 def adopt_offline(settings: Settings, source: str, target: str, *, progress: Progress | None = None) -> dict[str, Any]:
     """Make `source` part of `target` and bring that into Git; what was moved, and `problem` if Git has not all of it
-    yet; `progress` counts events. Raises StoreInUse while a server runs, NotFound, AdoptionRefused.
+    yet; `progress` counts events. Raises StoreOccupied while a server runs, NotFound, AdoptionRefused.
     """
-    with StoreLock(settings.storage_root, settings.database_path):
+    with lone_owner(settings):
         require_current(settings.database_path)
         adopted = asyncio.run(_adopt(settings, source, target, progress))
     failed = adopted.failed[0] if adopted.failed else None

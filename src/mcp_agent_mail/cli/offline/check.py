@@ -20,8 +20,7 @@ def check_around(context: CliContext, progress: Progress = lambda _done, _total:
     """The results of every check on the store of these settings, one by one; `progress` counts archives. Raises
     NoServer where there is no store, StoreRefused for another program's file.
     """
-    if not context.store_exists():
-        raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    context.require_store()
     yield from check_everything(
         CheckTarget(
             storage_root=context.storage_root,

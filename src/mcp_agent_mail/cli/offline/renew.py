@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
+from mcp_agent_mail.cli.offline.store_lock import lone_owner
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.artifact_files import Progress
@@ -13,16 +14,15 @@ from mcp_agent_mail.features.archiving.protocol import archive_path
 from mcp_agent_mail.features.archiving.renew import renew_archive
 from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import require_current
 
 
 # Plain JSON, as `--json` prints it.
 def renew_offline(settings: Settings, key: str, *, progress: Progress | None = None) -> dict[str, Any]:
-    """Write the project's lost archive again, and tell what was written; `progress` counts events. Raises StoreInUse
+    """Write the project's lost archive again, and tell what was written; `progress` counts events. Raises StoreOccupied
     while a server runs, NotFound, NothingToRenew, ArchiveRefused.
     """
-    with StoreLock(settings.storage_root, settings.database_path):
+    with lone_owner(settings):
         require_current(settings.database_path)
         return asyncio.run(_renew(settings, key, progress))
 

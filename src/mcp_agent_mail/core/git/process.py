@@ -197,14 +197,20 @@ def talk_to_git(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     keep_fds: Sequence[int] = (),
     place: GitPlace | None = None,
+    steps_back: bool = False,
 ) -> Iterator[Conversation]:
-    """A Git command that is told more once it has answered. Raises GitFailed at the end; `keep_fds` as in `run_git`."""
+    """A Git command that is told more once it has answered. Raises GitFailed at the end; `keep_fds` as in `run_git`.
+
+    `steps_back`: it takes much of a processor, and everybody else goes first.
+    """
     with (
         TemporaryFile() as stderr,
         _Run(arguments, config, place, keep_fds).start(stdin=subprocess.PIPE, stderr=stderr) as process,
     ):
         assert process.stdin is not None
         assert process.stdout is not None
+        if steps_back:
+            _step_back(process)
         talk = Conversation(process.stdin, process.stdout)
         with _watched(process, timeout_s) as is_too_late:
             try:
@@ -324,6 +330,11 @@ class GitJob:
 _LOW_PRIORITY = 10
 
 
+def _step_back(process: subprocess.Popen[bytes]) -> None:
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, process.pid, _LOW_PRIORITY)
+
+
 def start_git(
     *arguments: str,
     stdin: bytes = b"",
@@ -340,6 +351,5 @@ def start_git(
             told.seek(0)
             process = _Run(arguments, config, place, keep_fds).start(told, stdout, stderr)
         opened.pop_all()  # From here on the job closes them.
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, process.pid, _LOW_PRIORITY)
+    _step_back(process)
     return GitJob(process, arguments, (stdout, stderr))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from mcp_agent_mail.core.settings import names
 from mcp_agent_mail.core.settings.kinds import BOOL, URL, BadValue, PathContext, Secret, is_loopback
@@ -20,6 +22,7 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
     _check_spans(values, givens, findings)
     at_fault = {mistake.name for mistake in findings.mistakes}
     _check_llm(values, givens, findings)
+    _check_backups(values, givens, findings)
     if at_fault & {"HTTP_HOST", "HTTP_BEARER_TOKEN", "AGENT_AUTH", "HTTP_ALLOWED_HOSTS", "HOST"}:
         return
     host, token = str(values["HTTP_HOST"]), values["HTTP_BEARER_TOKEN"]
@@ -69,6 +72,18 @@ def _check_spans(values: Mapping[str, object], givens: Mapping[str, Given], find
         URL.parse(str(endpoint), PathContext(folder=given.folder, home=given.folder))
     except BadValue as bad:
         findings.mistake(givens["OTEL_EXPORTER_OTLP_ENDPOINT"], URL.expected, str(bad))
+
+
+def _check_backups(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
+    """A restore replaces the store: backups that lie in it would be in its way, and take part of it."""
+    given = givens.get("BACKUP_DIR")
+    if given is None or not {"BACKUP_DIR", "STORAGE_ROOT"} <= values.keys():
+        return
+    root, backups = (Path(os.path.realpath(str(values[name]))) for name in ("STORAGE_ROOT", "BACKUP_DIR"))
+    if backups.is_relative_to(root):
+        findings.mistake(
+            given, f"a folder outside of the store {root}", "A restore replaces what lies there; take one beside it."
+        )
 
 
 def _is_installed(module: str) -> bool:

@@ -12,7 +12,21 @@ def _signals_folder(values: Values) -> Path:
     return Path(str(values["STORAGE_ROOT"])) / "signals"
 
 
+def _backup_folder(values: Values) -> Path:
+    """Beside the store: a folder inside it would be replaced with it by a restore."""
+    root = Path(str(values["STORAGE_ROOT"]))
+    return root.parent / f"{root.name}-backups"
+
+
 UPKEEP_ROWS = (
+    Row(
+        name="BACKUP_DIR",
+        kind=kinds.FOLDER,
+        default="STORAGE_ROOT-backups",
+        computed=_backup_folder,
+        does="Where `am doctor backup` puts backups; never inside the store. Only you may read them.",
+        group="Limits and retention",
+    ),
     Row(
         name="QUOTA_ENABLED",
         kind=kinds.BOOL,

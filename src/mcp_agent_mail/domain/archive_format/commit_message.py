@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.escaping import printable
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_format.layout import Snapshot, is_blind_receipt, is_tombstone, name_in
+from mcp_agent_mail.domain.archive_format.layout import Snapshot, is_blind_receipt, is_tombstone
 from mcp_agent_mail.domain.archive_format.leases import is_stand_in
+from mcp_agent_mail.domain.archive_format.names import name_in
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
+AGENT_TRAILER = "Agent"
 SEQ_TRAILER = "Outbox-Seq"
 VERSION_TRAILER = "Archive-Format"
 """Of the one commit that brings an archive to a version of the format."""
@@ -44,7 +46,7 @@ class CommitText:
     def message(self) -> str:
         """The trailers are a paragraph of their own, the last one: no line above them is taken for one."""
         told = [*self.lines, ""] if self.lines else []
-        trailers = [f"Agent: {name}" for name in self.agents]
+        trailers = [f"{AGENT_TRAILER}: {name}" for name in self.agents]
         if self.version is not None:
             trailers.append(f"{VERSION_TRAILER}: {self.version}")
         return "\n".join([self.subject, "", *told, *trailers, f"{SEQ_TRAILER}: {self.last_seq}", ""])
@@ -75,6 +77,12 @@ def attachments_text(count: int, last_seq: OutboxSeq) -> CommitText:
     `conversion_text`.
     """
     subject = f"archive: {count} attachment{'' if count == 1 else 's'} brought later"
+    return CommitText(subject=subject, agents=(), last_seq=last_seq)
+
+
+def pages_text(count: int, last_seq: OutboxSeq) -> CommitText:
+    """For a commit of pages alone, of so many threads. It holds no event, as one of `conversion_text`."""
+    subject = f"archive: pages of {count} thread{'' if count == 1 else 's'}"
     return CommitText(subject=subject, agents=(), last_seq=last_seq)
 
 
@@ -168,7 +176,7 @@ _WORDS: dict[EventKind, Callable[[OutboxEvent], str]] = {
     EventKind.RESERVATION: _told_of_lease,
     EventKind.SLOT: _told_of_lease,
 }
-"""Of contacts nothing is told."""
+"""Of contacts and of overdue notices nothing is told: what is late may be a blind copy."""
 
 
 def _is_told(event: OutboxEvent) -> bool:
@@ -182,7 +190,7 @@ def _is_open(event: OutboxEvent) -> bool:
         return _is_told_by_its_sender(event) and _is_shown(event.snapshot)
     if event.kind is EventKind.RECEIPT:
         return not is_blind_receipt(event.snapshot) and not event.snapshot.get("is_private", False)
-    return event.kind is not EventKind.CONTACT
+    return event.kind not in (EventKind.CONTACT, EventKind.OVERDUE)
 
 
 def _is_told_by_its_sender(event: OutboxEvent) -> bool:
@@ -225,7 +233,7 @@ def _acting(event: OutboxEvent) -> str | None:
     if event.kind is EventKind.MAIL:
         return _sender(event.snapshot)
     if event.kind is EventKind.PROFILE:
-        return str(event.snapshot["name"])
+        return None if event.agent_id is None else str(event.snapshot["name"])
     if event.kind is EventKind.RECEIPT:
         return str(event.snapshot["agent"])
     acting = event.snapshot.get("acting")

@@ -21,12 +21,14 @@ from mcp_agent_mail.domain.archive_format.attachments import Content, attachment
 from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER, contact_document, contact_path
 from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
+from mcp_agent_mail.domain.archive_format.names import name_in, safe_name
+from mcp_agent_mail.domain.archive_format.overdue_notices import OVERDUE_FOLDER, overdue_notice_file
 from mcp_agent_mail.domain.archive_format.products import PRODUCTS_FOLDER, product_file
 from mcp_agent_mail.domain.archive_format.versions import block_folder, mail_end
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, to_record
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Receipt, Recipient
-from mcp_agent_mail.domain.projects import Alias, Project
+from mcp_agent_mail.domain.projects import Project, StoredAlias
 
 ARCHIVE_FILE = "archive.json"
 FOLDERS_BY_MONTH = ("agents", "messages", "receipts", *FOLDERS.values())
@@ -44,22 +46,17 @@ Changes = dict[str, Content | None]
 
 _SLUG_LENGTH = 80
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9._-]+")
-_SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _OF_A_MONTH = re.compile(
-    r"(?:messages|receipts|agents/[^/]+/(?:inbox|outbox|receipts)|(?:file_reservations|build_slots)/released)/([0-9]{4})/([0-9]{2})/"
+    r"(?:messages|receipts|agents/[^/]+/(?:inbox|outbox|overdue|receipts)|(?:file_reservations|build_slots)/released)/([0-9]{4})/([0-9]{2})/"
 )
-
-
-class UnsafeName(ValueError):
-    """A name that may not become part of a path. Names are checked when agents register: this is a bug."""
 
 
 class UnknownMonth(NotFound):
     """The archive has no files of this month."""
 
 
-def project_snapshot(project: Project, aliases: Sequence[Alias] = ()) -> Snapshot:
-    """`aliases` are the lasting ones. No key where there are none: most archives are older than aliases."""
+def project_snapshot(project: Project, aliases: Sequence[StoredAlias] = ()) -> Snapshot:
+    """No key for `aliases` where there are none: most archives are older than aliases."""
     snapshot: Snapshot = {
         "id": project.id,
         "slug": project.slug,
@@ -68,7 +65,9 @@ def project_snapshot(project: Project, aliases: Sequence[Alias] = ()) -> Snapsho
         "archived_ts": project.archived_ts,
     }
     if aliases:
-        snapshot["aliases"] = [{"alias": alias.name, "kind": alias.kind.value} for alias in aliases]
+        snapshot["aliases"] = [
+            {"alias": one.name, "kind": one.kind.value, "created_ts": iso(one.created_ts)} for one in aliases
+        ]
     return snapshot
 
 
@@ -189,6 +188,8 @@ def event_files(kind: EventKind, snapshot: Snapshot, store_id: str, version: int
         return [contact_file(snapshot)]
     if kind is EventKind.PRODUCT:
         return [product_file(snapshot)]
+    if kind is EventKind.OVERDUE:
+        return [overdue_notice_file(snapshot, version)]
     assert kind is EventKind.MAIL, kind
     return list(mail_files(snapshot, version))
 
@@ -207,7 +208,7 @@ def archive_file(snapshot: Snapshot, store_id: str, version: int) -> bytes:
 
 
 def profile_path(name: str) -> str:
-    return f"agents/{_safe(name)}/profile.json"
+    return f"agents/{safe_name(name)}/profile.json"
 
 
 def profile_file(snapshot: Snapshot) -> bytes:
@@ -231,7 +232,7 @@ def contact_file(snapshot: Snapshot) -> File:
     home = snapshot["archive_project_id"]
 
     def called(party: Mapping[str, Any]) -> str:
-        return name_in(home, _safe(party["name"]), party["project_id"], party["project_slug"])
+        return name_in(home, safe_name(party["name"]), party["project_id"], party["project_slug"])
 
     return contact_path(snapshot, called), document(contact_document(snapshot))
 
@@ -251,7 +252,7 @@ def receipts_path(first_seq: OutboxSeq, created_ts: Micros, agent: str | None = 
 
     `agent`: for the receipts of its blind copies, which lie beside its inbox.
     """
-    folder = "" if agent is None else f"agents/{_safe(agent)}/"
+    folder = "" if agent is None else f"agents/{safe_name(agent)}/"
     return f"{folder}receipts/{to_datetime(created_ts):%Y/%m/%d}/{first_seq}.jsonl"
 
 
@@ -267,16 +268,16 @@ def mail_files(snapshot: Snapshot, version: int) -> Iterator[File]:
     recipients the sender's copy is a file of its own, the one that names them.
     """
     home = snapshot["archive_project_id"]
-    tail = _mail_tail(snapshot, version)
-    shown = _mail_file(snapshot, version, with_blind=False)
+    tail = mail_tail(snapshot, version)
+    shown = mail_file(snapshot, version, with_blind=False)
     if home == snapshot["project_id"]:
         is_blind = any(recipient["kind"] == "bcc" for recipient in snapshot["recipients"])
         yield f"messages/{tail}", shown
-        sent = _mail_file(snapshot, version, with_blind=True) if is_blind else shown
-        yield f"agents/{_safe(snapshot['sender'])}/outbox/{tail}", sent
+        sent = mail_file(snapshot, version, with_blind=True) if is_blind else shown
+        yield f"agents/{safe_name(snapshot['sender'])}/outbox/{tail}", sent
     for recipient in snapshot["recipients"]:
         if recipient["project_id"] == home and recipient["delivery_seq"] is not None:
-            yield f"agents/{_safe(recipient['name'])}/inbox/{tail}", shown
+            yield f"agents/{safe_name(recipient['name'])}/inbox/{tail}", shown
 
 
 def is_tombstone(snapshot: Snapshot) -> bool:
@@ -286,9 +287,9 @@ def is_tombstone(snapshot: Snapshot) -> bool:
 
 def held_copies(snapshot: Snapshot, version: int) -> list[str]:
     """Paths, in this archive, of the copies that were held at first, delivered by now or not."""
-    home, tail = snapshot["archive_project_id"], _mail_tail(snapshot, version)
+    home, tail = snapshot["archive_project_id"], mail_tail(snapshot, version)
     return [
-        f"agents/{_safe(entry['name'])}/inbox/{tail}"
+        f"agents/{safe_name(entry['name'])}/inbox/{tail}"
         for entry in snapshot["recipients"]
         if "held_code" in entry and entry["project_id"] == home
     ]
@@ -314,7 +315,7 @@ def month_folders(month: str, agents: Iterable[str]) -> Iterator[str]:
     for folder in ("messages", "receipts", *(f"{leases}/released" for leases in FOLDERS.values())):
         yield f"{folder}/{year_and_month}"
     for agent in agents:
-        for box in ("inbox", "outbox", "receipts"):
+        for box in ("inbox", "outbox", OVERDUE_FOLDER, "receipts"):
             yield f"agents/{agent}/{box}/{year_and_month}"
 
 
@@ -323,19 +324,16 @@ def subject_slug(subject: str) -> str:
     return slug[:_SLUG_LENGTH].strip("-_") or "message"
 
 
-def name_in(project_id: int, name: str, of_project: int, of_slug: str) -> str:
-    """How an agent is called in a project's archive: `Name`, or `Name@slug` when it is of another."""
-    return name if of_project == project_id else f"{name}@{of_slug}"
-
-
-def _mail_tail(snapshot: Snapshot, version: int) -> str:
+def mail_tail(snapshot: Snapshot, version: int) -> str:
+    """Where each copy of a mail lies within its folder: by month, block and name."""
     created = to_datetime(snapshot["created_ts"])
     block = block_folder(snapshot["id"], version)
     file_name = f"{created:%Y-%m-%dT%H-%M-%SZ}__{subject_slug(snapshot['subject'])}__{snapshot['id']}.md"
     return f"{created:%Y/%m}/{block}/{file_name}"
 
 
-def _mail_file(snapshot: Snapshot, version: int, *, with_blind: bool) -> bytes:
+def mail_file(snapshot: Snapshot, version: int, *, with_blind: bool) -> bytes:
+    """The content of one copy; `with_blind` of the one that names blind recipients."""
     home = snapshot["archive_project_id"]
     recipients = [entry for entry in snapshot["recipients"] if with_blind or entry["kind"] != "bcc"]
     named = [
@@ -388,9 +386,3 @@ def _recipient(entry: Mapping[str, Any]) -> dict[str, Any]:
         held = {"held_code": entry["held_code"], "status": entry["status"]}
         shown |= held | {"refused_ts": iso_or_none(entry["refused_ts"])}
     return shown
-
-
-def _safe(name: str) -> str:
-    if not _SAFE_NAME.fullmatch(name):
-        raise UnsafeName(f"{name!r} may not become part of a path")
-    return name

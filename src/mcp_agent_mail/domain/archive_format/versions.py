@@ -16,7 +16,7 @@ FORMAT_VERSION = 2
 BLOCK = 500
 
 _FOLDER = re.compile(
-    r"((?:messages|agents/[^/]+/(?:inbox|outbox)|(?:file_reservations|build_slots)/released)"
+    r"((?:messages|agents/[^/]+/(?:inbox|outbox|overdue)|(?:file_reservations|build_slots)/released)"
     r"/[0-9]{4}/[0-9]{2}/)(0|[1-9][0-9]{0,14})(-[0-9]{1,15})?"
 )
 _MAIL_NAME = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z__[a-z0-9._-]+__[0-9]+\.md")
@@ -57,7 +57,7 @@ def is_mail_name(name: bytes) -> bool:
 
 
 def is_lease_name(name: bytes) -> bool:
-    """Whether a file of this name in a block folder is an ended lease's."""
+    """Whether a file of this name in a block folder is an ended lease's, or an overdue notice."""
     return _LEASE_NAME.fullmatch(name) is not None
 
 

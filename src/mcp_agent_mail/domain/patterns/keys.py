@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from mcp_agent_mail.domain.leases import LeaseKeys
 from mcp_agent_mail.domain.patterns.charsets import fold
@@ -31,6 +32,28 @@ class IndexProbe:
     tails: frozenset[str] | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathProbe:
+    """Where in the index a lease stands that may cover a path: at one of `anchors`; or, where everything below a folder
+    is meant, below `folder`, which is empty for the root and None otherwise.
+    """
+
+    anchors: tuple[str, ...]
+    folder: str | None = None
+
+
+def probe_of_path(path: str) -> PathProbe:
+    """Of one path from the root, taken letter by letter."""
+    names = _ascii_names(path)
+    return PathProbe(anchors=tuple("/".join(names[:count]) for count in range(len(names) + 1)))
+
+
+def probe_below(pattern: Pattern) -> PathProbe:
+    """Of all that a pattern stands for."""
+    probe = probe_of(pattern)
+    return PathProbe(anchors=(*probe.above, probe.at), folder=probe.at)
+
+
 def keys_of(pattern: Pattern) -> LeaseKeys:
     return LeaseKeys(anchor=_anchor(pattern), tail=_tail(pattern))
 
@@ -45,12 +68,12 @@ def probe_of(pattern: Pattern) -> IndexProbe:
 
 
 def _anchor(pattern: Pattern) -> str:
-    names: list[str] = []
-    for name in fold(anchor(pattern)).split("/"):
-        if not name.isascii():
-            break
-        names.append(name)
-    return "/".join(names)
+    return "/".join(_ascii_names(anchor(pattern)))
+
+
+def _ascii_names(path: str) -> list[str]:
+    """The names of a path, in small letters, before the first that is not in ASCII."""
+    return list(takewhile(str.isascii, fold(path).split("/")))
 
 
 def _tail(pattern: Pattern) -> str:

@@ -78,13 +78,19 @@ class ArchiveState:
     index: Retry = field(default_factory=Retry)
     work_tree: Retry = field(default_factory=Retry)
     attachments: Retry = field(default_factory=Retry)
+    pages: Retry = field(default_factory=Retry)
     is_settling: bool = False
     is_mending: bool = False
 
     def part(self, retry: Retry) -> str:
-        """Which part of the archive `retry` is about: "index", "work tree", "attachments"; empty for its commits."""
-        named = (("index", self.index), ("work tree", self.work_tree), ("attachments", self.attachments))
-        return next((name for name, part in named if part is retry), "")
+        """Which part of the archive `retry` is about, "index" for one; empty for its commits."""
+        named = {
+            "index": self.index,
+            "work tree": self.work_tree,
+            "attachments": self.attachments,
+            "pages of threads": self.pages,
+        }
+        return next((name for name, part in named.items() if part is retry), "")
 
 
 class FailureReporter:

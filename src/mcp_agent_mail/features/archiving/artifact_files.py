@@ -26,7 +26,9 @@ from mcp_agent_mail.domain.archive_format.layout import (
     receipts_path,
 )
 from mcp_agent_mail.domain.archive_format.leases import KIND_OF_EVENT, lease_file, lease_path, lease_snapshot
+from mcp_agent_mail.domain.archive_format.overdue_notices import overdue_notice_file, overdue_snapshot
 from mcp_agent_mail.domain.archive_format.products import product_file, product_snapshot
+from mcp_agent_mail.domain.archive_format.thread_pages import page_path
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.checks.artifacts import Artifacts
@@ -39,12 +41,20 @@ Put = Callable[[ProjectId, str, Content | None], None]
 or none. The copies of one message follow one another and are one object; what several carry comes with each of them.
 """
 
+IsWritten = Callable[[ProjectId, OutboxSeq], bool]
+"""Whether the project's pages of threads tell of what this event is about; else they are about to."""
+
 _PROGRESS_EVERY = 200
+
+
+def _always(_project_id: ProjectId, _seq: OutboxSeq) -> bool:
+    """For whoever writes all of them."""
+    return True
 
 
 class ArtifactFiles:
     """Renders every file that archives hold and hands it to `put`: of all projects, or of the project `only`. Each
-    archive is in the version of the format that `version_of` says.
+    archive is in the version of the format that `version_of` says, and its pages of threads tell of what `is_written`.
     """
 
     def __init__(
@@ -55,12 +65,14 @@ class ArtifactFiles:
         *,
         version_of: Callable[[ProjectId], int],
         only: ProjectId | None = None,
+        is_written: IsWritten = _always,
     ) -> None:
         self._artifacts = artifacts
         self._version_of = version_of
         self._put = put
         self._progress = progress
         self._only = only
+        self._is_written = is_written
 
     def run(self) -> None:
         """Every file that the store says there must be, of all projects wanted; mail comes last."""
@@ -69,6 +81,8 @@ class ArtifactFiles:
         self._add_contacts()
         self._add_products()
         self._add_receipts()
+        self._add_overdue_notices()
+        self._add_pages()
         self._add_mail(self._progress)
 
     def _is_wanted(self, project_id: ProjectId) -> bool:
@@ -136,6 +150,24 @@ class ArtifactFiles:
                 self._add_any(link.project_id, path)
             else:
                 self._add(link.project_id, [(path, content)])
+
+    def _add_overdue_notices(self) -> None:
+        pending = self._artifacts.pending_notices()
+        for noted in self._artifacts.overdue_notices():
+            path, content = overdue_notice_file(overdue_snapshot(noted), self._version_of(noted.project_id))
+            if noted.message_id in pending:
+                self._add_any(noted.project_id, path)
+            else:
+                self._add(noted.project_id, [(path, content)])
+
+    def _add_pages(self) -> None:
+        pages = self._artifacts.pages
+        for project_id, thread_id in pages.each():
+            if not self._is_wanted(project_id):
+                continue
+            is_written = self._is_written(project_id, pages.newest_event(project_id, thread_id))
+            page = pages.render(project_id, thread_id) if is_written else None
+            self._put(project_id, page_path(thread_id), page)
 
     def _add_mail(self, progress: Progress) -> None:
         for project_id, path in self._artifacts.pending_removals():

@@ -5,136 +5,31 @@ One thread at a time works on it. Whatever hangs here hangs this archive alone.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
-from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
-from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.known_version import is_outdated
 from mcp_agent_mail.archive.locks import ArchiveLock
-from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition
+from mcp_agent_mail.archive.notes.thread_pages import are_pages_behind
 from mcp_agent_mail.archive.recovery import is_unfinished
-from mcp_agent_mail.archive.repository import PLAIN_RUN, GitRun, SealedCommit
+from mcp_agent_mail.archive.repository import GitRun, SealedCommit
 from mcp_agent_mail.archive.writer import ArchiveWriter
-from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
+from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.archive_format.commit_message import commit_text
-from mcp_agent_mail.domain.archive_format.layout import (
-    ARCHIVE_FILE,
-    archive_file,
-    batch_files,
-    project_snapshot,
-)
+from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, archive_file, batch_files, project_snapshot
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
-from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopt import up_to_adoption, write_adoption
 from mcp_agent_mail.features.archiving.archives import ArchiveState, FailureReporter
 from mcp_agent_mail.features.archiving.batch_content import up_to_size, what_was_written
+from mcp_agent_mail.features.archiving.committer_context import CommitterContext, DrainPlan
 from mcp_agent_mail.features.archiving.conversion import FormatConversion
-from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE, IndexRefresher
+from mcp_agent_mail.features.archiving.index_refresh import IndexRefresher
 from mcp_agent_mail.features.archiving.maintenance import Maintenance
-from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.archiving.protocol import (
-    LOCKS_FOLDER,
-    MAX_TRACKED_FILES,
-    CheckedOut,
-    CheckOut,
-    Committed,
-    Report,
-    refusal_of,
-)
-from mcp_agent_mail.features.archiving.threads import HANGS_AFTER_S, PATIENCE_S, Permits
-from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
-from mcp_agent_mail.store.projects import Projects
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrainPlan:
-    """Where the archives are, whose they are, and the shortest time between two commits of a project.
-
-    What is at work on an archive is waited for `patience_s`, and told as hanging after `hangs_after_s`. `converts`:
-    archives of an older version of the format are brought to this one.
-    """
-
-    projects_path: Path
-    owner: ArchiveOwner
-    interval: Micros
-    git_run: GitRun = PLAIN_RUN
-    in_workspace: bool = False
-    max_tracked_files: int = MAX_TRACKED_FILES
-    database_path: Path | None = None
-    lock_timeout_s: float = 30.0
-    patience_s: float = PATIENCE_S
-    hangs_after_s: float = HANGS_AFTER_S
-    converts: bool = False
-
-    @property
-    def places(self) -> ArchivePlaces:
-        return ArchivePlaces(projects_path=self.projects_path, in_workspace=self.in_workspace)
-
-    @property
-    def locks_path(self) -> Path:
-        return self.projects_path.parent / LOCKS_FOLDER
-
-    @property
-    def contents(self) -> Contents:
-        """Of attachments, beside the database."""
-        return Contents(AttachmentFiles(self.projects_path.parent / ATTACHMENTS_FOLDER))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrainReaders:
-    """`outbox` and `projects` over the scheduling thread's connection, `events` over one that only committers use."""
-
-    outbox: Outbox
-    projects: Projects
-    events: Outbox
-
-
-class CommitterContext:
-    """What all committers share: `outbox` is read by one at a time. Any of their threads calls `report`, `note`."""
-
-    def __init__(
-        self,
-        plan: DrainPlan,
-        outbox: Outbox,
-        *,
-        report: Callable[[Report], None],
-        note: Callable[[Project, Sequence[OutboxEvent]], None],
-        clock: Clock,
-        fault_hook: FaultHook,
-    ) -> None:
-        self.plan = plan
-        self.report = report
-        self.note = note
-        self.clock = clock
-        self.fault_hook = fault_hook
-        self.refreshes = Permits(MOST_AT_ONCE)
-        self.care = Permits(1)
-        self.conversions = Permits(1)
-        self._outbox = outbox
-        self._reading = threading.Lock()
-
-    def forget(self, slug: str) -> None:
-        """Give back the permits of an archive that hangs or is given up, so that it keeps nobody else waiting."""
-        self.refreshes.give_back(slug)
-        self.care.give_back(slug)
-        self.conversions.give_back(slug)
-
-    def is_turn_of(self, slug: str) -> bool:
-        """Whether the archive waits for a permit and could have it now."""
-        return any(permits.is_turn_of(slug) for permits in (self.refreshes, self.care, self.conversions))
-
-    def pending(self, archive: ArchiveState) -> list[OutboxEvent]:
-        with self._reading:
-            return self._outbox.pending(archive.project.id, after=archive.reported)
-
-    def claim(self, archive: ArchiveState) -> OutboxPosition:
-        with self._reading:
-            return OutboxPosition(highest_seq=self._outbox.highest_seq(), archived_seq=archive.reported)
+from mcp_agent_mail.features.archiving.pages.rounds import PageRounds
+from mcp_agent_mail.features.archiving.protocol import CheckedOut, CheckOut, Committed, refusal_of
+from mcp_agent_mail.store.outbox import MAX_EVENTS
 
 
 class ArchiveCommitter:
@@ -164,6 +59,7 @@ class ArchiveCommitter:
             report_commit=self._report_commit,
             clock=shared.clock,
         )
+        self._pages = PageRounds(archive, shared, self._troubles, report_commit=self._report_commit)
 
     @property
     def is_at_rest(self) -> bool:
@@ -177,12 +73,13 @@ class ArchiveCommitter:
     def is_whole(self) -> bool:
         """Would an end of the process leave nothing to be mended?"""
         is_converted = not (self._shared.plan.converts and self._conversion.is_wanted)
-        return self.archive.writer is None or (is_converted and not self.archive.writer.needs_refresh)
+        is_whole = is_converted and not self._pages.are_due
+        return self.archive.writer is None or (is_whole and not self.archive.writer.needs_refresh)
 
     @property
     def not_before(self) -> Micros:
         """When what failed there is tried again, were it forgotten meanwhile."""
-        return self._conversion.not_before
+        return max(self._conversion.not_before, self._pages.not_before)
 
     @property
     def is_outdated(self) -> bool:
@@ -213,13 +110,14 @@ class ArchiveCommitter:
         if self._shared.plan.converts and self._conversion.is_moving_files:
             return converting
         # A refresh may let months be put away, and that again asks for a refresh: each is looked at after the other.
-        waits = [self._tidy.step(), self._care.step(), self._tidy.step(), converting]
+        waits = [self._pages.step(), self._tidy.step(), self._care.step(), self._tidy.step(), converting]
         return min((wait for wait in waits if wait is not None), default=None)
 
     def mend(self) -> float | None:
         """Open it if an earlier process left it in the middle of something: that mends it. Its index follows."""
         path = self._shared.plan.projects_path / self.archive.project.slug
         is_wanted = is_unfinished(path) or (self._shared.plan.converts and is_outdated(path))
+        is_wanted = is_wanted or are_pages_behind(path, self.archive.reported)
         if not self._is_torn and not is_wanted:
             self._troubles.recover(self.archive, self.archive.commit)
             return None
@@ -250,6 +148,7 @@ class ArchiveCommitter:
         if self._was_moved() and not self._care.is_asked:
             return  # Whoever opens it next looks what it is.
         until = until if self._care.is_asked else tidied
+        self._pages.finish(tidied)
         self._tidy.finish(until)
         self._care.finish(until)
         self._tidy.finish(until)
@@ -324,6 +223,7 @@ class ArchiveCommitter:
                 self._require_same(writer, sealed)
                 self._report_commit(sealed)
             archive.writer = writer
+            self._pages.open()
         return archive.writer
 
     def _was_moved(self) -> bool:
@@ -365,8 +265,10 @@ class ArchiveCommitter:
     def _write(self, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> None:
         if events[0].kind is EventKind.ADOPTION:
             sealed = self._adopt(writer, events[0])
+            self._pages.note_all_written(sealed)
         else:
             sealed = self._commit_files(writer, events)
+            self._pages.note_commit(sealed)
         self._shared.fault_hook(FailPoint.BEFORE_MARK)
         self._report_commit(sealed, events)
         self._care.note_commit(writer)
@@ -383,6 +285,7 @@ class ArchiveCommitter:
         files = batch_files(events, store_id, writer.version)
         if writer.is_empty and ARCHIVE_FILE not in files:
             files[ARCHIVE_FILE] = archive_file(project_snapshot(self.archive.project), store_id, writer.version)
+        files.update(self._pages.along_with(events))
         return writer.commit(files, commit_text(events), self._shared.clock())
 
     def _report_commit(self, sealed: SealedCommit, events: Sequence[OutboxEvent] = ()) -> None:

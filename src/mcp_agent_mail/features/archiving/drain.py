@@ -27,7 +27,8 @@ from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.archives import ArchiveState, hanging
-from mcp_agent_mail.features.archiving.committer import ArchiveCommitter, CommitterContext, DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.committer import ArchiveCommitter
+from mcp_agent_mail.features.archiving.committer_context import CommitterContext, DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.conversion import AGAIN_AFTER
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
 from mcp_agent_mail.features.archiving.protocol import CheckOut, Committed, Recovered, Report, Workload
@@ -84,8 +85,7 @@ class Drain:
         fault_hook: FaultHook,
     ) -> None:
         self._plan = plan
-        self._outbox = readers.outbox
-        self._projects = readers.projects
+        self._outbox, self._projects = readers.outbox, readers.projects
         self._report = report
         self._clock = clock
         self._fault_hook = fault_hook

@@ -11,7 +11,7 @@ from mcp_agent_mail.archive.ownership import ArchiveOwner
 from mcp_agent_mail.archive.repository import GitRun
 from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.failpoints import FaultHook
-from mcp_agent_mail.features.archiving.committer import DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.committer_context import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, Blocked, Report

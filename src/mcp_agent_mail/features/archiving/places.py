@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.git_folder import work_tree_of
+from mcp_agent_mail.archive.git_folder import is_real_work_tree_noted, real_work_tree_of, work_tree_of
 from mcp_agent_mail.archive.relocation import finish_move, move_into_store
 from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, begin_in_workspace, is_begun, return_to_workspace
+from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.workspace.lent_places import LentFolder, folder_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,18 @@ class ArchivePlaces:
         if place.is_symlink():
             return place.readlink()
         return Path(project.human_key) / WORKSPACE_FOLDER if self._begins_in_workspace(project) else work_tree_of(place)
+
+    def find_lent(self, project: Project) -> LentFolder | None:
+        """The folder with the files of the archive, once it is begun, for callers that name files of it: where they
+        really lie, never where a link leads that has taken its place. Looks at the disk.
+        """
+        place = self.projects_path / project.slug
+        if place.is_symlink() or not is_begun(place):
+            return None
+        named = work_tree_of(place)
+        if named == place:
+            return folder_at(Path(real_path(str(self.projects_path))) / project.slug, named=named)
+        return folder_at(real_work_tree_of(place), named=named) if is_real_work_tree_noted(place) else None
 
     def prepare(self, project: Project, store_id: str) -> Path:
         """The path to open the archive by, with room made for its files. Raises ArchiveRefused.

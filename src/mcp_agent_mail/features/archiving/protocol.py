@@ -105,7 +105,7 @@ class Committed:
 class Failed:
     """One project's archive cannot be written just now; it is tried again, the others go on.
 
-    `part`: "index", "work tree" or "attachments", when commits are made all the same.
+    `part`: "index", "work tree", "attachments" or "pages of threads", when commits are made all the same.
     """
 
     project: str

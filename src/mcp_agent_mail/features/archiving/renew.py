@@ -15,7 +15,7 @@ from mcp_agent_mail.archive.contents import contents_of_branch
 from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition, require_fit
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.ids import MessageId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.attachments import FREED
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
@@ -27,6 +27,7 @@ from mcp_agent_mail.domain.archive_format.layout import (
     receipt_snapshot,
 )
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, KIND_OF_EVENT, lease_snapshot, stand_in
+from mcp_agent_mail.domain.archive_format.overdue_notices import overdue_snapshot
 from mcp_agent_mail.domain.archive_format.products import product_snapshot
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.events import ArchiveCommit, DoneEvent, EventKind, NewEvent
@@ -92,7 +93,7 @@ def _queue_removals(tx: Tx, project: Project, there: Iterable[StoredContent]) ->
         kind=EventKind.PROJECT,
         agent_id=None,
         message_id=None,
-        snapshot=project_snapshot(project, tx.aliases.lasting(project.id)) | {FREED: freed},
+        snapshot=project_snapshot(project, tx.aliases.archived(project.id)) | {FREED: freed},
     )
     tx.outbox.add(event, tx.now)
     return 1
@@ -136,6 +137,28 @@ def _queue_anew(tx: Tx, project: Project, newest: ArchiveCommit | None = None) -
     if newest is not None:
         tx.outbox.renumber(project.id)
         tx.outbox.mark(newest)
+    return count + _queue_newest(tx, project)
+
+
+def reopen_some(tx: Tx, project: Project, after: OutboxSeq, limit: int) -> OutboxSeq | None:
+    """Queue the oldest done events above `after` again; the newest of them, None when there was none. Until the last of
+    them is queued and `finish_renewal` is done, the archive counts as lost, and nothing is written there.
+    """
+    human = tx.agents.find_by_name(project.id, HUMAN)
+    assert human is not None, "Human is in every project"
+    some = tx.outbox.reopen_some(project.id, lambda done: _snapshot(tx, project, human, done), after=after, limit=limit)
+    return some[-1] if some else None
+
+
+def finish_renewal(tx: Tx, project: Project) -> None:
+    """All that was done is queued again: the archive may be begun anew."""
+    tx.outbox.forget_commits(project.id)
+    _queue_newest(tx, project)
+
+
+def _queue_newest(tx: Tx, project: Project) -> int:
+    """What events alone cannot tell any more."""
+    count = 0
     for agent in tx.agents.each(project.id):
         event = NewEvent(
             project_id=project.id,
@@ -199,15 +222,23 @@ def _snapshot(tx: Tx, project: Project, human: Agent, done: DoneEvent) -> Snapsh
     if done.kind is EventKind.ADOPTION:
         return adoption_snapshot(None)
     if done.kind is EventKind.PROJECT:
-        return project_snapshot(project, tx.aliases.lasting(project.id))
+        return project_snapshot(project, tx.aliases.archived(project.id))
     if done.kind is EventKind.PROFILE:
         # Whose it was is not kept. Each agent's newest profile follows as an event of its own.
         return profile_snapshot(human)
     if done.message_id is None:
         return stand_in(_one_of_its_kind(tx, project, done))
-    recipients = tx.messages.recipients(done.message_id)
+    return _snapshot_of_mail(tx, project, done, done.message_id)
+
+
+def _snapshot_of_mail(tx: Tx, project: Project, done: DoneEvent, message_id: MessageId) -> Snapshot:
+    if done.kind is EventKind.OVERDUE:
+        noted = tx.overdue.find_noted(message_id)
+        assert noted is not None, done
+        return overdue_snapshot(noted)
+    recipients = tx.messages.recipients(message_id)
     if done.kind is EventKind.MAIL:
-        message = tx.messages.find(done.message_id)
+        message = tx.messages.find(message_id)
         assert message is not None, done
         return mail_snapshot(message, recipients, project.id)
     step = ReceiptStep(done.step or "")
@@ -215,7 +246,7 @@ def _snapshot(tx: Tx, project: Project, human: Agent, done: DoneEvent) -> Snapsh
     at = recipient.read_ts if step is ReceiptStep.READ else recipient.ack_ts
     assert at is not None, done
     receipt = Receipt(
-        message_id=done.message_id,
+        message_id=message_id,
         agent_id=recipient.agent_id,
         agent=recipient.name,
         step=step,

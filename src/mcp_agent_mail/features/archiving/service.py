@@ -17,10 +17,8 @@ from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.archiving.backpressure import Backpressure, LagSamples
-from mcp_agent_mail.features.archiving.conversion_log import ConversionLog
 from mcp_agent_mail.features.archiving.pending_requests import Requests
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.archiving.problems import ARCHIVER, PROBLEMS_KEPT, Problems
 from mcp_agent_mail.features.archiving.protocol import (
     DRAIN,
     PING,
@@ -43,7 +41,9 @@ from mcp_agent_mail.features.archiving.protocol import (
     Workload,
     from_line,
 )
-from mcp_agent_mail.features.archiving.silence import PATIENCE, Silence, SilenceLimits
+from mcp_agent_mail.features.archiving.supervision.conversion_log import ConversionLog
+from mcp_agent_mail.features.archiving.supervision.problems import ARCHIVER, PROBLEMS_KEPT, Problems
+from mcp_agent_mail.features.archiving.supervision.silence import PATIENCE, Silence, SilenceLimits
 from mcp_agent_mail.store.database import Store
 
 logger = logging.getLogger("mcp_agent_mail.archiving")

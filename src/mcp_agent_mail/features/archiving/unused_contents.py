@@ -1,4 +1,5 @@
-"""Contents beside the database that no mail carries: what a refused send or a purge left. After a day they go.
+"""Contents beside the database that no mail carries: what a refused send left, or a purge of what had been
+sent again lately. After a day they go.
 
 That is safe beside a server: who keeps a content touches it, and what was touched lately is left alone.
 """
@@ -8,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mcp_agent_mail.archive.attachments import AttachmentFiles
-
-UNTOUCHED_S = 86_400.0
-"""A send surely ends in this time, and then mail carries what it kept."""
+from mcp_agent_mail.archive.attachments import UNTOUCHED_S, AttachmentFiles
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +21,9 @@ class LeftContents:
     bytes: int
 
 
-def remove_unused(files: AttachmentFiles, is_carried: Callable[[str], bool], *, dry_run: bool) -> LeftContents:
+def remove_unused(
+    files: AttachmentFiles, is_carried: Callable[[str], bool], *, dry_run: bool, fault_hook: FaultHook = no_fault
+) -> LeftContents:
     """Remove them, or with `dry_run` count them. `is_carried` looks at the store as it is when asked."""
     count = size = 0
     for content in files.each():
@@ -31,4 +32,5 @@ def remove_unused(files: AttachmentFiles, is_carried: Callable[[str], bool], *, 
         if dry_run or files.remove(content.sha256, untouched_s=UNTOUCHED_S):
             count += 1
             size += content.bytes
+            fault_hook(FailPoint.UNUSED_REMOVED)
     return LeftContents(contents=count, bytes=size)

@@ -7,14 +7,17 @@ import re
 from collections.abc import Iterator
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.domain.attachments import kind_of
 
 _TOKEN = r"[A-Za-z0-9!#$&^_.+-]++"
 _HEAD = re.compile(
-    rf"data:(?:{_TOKEN}/{_TOKEN})?+(?:;(?!base64,){_TOKEN}=(?:\"[^\"\\]*+\"|[^\s;,\"]*+))*+(?P<base64>;base64)?+,",
+    rf"data:(?P<type>{_TOKEN}/{_TOKEN})?+(?:;(?!base64,){_TOKEN}=(?:\"[^\"\\]*+\"|[^\s;,\"]*+))*+(?P<base64>;base64)?+,",
     re.IGNORECASE | re.ASCII,
 )
 _PIECE = 1 << 16
 """Characters that are decoded at a time: a multiple of four."""
+_SAMPLE = 1 << 12
+"""Of base64: enough to tell what it is."""
 _PERCENT = re.compile(rb"%(?:([0-9A-Fa-f]{2}))?")
 _UNFIT = re.compile(r"[^ -~]|#")
 
@@ -32,8 +35,27 @@ def read_data_uri(uri: str) -> Iterator[bytes]:
     head = _HEAD.match(uri)
     if head is None:
         raise _unfit(uri, "has no comma, or what comes before it is no media type")
+    if not head["base64"] and _is_unsaid_base64(uri, head):
+        raise UnfitDataUri(
+            f"{uri[:60]!r} holds base64, and does not say so: its bytes would be these letters.",
+            hint=f"Did you forget `;base64`? data:{head['type'][:80]};base64,{uri[head.end() : head.end() + 8]}…",
+            data={"parameter": "attachment_paths"},
+        )
     decode = _from_base64 if head["base64"] else _from_percent
     return decode(uri, head.end())
+
+
+def _is_unsaid_base64(uri: str, head: re.Match[str]) -> bool:
+    """Whether the letters are base64 of just what the URI says it holds, by the first bytes of that."""
+    declared = (head["type"] or "").lower()
+    begin = uri[head.end() : head.end() + _SAMPLE]
+    if not declared or declared.startswith("text/"):
+        return False
+    try:
+        data = binascii.a2b_base64(begin[: len(begin) & ~3].encode("ascii"), strict_mode=True)
+    except ValueError:
+        return False
+    return bool(data) and kind_of(data).media_type == declared
 
 
 def _from_base64(uri: str, begin: int) -> Iterator[bytes]:

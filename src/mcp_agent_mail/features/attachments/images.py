@@ -36,19 +36,33 @@ _ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
 """Arenas count as address space, and one thread needs one."""
 
 CHILDREN = 2
+_DISK_AFTER_S = 30
+_BACK_AFTER_S = 5
+MESSAGE_WITHIN_S = 60.0
+"""Of the children's time, for all images of one message."""
 _TRIES = 2
 """A child may be ended from outside, and no image is blamed for that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConverterLimits:
-    """Seconds for one image, a child's start, a child without work, a caller's wait. `waiting` counts callers."""
+    """Seconds for one image, a child's start, a child without work, a caller's wait. `waiting` counts callers, and
+    `waiting_each` those of one line.
+    """
 
     within_s: float = WITHIN_S
     start_within_s: float = 30.0
     idle_s: float = 60.0
     waiting: int = 64
+    waiting_each: int = 16
     wait_within_s: float = 60.0
+
+
+@dataclass(slots=True)
+class TimeOfMessage:
+    """What converting all images of one message may still take of the children, in seconds."""
+
+    left_s: float = MESSAGE_WITHIN_S
 
 
 class UnfitImage(InvalidInput):
@@ -71,10 +85,10 @@ class ImageTooLarge(UnfitImage):
 
 
 class ImageTooCostly(UnfitImage):
-    """Converting it takes more time or memory than one image may take."""
+    """Converting it takes more time or memory than one image may take, or more time than all of its message may."""
 
 
-class ImageConverterFailed(Unavailable):
+class ImageConverterFailed(Busy):
     """No fault of the image: a file cannot be read or written, or the server is stopping."""
 
 
@@ -105,7 +119,7 @@ class ImageConverter:
             TurnBounds(
                 places=CHILDREN,
                 places_each=CHILDREN,
-                waiting_each=self._limits.waiting,
+                waiting_each=self._limits.waiting_each,
                 waiting=self._limits.waiting,
                 within_s=self._limits.wait_within_s,
             ),
@@ -122,18 +136,24 @@ class ImageConverter:
         """The ids of those that have an image in hand."""
         return [child.process.pid for child in self._alive if child.is_busy]
 
-    async def convert(self, source: Path, target: Path) -> ConvertedImage:
-        """Write what `source` shows to `target`, as WebP without metadata, mode 0600 and not synced.
+    async def convert(
+        self, source: Path, target: Path, *, line: str = "", time: TimeOfMessage | None = None
+    ) -> ConvertedImage:
+        """Write what `source` shows to `target`, as WebP without metadata, mode 0600 and not synced. Places go to
+        the lines in rotation: who waits in a long `line` waits for those of its own. What it takes of a child, and no
+        waiting, is taken from `time`, the message's own.
 
         Raises UnfitImage for an image that is not converted, TooMuchAtOnce when too many wait, ImageConverterFailed
         and ImageConverterSilent; then what lies at `target`, if anything, is of no use. Cancelled, the child ends.
         """
-        async with self._turns.turn(""):
-            answer = await self._answer(self._job(source, target))
+        async with self._turns.turn(line):
+            answer = await self._answer(self._job(source, target), time or TimeOfMessage())
         if isinstance(answer, ConvertedImage):
             return answer
         if answer.flaw is ImageFlaw.UNTOUCHED:
-            raise ImageConverterFailed(answer.fact, hint="See whether the server's disk is full or failing.")
+            raise ImageConverterFailed(
+                answer.fact, first="See whether the server's disk is full or failing.", retry_after_s=_DISK_AFTER_S
+            )
         raise _REFUSALS[answer.flaw](answer.fact)
 
     async def aclose(self) -> None:
@@ -146,30 +166,36 @@ class ImageConverter:
         """The child has a working directory of its own."""
         return ConversionJob(source=str(source.absolute()), target=str(target.absolute()), max_pixels=self._max_pixels)
 
-    async def _answer(self, job: ConversionJob) -> ConversionAnswer:
+    async def _answer(self, job: ConversionJob, time: TimeOfMessage) -> ConversionAnswer:
         for tried in range(_TRIES):
+            if time.left_s <= 0:
+                raise _message_too_costly()
             child = self._idle.pop() if self._idle and not tried else await self._start()
             try:
-                return await self._ask(child, job)
+                return await self._ask(child, job, time)
             except _ChildEnded as ended:
                 logger.warning(
                     "an image converter ended at work", extra={"facts": {"pid": child.process.pid, "why": str(ended)}}
                 )
         raise ImageTooCostly("The image cannot be converted: twice the process that tried it ended.")
 
-    async def _ask(self, child: _Child, job: ConversionJob) -> ConversionAnswer:
+    async def _ask(self, child: _Child, job: ConversionJob, time: TimeOfMessage) -> ConversionAnswer:
         child.keep()
         child.is_busy = True
         is_well = False
+        began = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(self._limits.within_s):
+            async with asyncio.timeout(min(self._limits.within_s, time.left_s)):
                 answer = await child.ask(job)
             # Who was out of memory once may have little left for others.
             is_well = not isinstance(answer, RefusedImage) or answer.flaw is not ImageFlaw.MEMORY
             return answer
         except TimeoutError:
+            if time.left_s < self._limits.within_s:
+                raise _message_too_costly() from None
             raise ImageTooCostly(f"The image takes longer than {self._limits.within_s:g} s to be converted.") from None
         finally:
+            time.left_s -= asyncio.get_running_loop().time() - began
             child.is_busy = False
             if is_well and not self._is_closed:
                 self._idle.append(child)
@@ -233,8 +259,12 @@ class ImageConverter:
         self._alive.discard(child)
 
 
+def _message_too_costly() -> ImageTooCostly:
+    return ImageTooCostly(f"The images of the message take longer than {MESSAGE_WITHIN_S:g} s together.")
+
+
 def _stopping() -> ImageConverterFailed:
-    return ImageConverterFailed("The server is stopping.", hint="Call again when it is back.")
+    return ImageConverterFailed("The server is stopping.", retry_after_s=_BACK_AFTER_S)
 
 
 class _ChildEnded(Exception):
@@ -259,6 +289,10 @@ class _Child:
             return from_line(await self._line())
         except (ConnectionError, ValueError) as error:
             raise _ChildEnded from error
+        except RuntimeError as error:  # uvloop's, for a pipe that is closed since its reader was killed.
+            if self.process.stdin.is_closing():
+                raise _ChildEnded from error
+            raise
 
     async def _line(self) -> bytes:
         assert self.process.stdout is not None

@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.attachments import (
     MAX_ATTACHMENTS,
     Attachment,
     StoredContent,
+    is_reference,
     kind_of,
     media_type_of,
     read_digest,
@@ -27,12 +28,15 @@ from mcp_agent_mail.domain.markdown_images import ImageTarget, replace_targets
 from mcp_agent_mail.domain.messages import require_body_fits
 from mcp_agent_mail.features.attachments.data_uris import UnfitDataUri, is_data_uri, read_data_uri
 from mcp_agent_mail.features.attachments.image_protocol import ConvertedImage
-from mcp_agent_mail.features.attachments.images import ImageConverter
+from mcp_agent_mail.features.attachments.images import ImageConverter, TimeOfMessage
+from mcp_agent_mail.features.attachments.path_hints import hints_for
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments, WhyLeft
-from mcp_agent_mail.features.attachments.sources import Lender, is_kept, is_url
+from mcp_agent_mail.features.attachments.sources import FindFolders, Lender, is_kept, is_url, require_local
 from mcp_agent_mail.features.attachments.staged_contents import StagedContents
 from mcp_agent_mail.features.attachments.threads import AttachmentThreads
+from mcp_agent_mail.workspace.lent_files import ArchivedContent
+from mcp_agent_mail.workspace.lent_places import ProjectFolders
 
 MAX_TARGETS = 100
 """Different images of one body that are looked for; and so many are told of as left."""
@@ -87,10 +91,13 @@ class Preparation:
         converter: ImageConverter,
         *,
         lender: Lender,
+        look: FindFolders,
         rules: AttachmentRules,
         threads: AttachmentThreads,
     ) -> None:
         self._request = request
+        self._look = look
+        self._directories: ProjectFolders | None = None
         self._contents = contents
         self._converter = converter
         self._lender = lender
@@ -99,13 +106,15 @@ class Preparation:
         self._wanted: dict[str, _Draft | None] = {}
         """By digest, in their order; None for what was asked for by its digest."""
         self._left: dict[str, WhyLeft] = {}
+        self._time = TimeOfMessage()
 
     async def make(self, images: Sequence[ImageTarget], *, converts: bool) -> PreparedAttachments:
         """`images`: of the request's body, those to convert; `converts`: named images too."""
         if len(self._request.paths) > MAX_ATTACHMENTS:
             raise _too_many()
         for path in self._request.paths:
-            await self._add_named(path)
+            with hints_for(path):
+                await self._add_named(path)
         for target in self._shown_from_here(images):
             await self._add_shown(target)
         drafts = [draft for draft in self._wanted.values() if draft is not None]
@@ -125,14 +134,24 @@ class Preparation:
         elif is_data_uri(path):
             self._add(await self._threads.compute(lambda: self._contents.stage(read_data_uri(path))), "")
         else:
-            self._add(await self._threads.read(self._directory, partial(self._read_file, path)), path)
+            require_local(path, self._request)
+            directories = await self._find_directories()
+            found = await self._threads.read(self._directory, partial(self._read_file, path, directories))
+            if isinstance(found, ArchivedContent):
+                self._wanted.setdefault(found.sha256, None)
+            else:
+                self._add(found, path)
         self._require_room()
 
     async def _add_shown(self, target: str) -> None:
+        found: StagedContent | WhyLeft
         if is_data_uri(target):
             found = await self._threads.compute(partial(self._read_image_data, target))
+        elif self._request.caller.is_remote:
+            found = WhyLeft.FORBIDDEN
         else:
-            found = await self._threads.read(self._directory, partial(self._read_image_file, target))
+            directories = await self._find_directories()
+            found = await self._threads.read(self._directory, partial(self._read_image_file, target, directories))
         if isinstance(found, WhyLeft):
             self._left[target] = found
         else:
@@ -156,7 +175,8 @@ class Preparation:
     def _shown_from_here(self, images: Sequence[ImageTarget]) -> list[str]:
         """The targets that may be of this machine, each once; others are left as they are."""
         targets = dict.fromkeys(image.target for image in images)
-        self._left |= dict.fromkeys(filter(is_url, targets), WhyLeft.REMOTE)
+        for target in filter(is_url, targets):
+            self._left[target] = WhyLeft.BY_DIGEST if is_reference(target) else WhyLeft.REMOTE
         local = [target for target in targets if not is_url(target) and not is_kept(target)]
         if len(local) > MAX_TARGETS:
             raise TooManyImages(
@@ -169,21 +189,33 @@ class Preparation:
     def _told(self) -> Iterable[tuple[str, WhyLeft]]:
         return list(self._left.items())[:MAX_TARGETS]
 
-    def _read_file(self, path: str) -> StagedContent:
-        with self._lender.open(path, self._request) as file:
+    async def _find_directories(self) -> ProjectFolders:
+        """One look for all paths of the call."""
+        if self._directories is None:
+            self._directories = await self._look(self._request.project, self._request.project_key)
+        return self._directories
+
+    def _read_file(self, path: str, directories: ProjectFolders) -> StagedContent | ArchivedContent:
+        found = self._lender.open(path, self._request, directories)
+        if isinstance(found, ArchivedContent):
+            return found
+        with found as file:
             return self._contents.stage(file.descriptor)
 
-    def _read_image_file(self, target: str) -> StagedContent | WhyLeft:
+    def _read_image_file(self, target: str, directories: ProjectFolders) -> StagedContent | WhyLeft:
         """As it is written, or, where that is no file, without escapes as in a URL."""
         why = WhyLeft.MISSING
         for path in dict.fromkeys((target, unquote(target))):
             try:
-                lent = self._lender.open(path, self._request)
+                lent = self._lender.open(path, self._request, directories)
             except NotFound:
                 continue
             except InvalidInput:
                 why = WhyLeft.FORBIDDEN
                 continue
+            if isinstance(lent, ArchivedContent):
+                # Who may read it is known to the unit of work alone, and the same is told whatever it would find.
+                return WhyLeft.FORBIDDEN
             with lent as file:
                 is_image = kind_of(os.pread(file.descriptor, HEAD_BYTES, 0)).is_image
                 return self._contents.stage(file.descriptor) if is_image else WhyLeft.NO_IMAGE
@@ -199,12 +231,16 @@ class Preparation:
 
     async def _convert(self, draft: _Draft) -> None:
         target = self._contents.place_beside(draft.staged)
-        draft.picture = await self._converter.convert(draft.staged.path, target)
+        draft.picture = await self._converter.convert(
+            draft.staged.path, target, line=f"agent {self._request.sender_id}", time=self._time
+        )
         draft.converted = await self._threads.compute(partial(self._stage_converted, target))
 
     def _stage_converted(self, target: Path) -> StagedContent:
         with target.open("rb", buffering=0) as file:
-            return self._contents.stage(file.fileno())
+            staged = self._contents.stage(file.fileno())
+        target.unlink()  # Twice on disk is more than was counted.
+        return staged
 
     def _all_to_keep(self, drafts: Iterable[_Draft]) -> list[StagedContent]:
         originals = [draft.staged for draft in drafts if draft.converted and self._rules.keeps_originals]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.projects import Project
@@ -16,6 +17,7 @@ class AttachmentRequest:
     """
 
     caller: Caller
+    sender_id: AgentId
     project: Project
     project_key: str
     policy: AttachmentsPolicy

@@ -14,6 +14,9 @@ class WhyLeft(StrEnum):
     REMOTE = "remote"
     """On another machine: a URL."""
 
+    BY_DIGEST = "by_digest"
+    """`sha256:…`: an attachment is named in `attachment_paths`, and shown by the address that bodies have."""
+
     MISSING = "missing"
     """No file of the project's directory or archive."""
 

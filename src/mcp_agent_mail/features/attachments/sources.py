@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.domain.projects import Project, is_path
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.attachments.data_uris import is_data_uri
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
-from mcp_agent_mail.workspace.lent_files import LentFile, LentRoots, open_lent
+from mcp_agent_mail.workspace.lent_files import ArchivedContent, LentFile, LentRoots, open_lent
+from mcp_agent_mail.workspace.lent_places import LentFolder, ProjectFolders
+
+FindFolders = Callable[[Project, str], Awaitable[ProjectFolders]]
+"""The directories of the project that a caller may mean by how it named it."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _KEPT = re.compile(r"/attachments/([0-9a-f]{2})/\1[0-9a-f]{62}\.[a-z0-9]{1,8}")
@@ -23,33 +27,39 @@ class RemotePath(InvalidInput):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lender:
-    """Opens the files that callers name: of the directory that `project_key` names, of the project's, of its archive.
+    """Opens the files that callers name: of the project's directories, and of its archive.
 
-    `find_archive` says where the archive lies, and looks at the disk. `never` and `apart` as in LentRoots.
+    `find_archive` says where the archive's files really lie, and looks at the disk. `never` and `apart` as in
+    LentRoots.
     `may_be_anywhere`: files outside of these too, which the operator may name always.
     """
 
-    find_archive: Callable[[Project], Path | None]
+    find_archive: Callable[[Project], LentFolder | None]
     never: tuple[Path, ...]
     apart: tuple[Path, ...] = ()
     may_be_anywhere: bool = False
 
-    def open(self, path: str, request: AttachmentRequest) -> LentFile:
+    def open(self, path: str, request: AttachmentRequest, directories: ProjectFolders) -> LentFile | ArchivedContent:
         """It may wait for a disk. Raises RemotePath, and what `open_lent` raises."""
-        if request.caller.is_remote:
-            raise RemotePath(
-                f"{path[:200]!r} is a path, and you call from another machine.",
-                hint="Send the content itself, as data:<media type>;base64,…",
-                data={"parameter": "attachment_paths"},
-            )
-        workspaces = dict.fromkeys((request.project_key.strip(), request.project.human_key))
+        require_local(path, request)
         roots = LentRoots(
-            workspaces=tuple(Path(path) for path in workspaces if is_path(path)),
+            workspaces=directories.found,
             archive=self.find_archive(request.project),
             never=self.never,
             apart=self.apart,
+            elsewhere=directories.elsewhere,
         )
         return open_lent(path, roots, may_be_anywhere=self.may_be_anywhere or request.caller.is_operator)
+
+
+def require_local(path: str, request: AttachmentRequest) -> None:
+    """Raise RemotePath for the path of a caller on another machine: the disk is not looked at for it."""
+    if request.caller.is_remote:
+        raise RemotePath(
+            f"{path[:200]!r} is a path, and you call from another machine.",
+            hint="Send the content itself, as data:<media type>;base64,…",
+            data={"parameter": "attachment_paths"},
+        )
 
 
 def is_url(target: str) -> bool:

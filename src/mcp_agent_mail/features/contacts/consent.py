@@ -30,7 +30,7 @@ from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, stored_pattern
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.contacts import ContactFlags
-from mcp_agent_mail.store.transaction import Tx, View
+from mcp_agent_mail.store.transaction import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,22 +73,24 @@ class ConsentResult:
     relation: Relation
 
 
-def consent_context(tx: Tx, sender: Agent, project: Project) -> ConsentContext:
+def consent_context(view: View, sender: Agent, project: Project) -> ConsentContext:
     """What bears on consent for a message of no thread that answers nothing; `replace` adds those."""
-    concerns = tx.contacts.concerns(sender.id)
-    return ConsentContext(sender=sender, project=project, thread_id=None, reply_to=None, now=tx.now, concerns=concerns)
+    concerns = view.contacts.concerns(sender.id)
+    return ConsentContext(
+        sender=sender, project=project, thread_id=None, reply_to=None, now=view.now, concerns=concerns
+    )
 
 
 def check_consent(
-    tx: Tx, delivery: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
+    view: View, delivery: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
 ) -> dict[AgentId, ConsentResult]:
     """By recipient, in their order, why a copy is held or refused. Who is not named gets its copy at once."""
-    closed = _without_cost(tx, delivery, about, chosen)
+    closed = _without_cost(view, delivery, about, chosen)
     asked = [one for one, facts in closed if decide(facts) is Verdict.CONTACT_REQUIRED]
     opened: dict[AgentId, ContactFacts] = {}
     if asked:
         known = [facts for _, facts in closed if decide(facts) is Verdict.CONTACT_REQUIRED]
-        opened = _add_costly(tx, delivery, about, [one.agent for one in asked], known)
+        opened = _add_costly(view, delivery, about, [one.agent for one in asked], known)
     results: dict[AgentId, ConsentResult] = {}
     for one, cheap in closed:
         facts = opened.get(one.agent.id, cheap)
@@ -102,12 +104,12 @@ def check_consent(
 
 
 def _without_cost(
-    tx: Tx, delivery: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
+    view: View, delivery: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
 ) -> list[tuple[NewRecipient, ContactFacts]]:
     """Those whom the cheap facts do not let in. Most recipients of a message are alike: each kind is judged once."""
     sender, relations = about.sender, {}
     if about.concerns.has_links:
-        relations = tx.contacts.relations(sender.id, [one.agent.id for one in chosen], about.now)
+        relations = view.contacts.relations(sender.id, [one.agent.id for one in chosen], about.now)
     judged: dict[tuple[object, ...], ContactFacts | None] = {}
     closed: list[tuple[NewRecipient, ContactFacts]] = []
     for one in chosen:
@@ -142,18 +144,18 @@ def may_write(rules: ContactRules, sender: Agent, recipient: Agent, relation: Re
 
 
 def _add_costly(
-    tx: Tx, delivery: DeliveryPolicy, about: ConsentContext, agents: Sequence[Agent], facts: Sequence[ContactFacts]
+    view: View, delivery: DeliveryPolicy, about: ConsentContext, agents: Sequence[Agent], facts: Sequence[ContactFacts]
 ) -> dict[AgentId, ContactFacts]:
-    answered = tx.acquaintance.answers(about.sender.id, about.reply_to)
+    answered = view.acquaintance.answers(about.sender.id, about.reply_to)
     known = {agent.id: replace(one, answers=agent.id == answered) for one, agent in zip(facts, agents, strict=True)}
     if delivery.rules.scope is AutoScope.PROJECT:
         return known
     others, sender_id = list(known), about.sender.id
     takes_part: set[AgentId] = set()
     if about.thread_id is not None:
-        takes_part = tx.acquaintance.taking_part(about.project.id, about.thread_id, [sender_id, *others])
-    friends = tx.acquaintance.correspondents(sender_id, Micros(about.now - delivery.rules.recent))
-    neighbours = overlapping_holders(tx, sender_id, others)
+        takes_part = view.acquaintance.taking_part(about.project.id, about.thread_id, [sender_id, *others])
+    friends = view.acquaintance.correspondents(sender_id, Micros(about.now - delivery.rules.recent))
+    neighbours = overlapping_holders(view, sender_id, others)
     return {
         other: replace(
             one,

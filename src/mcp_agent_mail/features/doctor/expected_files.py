@@ -11,7 +11,7 @@ from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.attachments import StoredContent
-from mcp_agent_mail.features.archiving.artifact_files import ArtifactFiles, Progress
+from mcp_agent_mail.features.archiving.artifact_files import ArtifactFiles, IsWritten, Progress
 from mcp_agent_mail.features.doctor.external_sort import Spool
 from mcp_agent_mail.store.checks.artifacts import Artifacts
 
@@ -35,17 +35,23 @@ class Expected:
 
 
 class ExpectedFiles:
-    """Rendered once, each archive in the version of the format that `version_of` says, sorted on disk, then read
-    project by project in the order of their slugs.
+    """Rendered once, each archive in the version of the format that `version_of` says, with pages of threads that tell
+    of what `is_written`, sorted on disk, then read project by project in the order of their slugs.
     """
 
     def __init__(
-        self, artifacts: Artifacts, folder: Path, progress: Progress, *, version_of: Callable[[ProjectId], int]
+        self,
+        artifacts: Artifacts,
+        folder: Path,
+        progress: Progress,
+        *,
+        version_of: Callable[[ProjectId], int],
+        is_written: IsWritten,
     ) -> None:
         self._spool = Spool(folder)
         self._slugs = {project.id: project.slug.encode() for project in artifacts.projects()}
         self._last: tuple[bytes | None, bytes] = (None, _ANY)
-        ArtifactFiles(artifacts, self._add, progress, version_of=version_of).run()
+        ArtifactFiles(artifacts, self._add, progress, version_of=version_of, is_written=is_written).run()
 
     def __len__(self) -> int:
         return len(self._spool)

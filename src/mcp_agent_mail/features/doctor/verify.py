@@ -7,23 +7,25 @@ sorted on disk and walked beside Git's own sorted listing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
+from mcp_agent_mail.archive.notes.thread_pages import written_pages
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION, converted_folder
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.artifact_files import Progress
+from mcp_agent_mail.features.archiving.artifact_files import IsWritten, Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.doctor.expected_files import Expected, ExpectedFiles
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
@@ -78,25 +80,37 @@ def _silent(done: int, total: int) -> None:
 
 
 def verify_archives(
-    storage_root: Path, database_path: Path, *, progress: Progress, comparing: Progress = _silent
+    storage_root: Path,
+    database_path: Path,
+    *,
+    progress: Progress,
+    comparing: Progress = _silent,
+    shows_files: Callable[[str], bool] = lambda _: True,
 ) -> VerifyReport:
     """Compare every archive with the database. Takes seconds per 100,000 files: never on an event loop.
 
-    `progress` counts messages while they are rendered, then `comparing` counts files.
+    `progress` counts messages while they are rendered, then `comparing` counts files. `shows_files`: whether the work
+    tree of a project, by slug, is to be compared too; else what Git holds alone.
     """
     findings = VerifyFindings()
     with open_artifacts(database_path) as artifacts, TemporaryDirectory(prefix="am-verify-") as folder:
         projects = {project.slug: project for project in artifacts.projects()}
         seen = set()
         versions = {one.id: _version_of(storage_root, one, artifacts) for one in projects.values()}
-        files = ExpectedFiles(artifacts, Path(folder), progress, version_of=versions.__getitem__)
+        files = ExpectedFiles(
+            artifacts,
+            Path(folder),
+            progress,
+            version_of=versions.__getitem__,
+            is_written=_pages_written(storage_root, projects.values(), artifacts),
+        )
         watched = _Watched(comparing, len(files))
         for slug, expected in files.by_project():
             seen.add(slug)
-            _ProjectCheck(storage_root, projects[slug], artifacts, findings).run(watched.through(expected))
+            _ProjectCheck(storage_root, projects[slug], artifacts, findings, shows_files).run(watched.through(expected))
         for slug, project in projects.items():
             if slug not in seen:
-                _ProjectCheck(storage_root, project, artifacts, findings).run(iter(()))
+                _ProjectCheck(storage_root, project, artifacts, findings, shows_files).run(iter(()))
         for finding in (
             *find_strange_archives(storage_root, projects),
             *find_unfit_contents(storage_root / ATTACHMENTS_FOLDER, artifacts.contents()),
@@ -118,6 +132,20 @@ def _version_of(storage_root: Path, project: Project, artifacts: Artifacts) -> i
     return FORMAT_VERSION if last is None else Inspection(archive_path(storage_root, project.slug)).version(last.hexsha)
 
 
+def _pages_written(storage_root: Path, projects: Iterable[Project], artifacts: Artifacts) -> IsWritten:
+    """Which pages of threads are in Git as the database says, by what is noted beside each archive. Of threads that
+    have had no mail since pages are written there may be none; of those with newer mail they are about to come.
+    """
+
+    def span(project: Project) -> tuple[int, int]:
+        return written_pages(
+            archive_path(storage_root, project.slug), lambda hexsha: artifacts.outbox.has_commit(project.id, hexsha)
+        )
+
+    spans = {project.id: span(project) for project in projects}
+    return lambda project_id, seq: spans[project_id][0] < seq <= spans[project_id][1]
+
+
 class _Watched:
     """Tells of the files that pass, every now and then and at the end."""
 
@@ -135,8 +163,16 @@ class _Watched:
 
 
 class _ProjectCheck:
-    def __init__(self, storage_root: Path, project: Project, artifacts: Artifacts, findings: VerifyFindings) -> None:
+    def __init__(
+        self,
+        storage_root: Path,
+        project: Project,
+        artifacts: Artifacts,
+        findings: VerifyFindings,
+        shows_files: Callable[[str], bool],
+    ) -> None:
         self._slug = project.slug
+        self._shows_files = shows_files
         self._findings = findings
         self._archive = Inspection(archive_path(storage_root, project.slug))
         last = artifacts.outbox.last_commit(project.id)
@@ -162,7 +198,8 @@ class _ProjectCheck:
             self._note("git", "damaged", None, problem)
         try:
             self._check_history(commit)
-            self._compare(expected, self._archive.files(commit), with_work_tree=self._has_work_tree())
+            with self._archive.asking():
+                self._compare(expected, self._archive.files(commit), with_work_tree=self._has_work_tree())
         except GitFailed as failed:
             self._note("git", "damaged", None, f"the archive cannot be read to its end: {failed.message}")
 
@@ -176,6 +213,8 @@ class _ProjectCheck:
 
     def _has_work_tree(self) -> bool:
         """Are there files to compare? A place that is gone is one finding, not one for each of them."""
+        if not self._shows_files(self._slug):
+            return False
         try:
             self._archive.require_place()
         except ArchiveRefused as gone:
@@ -248,18 +287,31 @@ class _ProjectCheck:
 
 
 def find_strange_archives(storage_root: Path, known: Collection[str]) -> Iterator[Finding]:
-    """Folders beside the archives of the projects whose slugs are `known`."""
+    """What lies beside the archives and lease snapshots of the projects whose slugs are `known`."""
     folder = storage_root / PROJECTS_FOLDER
     for path in sorted(folder.iterdir()) if folder.exists() else ():
-        if path.name not in known and slug_of_snapshot(path.name) not in known:
-            yield Finding(
-                check="archive",
-                problem="unexpected",
-                project=path.name,
-                path=None,
-                evidence=f"{path} belongs to no project of this database",
-                next_step=f"cat {path / ARCHIVE_FILE}",
-            )
+        slug = slug_of_snapshot(path.name)
+        if path.name in known or slug in known:
+            continue
+        step = _step_with_stranger(path) if slug is None else f"rm {quote(str(path))} (nothing reads it any more)"
+        yield Finding(
+            check="archive" if slug is None else "lease snapshot",
+            problem="unexpected",
+            project=slug or path.name,
+            path=None if slug is None else str(path),
+            evidence=f"{path} belongs to no project of this database",
+            next_step=step,
+        )
+
+
+def _step_with_stranger(path: Path) -> str:
+    """An archive may be all that is left of another store, so it is never only thrown away."""
+    if not (path / ARCHIVE_FILE).exists():
+        return f"ls -la {quote(str(path))}; if nobody needs it, move it away"
+    return (
+        f"move {quote(str(path))} away and keep it ({ARCHIVE_FILE} in it says whose it is). If the mail in it is to be "
+        "here and the database of that store is lost: move the present database away, and am doctor rebuild"
+    )
 
 
 def find_unfit_contents(folder: Path, wanted: Iterable[str]) -> Iterator[Finding]:

@@ -5,30 +5,32 @@ A content is read by whoever sees a message that carries it, whatever else carri
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.errors import NotFound, QuotaExceeded
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
-from mcp_agent_mail.domain.attachments import Attachment, StoredContent, from_json, image_type
+from mcp_agent_mail.domain.attachments import Attachment, StoredContent, from_json, image_type, read_digest
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader
 from mcp_agent_mail.domain.markdown_images import may_show_images
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.attachments.results import PreparedAttachments
+from mcp_agent_mail.features.attachments.service import MessageStore
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.requests import ReplyRequest, SendRequest
 from mcp_agent_mail.features.messaging.send import Draft
 from mcp_agent_mail.features.messaging.visibility import is_visible_from, is_visible_to
 from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.attachments import Carrier
 from mcp_agent_mail.store.transaction import Tx, View
 
-Prepare = Callable[[AttachmentRequest], Awaitable[PreparedAttachments]]
-"""Makes ready what a message is to carry, before the unit of work that stores it: contents are on disk then."""
-
-_LOOKED_AT = 50
-"""Of the messages that carry a content, newest first: beyond them it does not exist for who sees none of these."""
+Prepare = Callable[[AttachmentRequest, MessageStore], AbstractAsyncContextManager[PreparedAttachments]]
+"""Makes ready what a message is to carry, before the unit of work that stores it: contents are on disk inside."""
 
 
 class UnknownAttachment(NotFound):
@@ -53,6 +55,18 @@ class SeenAttachment:
         return image_type(self.content.extension) is not None
 
 
+class MailStore:
+    """The store, as what keeps contents for mail needs it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.require_room = store.growth.require
+
+    async def find_carried(self, digests: Collection[str]) -> Collection[str]:
+        """Those that a message carries by now."""
+        return await self._store.read(lambda view: set(filter(view.attachments.is_carried, digests)))
+
+
 def brings_attachments(request: SendRequest | ReplyRequest) -> bool:
     """Whether anything may have to be made ready before the message is stored: files, or images of the body."""
     return bool(request.attachment_paths) or may_show_images(request.body_md)
@@ -71,9 +85,18 @@ def carry(tx: Tx, draft: Draft, brought: PreparedAttachments, limit_bytes: int) 
     return draft
 
 
-def _find_for_sender(tx: Tx, sender: Actor, sha256: str) -> Attachment:
-    for carrier in tx.attachments.carriers(sha256, _LOOKED_AT):
-        if is_visible_to(tx, carrier, sender.agent):
+def require_named(view: View, sender: Actor, paths: Sequence[str]) -> None:
+    """Return where the sender may read all that the paths name by a digest. Raises UnknownAttachment."""
+    for path in paths:
+        if (sha256 := read_digest(path)) is not None:
+            _find_for_sender(view, sender, sha256)
+
+
+def _find_for_sender(view: View, sender: Actor, sha256: str) -> Attachment:
+    of_project = view.attachments.newest_open(sha256, sender.project.id)
+    of_agent = view.attachments.newest_of_party(sha256, sender.agent.id)
+    for carrier in sorted(filter(None, (of_project, of_agent)), key=lambda carrier: carrier.id, reverse=True):
+        if is_visible_to(view, carrier, sender.agent):
             found = _as_attachment(carrier, sha256)
             never_inline = sender.agent.attachments_policy is AttachmentsPolicy.FILE
             return replace(found, is_inline=False) if never_inline else found
@@ -120,11 +143,27 @@ def find_readable(view: View, caller: Caller, sha256: str, project_key: str | No
     require_reader(caller, READING_MAIL)
     named = None if project_key is None else require_project(view, project_key)
     home = caller.project_id if caller.kind is CallerKind.AGENT else None
-    for carrier in view.attachments.carriers(sha256, _LOOKED_AT):
-        project = named or view.projects.find(home or carrier.project_id)
-        if project is not None and is_visible_from(view, caller, carrier, project):
+    project = named or (None if home is None else view.projects.find(home))
+    for carrier in _candidates(view, caller, sha256, project):
+        seen_from = project or view.projects.find(carrier.project_id)
+        if seen_from is not None and is_visible_from(view, caller, carrier, seen_from):
             return _as_seen(from_json(carrier.attachments), sha256)
     raise unknown_attachment(sha256)
+
+
+def _candidates(view: View, caller: Caller, sha256: str, project: Project | None) -> list[Carrier]:
+    """Of each way in which the caller may see a message that carries the content, one such message."""
+    if caller.is_operator:
+        found = [view.attachments.newest(sha256)]
+    elif project is None:
+        found = [view.attachments.any_open(sha256)]
+    else:
+        found = [view.attachments.newest_open(sha256, project.id), _of_party(view, sha256, caller.agent_id)]
+    return sorted(filter(None, found), key=lambda carrier: carrier.id, reverse=True)
+
+
+def _of_party(view: View, sha256: str, agent_id: AgentId | None) -> Carrier | None:
+    return None if agent_id is None else view.attachments.newest_of_party(sha256, agent_id)
 
 
 def unknown_attachment(sha256: str) -> UnknownAttachment:

@@ -28,7 +28,7 @@ from mcp_agent_mail.features.contacts.consent import ConsentContext, ConsentResu
 from mcp_agent_mail.features.contacts.links import LinkRequest, ask
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.recipients import Skipped
-from mcp_agent_mail.store.transaction import Tx
+from mcp_agent_mail.store.transaction import Tx, View
 
 _CALLS_SUGGESTED = 10
 _REASON = "It has sent you mail that waits for your approval."
@@ -39,7 +39,7 @@ def left_out(one: ConsentResult) -> Skipped:
 
 
 def require_consent(
-    tx: Tx, about: ConsentContext, results: Mapping[AgentId, ConsentResult], *, hold: bool
+    view: View, about: ConsentContext, results: Mapping[AgentId, ConsentResult], *, hold: bool
 ) -> list[ConsentResult]:
     """Those whose copies are to be held. Raises for the whole message when one can neither be reached nor be asked."""
     everyone = list(results.values())
@@ -56,7 +56,7 @@ def require_consent(
             data={"waiting": len(everyone), "max": MAX_HELD_OF_MESSAGE, "reason": everyone[0].reason},
         )
     for one in everyone:
-        _require_room(tx, about, one)
+        _require_room(view, about, one)
     return everyone
 
 
@@ -104,10 +104,10 @@ def _request_arguments(about: ConsentContext, one: ConsentResult) -> dict[str, s
     }
 
 
-def _require_room(tx: Tx, about: ConsentContext, one: ConsentResult) -> None:
+def _require_room(view: View, about: ConsentContext, one: ConsentResult) -> None:
     """Both queues are bounded; full, the message is refused with the reason, and nothing of it is stored."""
     target = one.recipient
-    waiting = tx.held.waiting(about.sender.id, target.agent.id)
+    waiting = view.held.waiting(about.sender.id, target.agent.id)
     name = shown_name(target.agent.name, target.project.id, target.project.slug, about.project.id)
     if (
         waiting.messages >= MAX_HELD_OF_PAIR
@@ -120,7 +120,7 @@ def _require_room(tx: Tx, about: ConsentContext, one: ConsentResult) -> None:
             hint=f"Wait until {name} has answered your contact request, or write to Human.",
             data={"agent": name, "waiting": waiting.messages, "max": MAX_HELD_OF_PAIR, "reason": one.reason},
         )
-    if tx.held.count_for(target.agent.id) >= MAX_HELD_OF_TARGET:
+    if view.held.count_for(target.agent.id) >= MAX_HELD_OF_TARGET:
         raise TooMuchHeld(
             f"{MAX_HELD_OF_TARGET} messages wait for {name}'s approval already; nothing was sent.",
             hint="Try again when it has answered some requests, or write to Human.",

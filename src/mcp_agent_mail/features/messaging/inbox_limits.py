@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.recipients import Skipped
 from mcp_agent_mail.features.reservations.inbox_leases import inbox_leased, leased_inboxes
-from mcp_agent_mail.store.transaction import Tx
+from mcp_agent_mail.store.transaction import View
 
 _NAMED = 10
 
@@ -27,9 +27,9 @@ class InboxFull(QuotaExceeded):
     """A recipient has QUOTA_INBOX_LIMIT_COUNT unread messages."""
 
 
-def require_inbox_room(tx: Tx, sender: Actor, chosen: Sequence[NewRecipient], limit: int) -> None:
+def require_inbox_room(view: View, sender: Actor, chosen: Sequence[NewRecipient], limit: int) -> None:
     """All or nothing: raises InboxFull when one of those who would get the mail now has no room. 0 is no limit."""
-    full = [one for one in chosen if _is_full(tx, sender, one, limit)]
+    full = [one for one in chosen if _is_full(view, sender, one, limit)]
     if full:
         names = [_shown(one, sender.project) for one in full]
         raise InboxFull(
@@ -40,21 +40,21 @@ def require_inbox_room(tx: Tx, sender: Actor, chosen: Sequence[NewRecipient], li
         )
 
 
-def skip_full(tx: Tx, sender: Actor, chosen: dict[AgentId, NewRecipient], limit: int) -> list[Skipped]:
+def skip_full(view: View, sender: Actor, chosen: dict[AgentId, NewRecipient], limit: int) -> list[Skipped]:
     """Take those out of `chosen` whose inbox has no room, for a broadcast; they are given as skipped. `limit` 0 is no
     limit.
     """
-    full = [agent_id for agent_id, one in chosen.items() if _is_full(tx, sender, one, limit)]
+    full = [agent_id for agent_id, one in chosen.items() if _is_full(view, sender, one, limit)]
     return [_skipped(_shown(chosen.pop(agent_id), sender.project), limit) for agent_id in full]
 
 
-def _is_full(tx: Tx, sender: Actor, one: NewRecipient, limit: int) -> bool:
+def _is_full(view: View, sender: Actor, one: NewRecipient, limit: int) -> bool:
     """Blind copies are counted apart, and of each sender: a full inbox tells nobody of those of others."""
     if limit <= 0 or one.held_code is not None:
         return False
     if one.agent.open_unread_count >= limit:
         return True
-    return one.kind is RecipientKind.BCC and tx.unread.blind_from(sender.agent.id, one.agent.id, limit) >= limit
+    return one.kind is RecipientKind.BCC and view.unread.blind_from(sender.agent.id, one.agent.id, limit) >= limit
 
 
 def _shown(one: NewRecipient, home: Project) -> str:
@@ -65,17 +65,17 @@ def _skipped(name: str, limit: int) -> Skipped:
     return Skipped(agent=name, code=InboxFull.code, reason=f"{name} has {limit} or more unread messages")
 
 
-def require_open_inboxes(tx: Tx, sender: Agent, chosen: Sequence[NewRecipient]) -> None:
+def require_open_inboxes(view: View, sender: Agent, chosen: Sequence[NewRecipient]) -> None:
     """Raise InboxLeased for the first of `chosen` whose inbox another agent holds."""
-    leased = leased_inboxes(tx, sender, [one.agent for one in chosen])
+    leased = leased_inboxes(view, sender, [one.agent for one in chosen])
     for one in chosen:
         if one.agent.id in leased:
             raise inbox_leased(one.agent.name, leased[one.agent.id])
 
 
-def skip_leased(tx: Tx, sender: Agent, chosen: dict[AgentId, NewRecipient]) -> list[Skipped]:
+def skip_leased(view: View, sender: Agent, chosen: dict[AgentId, NewRecipient]) -> list[Skipped]:
     """Take those out of `chosen` whose inbox another agent holds, for a broadcast; they are given as skipped."""
-    leased = leased_inboxes(tx, sender, [one.agent for one in chosen.values()])
+    leased = leased_inboxes(view, sender, [one.agent for one in chosen.values()])
     skipped = []
     for agent_id, lease in leased.items():
         name = chosen.pop(agent_id).agent.name

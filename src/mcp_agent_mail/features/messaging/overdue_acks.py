@@ -32,6 +32,7 @@ from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck
 from mcp_agent_mail.features.reservations.grant import GrantRequest, decide
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.mail.overdue_events import record_overdue
 from mcp_agent_mail.store.transaction import Tx
 
 logger = logging.getLogger("mcp_agent_mail.acknowledgements")
@@ -170,6 +171,7 @@ def _tell(tx: Tx, message_id: MessageId, rules: OverdueRules, until: Micros) -> 
         post_system_mail(tx, project, [sender], sender_notice(late, tx.now))
     escalation, problem = _escalate(tx, project, sender, late, rules)
     tx.overdue.note(message_id, tx.now, escalation)
+    record_overdue(tx, message_id)
     return OverdueNotice(
         message_id=message_id, project=project.slug, count=count, escalation=escalation, problem=problem
     )

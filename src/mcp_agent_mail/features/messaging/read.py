@@ -36,7 +36,7 @@ from mcp_agent_mail.features.messaging.visibility import (
 )
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.mail.inboxes import InboxCounts, InboxPage, MailFilter
-from mcp_agent_mail.store.mail.messages import BEGINNING, DeliveryPosition
+from mcp_agent_mail.store.mail.messages import BEGINNING, DeliveryPosition, MailCommit
 from mcp_agent_mail.store.transaction import View
 
 
@@ -330,5 +330,5 @@ def load_bodies(view: View, heads: Iterable[MessageHead]) -> Bodies:
     return bodies_that_fit_escaped({message_id: bodies[message_id] for message_id in found if message_id in bodies})
 
 
-def commits_of(view: View, project: Project, entries: Sequence[InboxEntry]) -> dict[MessageId, tuple[str, str]]:
+def commits_of(view: View, project: Project, entries: Sequence[InboxEntry]) -> dict[MessageId, MailCommit]:
     return view.messages.commits(project.id, (entry.head.id for entry in entries))

@@ -115,6 +115,15 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         """An agent's inbox with the Git commit that holds each message (null while it is pending)."""
         return schemas.show_mailbox(*await service.mailbox(await current_caller(), agent, project, limit))
 
+    async def mailbox_with_commits(
+        agent: Annotated[str, AGENT_ADDRESS],
+        project: Annotated[str | None, PROJECT_KEY] = None,
+        limit: Annotated[int, LIMIT] = 20,
+    ) -> Json:
+        """As mailbox, and when each commit was made (null while it is pending). No diffs."""
+        found = await service.mailbox(await current_caller(), agent, project, limit)
+        return schemas.show_mailbox(*found, with_times=True)
+
     return [
         resource(
             inbox,
@@ -130,6 +139,12 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         ),
         resource(
             mailbox, uri="resource://mailbox/{agent}{?project,limit}", name="mailbox", title="Inbox with its commits"
+        ),
+        resource(
+            mailbox_with_commits,
+            uri="resource://mailbox-with-commits/{agent}{?project,limit}",
+            name="mailbox-with-commits",
+            title="Inbox with its commits and their times",
         ),
     ]
 

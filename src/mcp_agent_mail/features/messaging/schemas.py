@@ -24,6 +24,7 @@ from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedRece
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.features.messaging.shapes import add_body, list_names, show_inbox_items, show_message, show_sent
 from mcp_agent_mail.features.messaging.visibility import HELD_HINT
+from mcp_agent_mail.store.mail.messages import MailCommit
 
 _COMMIT_DIGITS = 12
 
@@ -41,15 +42,22 @@ def show_inbox(listing: InboxListing, items: list[JsonObject] | None = None) -> 
     }
 
 
-def show_mailbox(listing: InboxListing, commits: Mapping[MessageId, tuple[str, str]]) -> JsonObject:
+def show_mailbox(
+    listing: InboxListing, commits: Mapping[MessageId, MailCommit], *, with_times: bool = False
+) -> JsonObject:
     """The answer of `resource://mailbox`: the inbox with the archive's commit of each message, 12 digits of its hash;
-    null while Git has yet to get it.
+    null while Git has yet to get it. `with_times`: that of `resource://mailbox-with-commits`.
     """
     items = show_inbox_items(listing)
     for item in items:
         commit = commits.get(item["id"])
-        item["commit"] = None if commit is None else {"hexsha": commit[0][:_COMMIT_DIGITS], "summary": commit[1]}
+        item["commit"] = None if commit is None else _show_commit(commit, with_times=with_times)
     return show_inbox(listing, items)
+
+
+def _show_commit(commit: MailCommit, *, with_times: bool) -> JsonObject:
+    wire = {"hexsha": commit.hexsha[:_COMMIT_DIGITS], "summary": commit.summary}
+    return {**wire, "authored_ts": iso(commit.authored_ts)} if with_times else wire
 
 
 def show_stale_inbox(listing: InboxListing, now: Micros, ttl_seconds: int) -> JsonObject:

@@ -47,7 +47,7 @@ from mcp_agent_mail.features.messaging.requests import RecipientList, ReplyReque
 from mcp_agent_mail.features.messaging.visibility import is_visible_to, require_message
 from mcp_agent_mail.store.contacts import ContactFlags
 from mcp_agent_mail.store.mail.message_events import post as store_message
-from mcp_agent_mail.store.transaction import Tx
+from mcp_agent_mail.store.transaction import Tx, View
 
 
 class BroadcastNamesRecipients(InvalidInput):
@@ -87,15 +87,15 @@ class Draft:
     eligible: int | None = None
 
 
-def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: SendRequest) -> Draft:
+def compose_new(view: View, delivery: DeliveryPolicy, sender: Actor, request: SendRequest) -> Draft:
     """A message ready to be stored: its thread, its recipients, and whose copies are held. Raises when it must not be
     sent as asked.
     """
-    original = None if request.reply_to is None else require_message(tx, request.reply_to, sender.agent)
+    original = None if request.reply_to is None else require_message(view, request.reply_to, sender.agent)
     new = NewMessage(
         sender=sender.agent,
         project=sender.project,
-        thread_id=_thread_of(tx, sender, request, original),
+        thread_id=_thread_of(view, sender, request, original),
         topic=request.topic,
         subject=_subject_of(request, original),
         body_md=request.body_md,
@@ -104,18 +104,18 @@ def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: SendRe
         reply_to=request.reply_to,
     )
     if request.broadcast:
-        return _broadcast(tx, delivery, sender, new, request.recipients)
+        return _broadcast(view, delivery, sender, new, request.recipients)
     named = request.recipients
     if original is not None and named == RecipientList():
-        named = RecipientList(to=_default_recipients(tx, original, sender))
-    chosen = choose_named(tx, sender, named)
+        named = RecipientList(to=_default_recipients(view, original, sender))
+    chosen = choose_named(view, sender, named)
     if not chosen:
         raise NobodyAddressed(
             "The message has no recipient.",
             hint="Name at least one in to, cc or bcc, or set broadcast=true.",
             data={"parameter": "to"},
         )
-    return _with_consent(tx, replace_hold(delivery, request.auto_contact_if_blocked), sender, new, chosen)
+    return _with_consent(view, replace_hold(delivery, request.auto_contact_if_blocked), sender, new, chosen)
 
 
 def replace_hold(delivery: DeliveryPolicy, hold: bool | None) -> DeliveryPolicy:  # None: as the server is set
@@ -123,24 +123,24 @@ def replace_hold(delivery: DeliveryPolicy, hold: bool | None) -> DeliveryPolicy:
 
 
 def _with_consent(
-    tx: Tx, delivery: DeliveryPolicy, sender: Actor, new: NewMessage, chosen: list[NewRecipient]
+    view: View, delivery: DeliveryPolicy, sender: Actor, new: NewMessage, chosen: list[NewRecipient]
 ) -> Draft:
     """All or nothing: one recipient who neither takes the mail nor may be asked refuses the message."""
     if delivery.respects_leases:
-        require_open_inboxes(tx, sender.agent, chosen)
-    about = replace(consent_context(tx, sender.agent, sender.project), thread_id=new.thread_id, reply_to=new.reply_to)
-    results = check_consent(tx, delivery, about, chosen)
+        require_open_inboxes(view, sender.agent, chosen)
+    about = replace(consent_context(view, sender.agent, sender.project), thread_id=new.thread_id, reply_to=new.reply_to)
+    results = check_consent(view, delivery, about, chosen)
     held: list[ConsentResult] = []
     named = chosen
     if results:
-        held = require_consent(tx, about, results, hold=delivery.rules.hold)
+        held = require_consent(view, about, results, hold=delivery.rules.hold)
         codes = {one.recipient.agent.id: one.verdict.value for one in held}
         chosen = [replace(one, held_code=codes.get(one.agent.id)) for one in chosen]
-    require_inbox_room(tx, sender, chosen, delivery.inbox_limit)
+    require_inbox_room(view, sender, chosen, delivery.inbox_limit)
     return Draft(sender=sender, new=new, chosen=chosen, skipped=[], held=held, named=named, concerns=about.concerns)
 
 
-def _broadcast(tx: Tx, delivery: DeliveryPolicy, sender: Actor, new: NewMessage, named: RecipientList) -> Draft:
+def _broadcast(view: View, delivery: DeliveryPolicy, sender: Actor, new: NewMessage, named: RecipientList) -> Draft:
     """To whom it can; nobody is asked for a contact because of a broadcast."""
     if named.to:
         raise BroadcastNamesRecipients(
@@ -148,15 +148,15 @@ def _broadcast(tx: Tx, delivery: DeliveryPolicy, sender: Actor, new: NewMessage,
             hint="Leave to out, or set broadcast=false. cc and bcc may be given.",
             data={"parameter": "to"},
         )
-    audience = choose_everyone(tx, sender.project, sender.agent)
+    audience = choose_everyone(view, sender.project, sender.agent)
     chosen = {one.agent.id: one for one in audience.reached}
-    by_name = choose_named(tx, sender, named) if chosen else []
+    by_name = choose_named(view, sender, named) if chosen else []
     for one in by_name:
         chosen.setdefault(one.agent.id, one)
-    leased = skip_leased(tx, sender.agent, chosen) if delivery.respects_leases else []
-    full = skip_full(tx, sender, chosen, delivery.inbox_limit)
-    about = replace(consent_context(tx, sender.agent, sender.project), thread_id=new.thread_id, reply_to=new.reply_to)
-    results = check_consent(tx, delivery, about, list(chosen.values()))
+    leased = skip_leased(view, sender.agent, chosen) if delivery.respects_leases else []
+    full = skip_full(view, sender, chosen, delivery.inbox_limit)
+    about = replace(consent_context(view, sender.agent, sender.project), thread_id=new.thread_id, reply_to=new.reply_to)
+    results = check_consent(view, delivery, about, list(chosen.values()))
     refused = [*leased, *full, *(left_out(one) for one in results.values())]
     return Draft(
         sender=sender,
@@ -177,7 +177,7 @@ def _subject_of(request: SendRequest, original: Message | None) -> str:
     return reply_subject(original.subject, "Re:")
 
 
-def _thread_of(tx: Tx, sender: Actor, request: SendRequest, original: Message | None) -> str | None:
+def _thread_of(view: View, sender: Actor, request: SendRequest, original: Message | None) -> str | None:
     if original is not None:
         joined = thread_of_reply(original.id, original.thread_id)
         require_same_thread(request.thread_id, joined, original.id)
@@ -186,21 +186,21 @@ def _thread_of(tx: Tx, sender: Actor, request: SendRequest, original: Message | 
         return None
     root = root_of_thread(request.thread_id)
     if root is not None:
-        message = tx.messages.find(root)
-        if message is None or not is_visible_to(tx, message, sender.agent):
+        message = view.messages.find(root)
+        if message is None or not is_visible_to(view, message, sender.agent):
             raise reserved_thread(request.thread_id)
     return request.thread_id
 
 
-def compose_reply(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: ReplyRequest) -> Draft:
+def compose_reply(view: View, delivery: DeliveryPolicy, sender: Actor, request: ReplyRequest) -> Draft:
     """A reply ready to be stored: in the original's thread and topic, to its sender when no `to` is named. It
     asks for an acknowledgement only when it says so; importance that is left out is the original's.
     """
-    original = require_message(tx, request.message_id, sender.agent)
+    original = require_message(view, request.message_id, sender.agent)
     named = request.recipients
     if not named.to:
-        named = replace(named, to=_default_recipients(tx, original, sender))
-    chosen = choose_named(tx, sender, named)
+        named = replace(named, to=_default_recipients(view, original, sender))
+    chosen = choose_named(view, sender, named)
     new = NewMessage(
         sender=sender.agent,
         project=sender.project,
@@ -212,15 +212,15 @@ def compose_reply(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: Repl
         ack_required=bool(request.ack_required),
         reply_to=original.id,
     )
-    return _with_consent(tx, delivery, sender, new, chosen)
+    return _with_consent(view, delivery, sender, new, chosen)
 
 
-def _default_recipients(tx: Tx, original: Message, sender: Actor) -> tuple[str, ...]:
+def _default_recipients(view: View, original: Message, sender: Actor) -> tuple[str, ...]:
     """The original's sender, in whichever project; for one's own message those it was sent `to`."""
     here = sender.project.id
     if original.sender_id != sender.agent.id:
         return (shown_name(original.sender_name, original.project_id, original.project_slug, here),)
-    to = [r for r in tx.messages.recipients(original.id) if r.kind is RecipientKind.TO]
+    to = [r for r in view.messages.recipients(original.id) if r.kind is RecipientKind.TO]
     if not to:
         raise NobodyAddressed(
             f"Message {original.id} is your own and was sent to nobody openly.",

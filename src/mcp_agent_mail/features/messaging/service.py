@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -28,11 +28,13 @@ from mcp_agent_mail.features.identity.actor import Actor, require_able, require_
 from mcp_agent_mail.features.identity.idempotency import Replay, find_answer, once
 from mcp_agent_mail.features.messaging import read, receipts
 from mcp_agent_mail.features.messaging.attachments import (
+    MailStore,
     Prepare,
     SeenAttachment,
     brings_attachments,
     carry,
     find_readable,
+    require_named,
     unknown_attachment,
 )
 from mcp_agent_mail.features.messaging.contents import ContentReader, OpenContent
@@ -64,6 +66,7 @@ from mcp_agent_mail.features.messaging.send import (
 from mcp_agent_mail.features.messaging.shapes import show_sent
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
+from mcp_agent_mail.store.mail.messages import MailCommit
 from mcp_agent_mail.store.transaction import Tx, View
 
 T = TypeVar("T", MailPage, ThreadListing)
@@ -109,27 +112,31 @@ class MessagingService:
         first one brought.
         """
         await self.before_sending(request.body_md)
-        brought = await self._make_ready(caller, request)
-        if isinstance(brought, Replay):
-            outcome: Sent | Replay = brought
-        else:
-            outcome = await self._store.write(lambda tx: self.send_within(tx, caller, request, brought))
+        async with self._made_ready(caller, request) as brought:
+            outcome = (
+                brought
+                if isinstance(brought, Replay)
+                else await self._store.write(lambda tx: self.send_within(tx, caller, request, brought))
+            )
         self._note_activity(outcome.actor.agent)
         return outcome
 
-    async def _make_ready(
+    @asynccontextmanager
+    async def _made_ready(
         self, caller: Caller, request: SendRequest | ReplyRequest
-    ) -> PreparedAttachments | Replay | None:
-        """What the message carries, on disk before it is stored; None where it brings nothing, the first answer where
-        the call is a repeat.
+    ) -> AsyncIterator[PreparedAttachments | Replay | None]:
+        """What the message carries, on disk before it is stored; the first answer where the call is a repeat. None for
+        a message that carries nothing.
         """
-        if not brings_attachments(request):
-            return None
         prepare = self._prepare
+        if not brings_attachments(request):
+            yield None
+            return
         if prepare is None:
             if request.attachment_paths:
                 raise NoAttachments("This server keeps no attachments.", hint="Say in which file it stands.")
-            return None
+            yield None
+            return
 
         def look(view: View) -> tuple[Actor, Replay | None]:
             sender = require_actor(view, caller, request.project_key, request.sender_name)
@@ -137,23 +144,31 @@ class MessagingService:
             if answer is not None:
                 return sender, Replay(actor=sender, answer=answer)
             require_able(sender, "it sends no mail")
+            # Whoever is refused for this is so before anything is read, converted or kept.
+            if isinstance(request, SendRequest):
+                compose_new(view, self._delivery, sender, request)
+            else:
+                compose_reply(view, self._delivery, sender, request)
+            require_named(view, sender, request.attachment_paths)
             return sender, None
 
         sender, replay = await self._store.read(look)
         if replay is not None:
-            return replay
+            yield replay
+            return
         self._store.growth.require()  # Before anything of it lies on disk.
-        return await prepare(
-            AttachmentRequest(
-                caller=caller,
-                project=sender.project,
-                project_key=request.project_key,
-                policy=sender.agent.attachments_policy,
-                paths=request.attachment_paths,
-                body_md=request.body_md,
-                convert=request.convert_images if isinstance(request, SendRequest) else None,
-            )
+        wanted = AttachmentRequest(
+            caller=caller,
+            sender_id=sender.agent.id,
+            project=sender.project,
+            project_key=request.project_key,
+            policy=sender.agent.attachments_policy,
+            paths=request.attachment_paths,
+            body_md=request.body_md,
+            convert=request.convert_images if isinstance(request, SendRequest) else None,
         )
+        async with prepare(wanted, MailStore(self._store)) as prepared:
+            yield prepared
 
     def _post(self, tx: Tx, draft: Draft, brought: PreparedAttachments | None) -> Sent:
         if brought is None:
@@ -185,24 +200,26 @@ class MessagingService:
         as `send` is.
         """
         await self.before_sending(request.body_md)
-        brought = await self._make_ready(caller, request)
-        if isinstance(brought, Replay):
-            self._note_activity(brought.actor.agent)
-            return brought
-
-        def unit(tx: Tx) -> Sent | Replay:
-            sender = require_actor(tx, caller, request.project_key, request.sender_name)
-
-            def send() -> Sent:
-                require_able(sender, "it sends no mail")
-                sent = self._post(tx, compose_reply(tx, self._delivery, sender, request), brought)
-                return _settle_original(tx, sender, request, sent)
-
-            return once(tx, sender, request, send, show_reply, made="message")
-
-        outcome = await self._store.write(unit)
+        async with self._made_ready(caller, request) as brought:
+            outcome = (
+                brought
+                if isinstance(brought, Replay)
+                else await self._store.write(lambda tx: self._reply_within(tx, caller, request, brought))
+            )
         self._note_activity(outcome.actor.agent)
         return outcome
+
+    def _reply_within(
+        self, tx: Tx, caller: Caller, request: ReplyRequest, brought: PreparedAttachments | None
+    ) -> Sent | Replay:
+        sender = require_actor(tx, caller, request.project_key, request.sender_name)
+
+        def send() -> Sent:
+            require_able(sender, "it sends no mail")
+            sent = self._post(tx, compose_reply(tx, self._delivery, sender, request), brought)
+            return _settle_original(tx, sender, request, sent)
+
+        return once(tx, sender, request, send, show_reply, made="message")
 
     async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.MarkedReceipts:
         """Note that the agent read or acknowledged messages: the first time stands for good, and acknowledging implies
@@ -228,7 +245,7 @@ class MessagingService:
 
     async def mailbox(
         self, caller: Caller, agent_name: str, project_key: str | None, limit: int
-    ) -> tuple[read.InboxListing, dict[MessageId, tuple[str, str]]]:
+    ) -> tuple[read.InboxListing, dict[MessageId, MailCommit]]:
         """The inbox, and the commit that holds each message in the project's archive."""
         request = InboxRequest(project_key=project_key, agent_name=agent_name, limit=limit)
         listing = await self.inbox(caller, request)

@@ -85,8 +85,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         """Send Markdown mail to agents by name: Name, or Name@project elsewhere. Set thread_id to keep a task
         together, broadcast=true (no to) for everyone active. Repeat safely with an idempotency_key. Mail to whom
         you need consent from is held until approved (see held), with auto_contact_if_blocked=false refused.
-        attachment_paths: files of the project, data: URIs or sha256: of an attachment. To answer a message use
-        reply_message.
+        attachment_paths: files of the project, data: URIs or sha256: of an attachment; images of the body that are
+        files or data: URIs come along too (images_left: which do not). To answer a message use reply_message.
         """
         request = SendRequest(
             project_key=project_key,

@@ -100,6 +100,7 @@ def _adopt(tx: Tx, source_key: str, target_key: str) -> Planned:
     uid = derived_uid(tx.meta.store_id(), source.id)
     for alias in (source.human_key, slug_alias(source.slug), uid_tie(uid)):
         tx.aliases.add(target.id, alias, AliasKind.FORMER, now)
+    tx.backfill.drop_aliases(target.id)  # All files are rendered anew.
     _queue(tx, target.id, source.slug)
     for project_id in planned.plan.neighbours:
         _queue(tx, project_id, None)

@@ -70,8 +70,8 @@ def ensure(tx: Tx, project_request: ProjectRequest) -> Project:
     if tie is not None and tied is None:
         tx.aliases.add(project.id, tie, AliasKind.TIE, now)
         record_event(tx, project, None)
-    elif own is None and tied is not None:
-        tx.aliases.add(project.id, project_request.path, AliasKind.PATH, now)
+    elif own is None and tied is not None and tx.aliases.add(project.id, project_request.path, AliasKind.PATH, now):
+        tx.backfill.note_aliases(project.id)
     return project
 
 
@@ -125,14 +125,17 @@ def _add_resident(tx: Tx, project_id: ProjectId, kind: AgentKind, name: str) -> 
 
 def record_event(tx: Tx, project: Project, caller: Caller | None) -> None:
     """Queue the project's own file for its archive. `caller` counts as its author if it is an agent of the project."""
+    tx.backfill.drop_aliases(project.id)
     is_own_agent = caller is not None and caller.project_id == project.id
+    author = tx.agents.find(caller.agent_id) if caller is not None and caller.agent_id and is_own_agent else None
+    acting = None if author is None else author.name
     tx.outbox.add(
         NewEvent(
             project_id=project.id,
             kind=EventKind.PROJECT,
-            agent_id=caller.agent_id if caller is not None and is_own_agent else None,
+            agent_id=None if author is None else author.id,
             message_id=None,
-            snapshot=project_snapshot(project, tx.aliases.lasting(project.id)),
+            snapshot=project_snapshot(project, tx.aliases.archived(project.id)) | {"acting": acting},
         ),
         tx.now,
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.domain.project_identity import IdentityMode, WorkspaceFacts
 from mcp_agent_mail.domain.projects import canonical_path
 from mcp_agent_mail.features.projects.lookup import resolved_path
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
+from mcp_agent_mail.workspace.lent_places import LentFolder, find_folder
 
 
 class Identities:
@@ -20,6 +23,10 @@ class Identities:
     async def resolved(self, path: str) -> str:
         """The canonical path with symbolic links resolved as far as it exists on this disk."""
         return await self.looks.look(canonical_path(path), lambda: resolved_path(path))
+
+    async def folder(self, path: str) -> LentFolder:
+        """What lies at the path now, by its path without links and by what it is."""
+        return await self.looks.look(canonical_path(path), lambda: find_folder(Path(path)))
 
     async def marked(self, path: str) -> WorkspaceFacts:
         """The resolved path and its marks: a few looks at the disk."""

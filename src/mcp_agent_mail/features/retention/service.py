@@ -6,11 +6,14 @@ looks again at what it takes. A kill between two lots leaves nothing half done, 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from mcp_agent_mail.archive.attachments import UNTOUCHED_S, AttachmentFiles
 from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
@@ -19,6 +22,8 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.message_events import record_purges
 from mcp_agent_mail.store.retention import RetentionCutoff, list_old
 from mcp_agent_mail.store.transaction import Tx, View
+
+logger = logging.getLogger("mcp_agent_mail.retention")
 
 LOOKED_AT_ONCE = 500
 MESSAGES_AT_ONCE = 10
@@ -64,7 +69,9 @@ class PurgeRequest:
 
 
 class RetentionService:
-    """`find_project` raises for a key that no project has. `throttle` is awaited before each lot."""
+    """`find_project` raises for a key that no project has. `throttle` is awaited before each lot. From `contents` goes
+    what no mail carries any more.
+    """
 
     def __init__(
         self,
@@ -73,12 +80,14 @@ class RetentionService:
         *,
         find_project: Callable[[View, str], Project],
         throttle: Callable[[], Awaitable[None]],
+        contents: AttachmentFiles,
         clock: Clock,
     ) -> None:
         self._store = store
         self._rules = rules
         self._find_project = find_project
         self._throttle = throttle
+        self._contents = contents
         self._clock = clock
 
     async def purge(self, caller: Caller, request: PurgeRequest) -> Purge:
@@ -114,11 +123,24 @@ class RetentionService:
             found = replace(found, old=found.old + len(page), may_go=found.may_go + len(going))
             for lot in _lots(going[: most - found.purged]):
                 await self._throttle()
-                purged = await self._store.write(partial(_purge, lot, cutoff))
+                purged, left = await self._store.write(partial(_purge, lot, cutoff))
                 found = replace(found, purged=found.purged + purged)
+                if left:
+                    await computed(partial(self._remove, left))
             if is_over() or (most and found.purged >= most):
                 break
         return found
+
+    def _remove(self, digests: Sequence[str]) -> None:
+        """Once it is committed that no mail carries them. What a send has touched lately may be under way again, and
+        what the disk does not let go stays too: both are left to `am archive gc`.
+        """
+        for sha256 in digests:
+            try:
+                self._contents.remove(sha256, untouched_s=UNTOUCHED_S)
+            except OSError as failed:
+                facts = {"sha256": sha256, "why": str(failed)}
+                logger.warning("what no mail carries any more cannot be removed", extra={"facts": facts})
 
     async def _pages(self, project_id: ProjectId, cutoff: RetentionCutoff) -> AsyncIterator[list[OldMessage]]:
         last: OldMessage | None = None
@@ -164,9 +186,10 @@ def _fits(lot: Collection[OldMessage]) -> bool:
     )
 
 
-def _purge(lot: Sequence[OldMessage], cutoff: RetentionCutoff, tx: Tx) -> int:
-    """Those that may still go; their archives get tombstones too, and lose what these alone carried."""
+def _purge(lot: Sequence[OldMessage], cutoff: RetentionCutoff, tx: Tx) -> tuple[int, list[str]]:
+    """How many of them may still go and went; their archives get tombstones too, and lose what these alone carried. And
+    the digests of what no mail carries any more.
+    """
     now = tx.now
     gone = [one.id for one in lot if tx.retention.purge(one.id, cutoff, now)]
-    record_purges(tx, gone)
-    return len(gone)
+    return len(gone), record_purges(tx, gone)

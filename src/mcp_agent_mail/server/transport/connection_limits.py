@@ -29,7 +29,8 @@ MAX_UNTAKEN_BYTES = 64 * 1024 * 1024
 HEAD_WITHIN_S = 10.0
 BODY_WITHIN_S = 60.0
 TAKEN_WITHIN_S = 60.0
-"""So long an answer may lie here because its client takes nothing of it."""
+"""An answer of which its client takes less than TAKEN_AT_LEAST_BYTES in this time is dropped."""
+TAKEN_AT_LEAST_BYTES = 64 * 1024
 GONE_WITHIN_S = 2.0
 """So long a client may go on sending after its refusal, which it may not have read yet."""
 SAID_EVERY_S = 60.0
@@ -57,6 +58,11 @@ class LimitedConnection(Protocol):
 
     held_bytes: int
     """Of the body of its unfinished request."""
+    is_streaming: bool
+    """Its answer is written piece by piece, as its client takes it: little of it lies here at a time."""
+
+    def untaken_bytes(self) -> int:
+        """Of what was written to it, as of now."""
 
     def evict(self, status: int, detail: str) -> None:
         """Answer what is unfinished with a refusal, and close."""
@@ -77,8 +83,11 @@ class ConnectionLimits:
 
 
 class _Untaken(NamedTuple):
+    """`size_bytes` count against the bound; `lay_bytes` is the most that lay there since this time began."""
+
     until: float
     size_bytes: int
+    lay_bytes: int
 
 
 class ConnectionLimiter:
@@ -170,14 +179,23 @@ class ConnectionLimiter:
 
     def block(self, guest: LimitedConnection, size_bytes: int) -> None:
         """The guest takes nothing of its answer, of which `size_bytes` wait here by now. Beyond the bound the
-        connections that have taken nothing for longest are aborted.
+        connections that have taken nothing for longest are aborted. What is streamed has its time, and does not count:
+        its bound is that of streams at a time.
         """
-        untaken = self._blocked.get(guest) or _Untaken(until=self._now() + TAKEN_WITHIN_S, size_bytes=0)
-        self._blocked[guest] = untaken._replace(size_bytes=size_bytes)
-        self.untaken_bytes += size_bytes - untaken.size_bytes
-        while self.untaken_bytes > self._size.untaken_bytes and len(self._blocked) > 1:
+        before = self._blocked.get(guest) or _Untaken(self._now() + TAKEN_WITHIN_S, size_bytes=0, lay_bytes=0)
+        counted = 0 if guest.is_streaming else size_bytes
+        self._blocked[guest] = _Untaken(before.until, counted, max(before.lay_bytes, size_bytes))
+        self.untaken_bytes += counted - before.size_bytes
+        if self.untaken_bytes > self._size.untaken_bytes:
+            self._let_deaf_go()
+
+    def _let_deaf_go(self) -> None:
+        deaf = [guest for guest, untaken in self._blocked.items() if untaken.size_bytes]
+        for guest in deaf[:-1]:
+            if self.untaken_bytes <= self._size.untaken_bytes:
+                return
             self.note(LimitReached.UNTAKEN)
-            next(iter(self._blocked)).abort()
+            guest.abort()
 
     def unblock(self, guest: LimitedConnection) -> None:
         if untaken := self._blocked.pop(guest, None):
@@ -202,13 +220,22 @@ class ConnectionLimiter:
         for guest in [guest for guest, until in self.unfinished.items() if until <= now]:
             self.note(LimitReached.TIME)
             guest.evict(408, "The request was not complete in time.")
-        for guest in [guest for guest, untaken in self._blocked.items() if untaken.until <= now]:
-            self.note(LimitReached.TIME)
-            guest.abort()
+        for guest, untaken in [(guest, untaken) for guest, untaken in self._blocked.items() if untaken.until <= now]:
+            self._end_deaf(guest, untaken)
         for guest in [guest for guest, until in self._leaving.items() if until <= now]:
             guest.abort()
         for bound in [bound for bound in self._reached if self._may_say(bound)]:
             self._say(bound)
+
+    def _end_deaf(self, guest: LimitedConnection, untaken: _Untaken) -> None:
+        """End it; but whoever takes its answer slowly has its time again, and is no longer the deafest."""
+        left_bytes = guest.untaken_bytes()
+        if left_bytes + TAKEN_AT_LEAST_BYTES > untaken.lay_bytes:
+            self.note(LimitReached.TIME)
+            guest.abort()
+            return
+        self.unblock(guest)
+        self.block(guest, left_bytes)
 
     def note(self, bound: LimitReached) -> None:
         """The bound was reached: one line in the log, and then one a minute with how often."""

@@ -133,10 +133,12 @@ class HttpApp:
         path: str = scope["path"]
         if path.startswith(("/health/", _WELL_KNOWN)) and await self._answer_open(path, send):
             return
-        route = self._route_of(path)
-        is_rpc = path.startswith(PREFIX) or route is not None
+        is_call = path.startswith(PREFIX)
+        route = None if is_call else self._route_of(path)
+        is_rpc = is_call or route is not None
+        peer = _peer(scope)
         admitted = self._gate.check_source(scope["headers"], headers) or self._gate.check_token(
-            headers, _peer(scope), operator_may=is_rpc
+            headers, peer, operator_may=is_rpc
         )
         if isinstance(admitted, HttpRefusal):
             await send_detail(send, admitted.status, admitted.detail)
@@ -151,7 +153,7 @@ class HttpApp:
             via="rpc" if is_rpc else "mcp",
             bearer_is_servers=admitted.bearer_is_servers,
             origin=_connection(scope),
-            is_remote=is_from_elsewhere(headers, _peer(scope)),
+            is_remote=is_from_elsewhere(headers, peer),
         )
         try:
             wishes = self._connections.wishes(query, headers, is_rpc=is_rpc)

@@ -17,6 +17,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from mcp_agent_mail.server.transport.answers import ANSWERED, AnswerOutput
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, LimitReached
 from mcp_agent_mail.server.transport.request_target import take_host
 
@@ -61,21 +62,6 @@ class _Refused(Exception):
     """Ends the parser's run; the refusal stands in the protocol."""
 
 
-class _Outlet:
-    """What a request's answer is written to: the connection, which is closed only once its client can have read it."""
-
-    def __init__(self, protocol: BoundedHttp) -> None:
-        self._protocol = protocol
-        self.is_closing = protocol.transport.is_closing
-
-    def write(self, data: bytes) -> None:
-        if not self.is_closing():  # uvloop raises for what is written to a connection that is gone
-            self._protocol.write_answer(data)
-
-    def close(self) -> None:
-        self._protocol.close_after_answer()
-
-
 class BoundedHttp(HttpToolsProtocol):
     """One connection, and the bounds on what its client may send, leave unfinished or not take."""
 
@@ -90,6 +76,7 @@ class BoundedHttp(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.held_bytes = 0
+        self.is_streaming = False
         self._body_bytes: dict[RequestResponseCycle, int] = {}
         """Of requests that are complete, until their calls have ended: answered, or not."""
         self._running: RequestResponseCycle | None = None
@@ -113,7 +100,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
-        self._outlet = _Outlet(self)
+        self._outlet = AnswerOutput(self)
         self._is_reserved = not self._room.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -252,6 +239,8 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _until_ended(self, cycle: RequestResponseCycle, app: ASGIApp) -> Any:
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
+            self.is_streaming = False
+            scope[ANSWERED] = self
             try:
                 await app(scope, receive, send)
             finally:
@@ -275,19 +264,26 @@ class BoundedHttp(HttpToolsProtocol):
         was_blocked = self._is_blocked
         self.transport.write(data)
         if was_blocked and not self.transport.is_closing():
-            self._room.block(self, self.transport.get_write_buffer_size())
+            self._room.block(self, self.untaken_bytes())
+
+    def untaken_bytes(self) -> int:
+        return self.transport.get_write_buffer_size()
 
     def pause_writing(self) -> None:
         """Not uvicorn's: whoever answers would wait with the rest of its answer in hand, which nobody counts.
 
-        So an answer is written as a whole, and the next request begins when the client has taken it.
+        So an answer is written as a whole, and the next request begins when the client has taken it; but what is
+        streamed waits piece by piece.
         """
         self._is_blocked = True
-        self._room.block(self, self.transport.get_write_buffer_size())
+        if self.is_streaming:
+            self.flow.pause_writing()
+        self._room.block(self, self.untaken_bytes())
 
     def resume_writing(self) -> None:
         """The client has taken the answer: it counts no more, and a request that waited for that begins."""
         self._is_blocked = False
+        self.flow.resume_writing()
         self._room.unblock(self)
         if self._is_held_up:
             self._is_held_up = False
@@ -306,7 +302,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def close_idle(self) -> None:
         """Close; what the client has not taken of its last answer is dropped."""
-        if self.transport.get_write_buffer_size():  # It would stay open until they are taken, and count no more.
+        if self.untaken_bytes():  # It would stay open until they are taken, and count no more.
             self.abort()
             return
         self._room.leave(self)
@@ -322,7 +318,8 @@ class BoundedHttp(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if not self._is_reading:
-            if untaken_bytes := self.transport.get_write_buffer_size():
+            self.is_streaming = False
+            if untaken_bytes := self.untaken_bytes():
                 self._room.block(self, untaken_bytes)
             self.transport.close()
             return

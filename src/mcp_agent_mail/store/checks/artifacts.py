@@ -19,13 +19,16 @@ from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Message, Receipt, ReceiptStep, Recipient
+from mcp_agent_mail.domain.overdue_notices import NotedMessage
 from mcp_agent_mail.domain.products import ProductLink
-from mcp_agent_mail.domain.projects import Alias, Project
+from mcp_agent_mail.domain.projects import Project, StoredAlias
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.mail.messages import Messages
+from mcp_agent_mail.store.mail.overdue_acks import Overdue
+from mcp_agent_mail.store.mail.thread_pages import ThreadPages
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.products import Products
@@ -50,6 +53,8 @@ _PENDING_BY_PROJECT = """
     SELECT DISTINCT project_id, json_extract(snapshot, '$.id') FROM outbox INDEXED BY outbox_oldest
     WHERE commit_id IS NULL AND kind = ?
 """
+_STALE_ALIASES = "SELECT project_id FROM stale_aliases"
+_UNQUEUED_NOTICES = "SELECT message_id FROM unqueued_notices"
 _CONTENTS = "SELECT DISTINCT sha256 FROM content_messages WHERE sha256 > ? ORDER BY sha256 LIMIT ?"
 _PENDING_REMOVALS = """
     SELECT project_id, json_extract(snapshot, '$.freed') FROM outbox INDEXED BY outbox_oldest
@@ -67,7 +72,7 @@ _COUNTS = "SELECT (SELECT count(*) FROM messages), (SELECT count(*) FROM agents)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArchivedReceipt:
+class SealedReceipt:
     """A receipt in Git, in the batch of commit `commit_id` that ends with `last_seq`. Time 0: the store has lost it."""
 
     project_id: ProjectId
@@ -90,8 +95,12 @@ class Artifacts:
         self._contacts = Contacts(connection)
         self._products = Products(connection)
         self._aliases = Aliases(connection)
+        self._overdue = Overdue(connection)
         self.outbox = Outbox(connection)
-        self.store_id = Meta(connection).store_id()
+        self.pages = ThreadPages(connection)
+        meta = Meta(connection)
+        self.store_id = meta.store_id()
+        self.schema_version = meta.schema_version()
 
     def projects(self) -> Iterator[Project]:
         """All projects, those set aside too, by id; read in pages."""
@@ -100,9 +109,9 @@ class Artifacts:
             yield from page
             after = page[-1].id
 
-    def aliases(self, project: Project) -> list[Alias]:
+    def aliases(self, project: Project) -> list[StoredAlias]:
         """The aliases that stand in the project's own file."""
-        return self._aliases.lasting(project.id)
+        return self._aliases.archived(project.id)
 
     def counts(self) -> tuple[int, int]:
         """How many messages there are, and how many agents."""
@@ -122,7 +131,16 @@ class Artifacts:
 
     def pending_projects(self) -> set[int]:
         """Ids of projects whose own file is about to be written again."""
-        return self._pending_files(EventKind.PROJECT)
+        stale = {number for (number,) in self._connection.execute(_STALE_ALIASES)}
+        return self._pending_files(EventKind.PROJECT) | stale
+
+    def overdue_notices(self) -> Iterator[NotedMessage]:
+        yield from self._overdue.each_noted()
+
+    def pending_notices(self) -> set[int]:
+        """Messages whose overdue notice is about to be written, or to be queued."""
+        unqueued = {number for (number,) in self._connection.execute(_UNQUEUED_NOTICES)}
+        return self._pending_files(EventKind.OVERDUE) | unqueued
 
     def leases(self, project: Project, kind: LeaseKind) -> Iterator[Lease]:
         return self._leases.each(project.id, kind)
@@ -175,7 +193,7 @@ class Artifacts:
             for path in json.loads(paths):
                 yield ProjectId(project_id), path
 
-    def receipts(self) -> Iterator[ArchivedReceipt]:
+    def receipts(self) -> Iterator[SealedReceipt]:
         """The receipts that are in Git, in the order they were queued."""
         for row in self._connection.execute(_RECEIPTS):
             project_id, commit_id, last_seq, seq, created_ts, message_id, agent_id, name, step, at, is_blind = row
@@ -187,7 +205,7 @@ class Artifacts:
                 at=Micros(0 if at is None else at),
                 is_blind=bool(is_blind),
             )
-            yield ArchivedReceipt(
+            yield SealedReceipt(
                 project_id=ProjectId(project_id),
                 commit_id=commit_id,
                 last_seq=OutboxSeq(last_seq),

@@ -21,6 +21,7 @@ from mcp_agent_mail.store.engine.migrate import apply_migration, require_ours, s
 FAULTS_SHOWN = 100
 
 _INTEGRITY = f"PRAGMA integrity_check({FAULTS_SHOWN})"
+_QUICK = "PRAGMA quick_check(1)"
 _SCHEMA = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name"
 # FTS5 makes these for itself; their text depends on SQLite's version.
 _FTS = ("messages_fts", "identifiers_fts")
@@ -101,6 +102,15 @@ def find_faults(path: Path) -> list[IntegrityFault]:
                 original.backup(connection)
             add_functions(connection)
             return list(_faults(connection))
+
+
+def is_sound(path: Path) -> bool:
+    """Can all of the database be read? Takes seconds per GB, and proves nothing of what it says."""
+    try:
+        with closing(open_reading(path)) as connection:
+            return connection.execute(_QUICK).fetchall() == [("ok",)]
+    except sqlite3.Error:
+        return False
 
 
 def _faults(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from mcp_agent_mail.core.errors import Busy
@@ -38,6 +40,17 @@ class StoreFailed(Busy):
             first=first,
             otherwise=" (a send with its idempotency_key); `am doctor check` says what is wrong",
         )
+
+
+@contextmanager
+def faults_told() -> Iterator[None]:
+    """Raise StoreFailed for an outside fault within."""
+    try:
+        yield
+    except sqlite3.Error as failed:
+        if not is_outside_fault(failed):
+            raise
+        raise StoreFailed.because(failed) from failed
 
 
 def is_outside_fault(error: sqlite3.Error) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_agent_mail.core.errors import Busy, QuotaExceeded
-from mcp_agent_mail.domain.store_limits import Shortage, StoreLimits, StoreSize
+from mcp_agent_mail.domain.store_limits import Shortage, StoreLimits, StoreSize, find_shortage
 
 RETRY_AFTER_S = 30
 """A disk fills and empties in minutes; asking more often tells nothing new."""
@@ -27,6 +27,7 @@ class GrowthLimit:
 
     def __init__(self) -> None:
         self._told: tuple[Shortage, StoreLimits, StoreSize] | None = None
+        self._measured: tuple[StoreLimits, StoreSize] | None = None
 
     @property
     def shortage(self) -> Shortage | None:
@@ -41,12 +42,23 @@ class GrowthLimit:
     def note(self, shortage: Shortage | None, limits: StoreLimits, size: StoreSize) -> None:
         """From now on this is short, as measured; None: nothing."""
         self._told = None if shortage is None else (shortage, limits, size)
+        self._measured = (limits, size)
 
-    def require(self) -> None:
-        """Return where the store may grow. Raises StoreTooLarge, DiskTooFull."""
-        refusal = self._refusal()
+    def require(self, more_bytes: int = 0) -> None:
+        """Return where the store may grow, by so much as it was measured last. Raises StoreTooLarge, DiskTooFull."""
+        refusal = self._refusal() or self._refusal_of(more_bytes)
         if refusal is not None:
             raise refusal
+
+    def _refusal_of(self, more_bytes: int) -> StoreTooLarge | DiskTooFull | None:
+        if self._measured is None or more_bytes <= 0:
+            return None
+        limits, size = self._measured
+        then = StoreSize(used=size.used + more_bytes, free=size.free - more_bytes)
+        shortage = find_shortage(limits, then, None)
+        if shortage is None:
+            return None
+        return _too_full(limits, size) if shortage is Shortage.DISK_FULL else _too_large(limits, size)
 
     def _refusal(self) -> StoreTooLarge | DiskTooFull | None:
         told = self._told

@@ -24,8 +24,9 @@ from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.private_files import replace_private
-from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
+from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, SWAP_FILE, Owner, owner_by, told_owner
 from mcp_agent_mail.store.engine.folder import require_private_place
+from mcp_agent_mail.store.engine.swap import finish_swap
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,8 @@ class StoreInUse(Unavailable):
 
 class StoreLock:
     """`with StoreLock(storage_root, database_path) as lock:` owns the store, or raises StoreInUse.
+
+    Whoever owns it finds it whole: a swap that was interrupted is finished first (SwapUnfinished if it cannot be).
 
     A database that lies elsewhere is locked there too: another STORAGE_ROOT may name it as well.
     """
@@ -65,6 +68,7 @@ class StoreLock:
                 if number == 0:
                     _take_folder(self._storage_root, owner_file, taken)
                 taken.callback(owner_file.unlink, missing_ok=True)
+            finish_swap(self._storage_root / SWAP_FILE)
             self._started = iso(self._clock())
             self._note(url=None)
             self._held = taken.pop_all()

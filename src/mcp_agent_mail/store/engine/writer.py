@@ -96,6 +96,10 @@ class _Outcome:
     fault: str = ""
 
 
+_WRITTEN = _Outcome(is_committed=True, has_written=True)
+_UNCHANGED = _Outcome(is_committed=True)
+
+
 class Writer:
     """Runs units of work one after another. It owns `connection` and closes it when it ends."""
 
@@ -303,7 +307,7 @@ class Writer:
         except BaseException:  # noqa: BLE001  # Likewise.
             _log.exception("After a commit; what was committed is answered as such.")
         has_changed = self._connection.total_changes != changes_before
-        return _Outcome(is_committed=True, has_written=has_changed and any(job.has_run for job in group))
+        return _WRITTEN if has_changed and any(job.has_run for job in group) else _UNCHANGED
 
     def _transact(self, jobs: list[_Job]) -> None:
         if self._connection.in_transaction:  # An earlier ROLLBACK failed: never go on inside what it left.

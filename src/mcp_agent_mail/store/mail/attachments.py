@@ -12,13 +12,22 @@ from mcp_agent_mail.domain.attachments import Attachment, StoredContent, to_json
 _ADD = "INSERT INTO message_attachments (message_id, attachments) VALUES (?, ?)"
 _CARRY = "INSERT OR IGNORE INTO content_messages (sha256, message_id) VALUES (?, ?)"
 _KEEP = "INSERT OR IGNORE INTO project_contents (project_id, sha256, bytes) VALUES (?, ?, ?)"
-# CROSS JOIN pins the plan: what carries one content is few of all messages.
-_CARRIERS = """
+# CROSS JOIN pins the plan: the end of an index, and two rows by their ids.
+_NEWEST = """
 SELECT c.message_id, m.project_id, m.sender_id, t.attachments
-FROM content_messages c CROSS JOIN messages m ON m.id = c.message_id
+FROM {} c CROSS JOIN messages m ON m.id = c.message_id
 CROSS JOIN message_attachments t ON t.message_id = c.message_id
-WHERE c.sha256 = ? ORDER BY c.message_id DESC LIMIT ?
+WHERE c.sha256 = :sha256 {} ORDER BY c.message_id DESC LIMIT 1
 """
+_NEWEST_OF_ALL = _NEWEST.format("content_messages", "")
+_ANY_OPEN = """
+SELECT c.message_id, m.project_id, m.sender_id, t.attachments
+FROM content_projects c CROSS JOIN messages m ON m.id = c.message_id
+CROSS JOIN message_attachments t ON t.message_id = c.message_id
+WHERE c.sha256 = :sha256 LIMIT 1
+"""
+_NEWEST_OPEN = _NEWEST.format("content_projects", "AND c.project_id = :reader")
+_NEWEST_OF_PARTY = _NEWEST.format("content_parties", "AND c.agent_id = :reader")
 _KEPT_BYTES = "SELECT coalesce(sum(bytes), 0) FROM project_contents WHERE project_id = ?"
 _IS_KEPT = "SELECT 1 FROM project_contents WHERE project_id = ? AND sha256 = ?"
 _IS_CARRIED = "SELECT 1 FROM content_messages WHERE sha256 = ? LIMIT 1"
@@ -61,9 +70,25 @@ class Attachments:
         rows = [(project_id, content.sha256, content.bytes) for content in _contents(attachments)]
         self._connection.executemany(_KEEP, rows)
 
-    def carriers(self, sha256: str, limit: int) -> list[Carrier]:
-        """The messages that carry the content, as it is or as an original, newest first, whoever may see them."""
-        return [Carrier._make(row) for row in self._connection.execute(_CARRIERS, (sha256, limit))]
+    def newest(self, sha256: str) -> Carrier | None:
+        """The newest message that carries the content, as it is or as an original, whoever may see it."""
+        return self._find(_NEWEST_OF_ALL, {"sha256": sha256})
+
+    def any_open(self, sha256: str) -> Carrier | None:
+        """A message that carries it and is mail of a project."""
+        return self._find(_ANY_OPEN, {"sha256": sha256})
+
+    def newest_open(self, sha256: str, project_id: ProjectId) -> Carrier | None:
+        """Likewise, of the mail that every agent of the project may read."""
+        return self._find(_NEWEST_OPEN, {"sha256": sha256, "reader": project_id})
+
+    def newest_of_party(self, sha256: str, agent_id: AgentId) -> Carrier | None:
+        """Likewise, of what the agent has sent or been delivered."""
+        return self._find(_NEWEST_OF_PARTY, {"sha256": sha256, "reader": agent_id})
+
+    def _find(self, query: str, wanted: dict[str, object]) -> Carrier | None:
+        row = self._connection.execute(query, wanted).fetchone()
+        return None if row is None else Carrier._make(row)
 
     def is_carried(self, sha256: str) -> bool:
         return self._connection.execute(_IS_CARRIED, (sha256,)).fetchone() is not None

@@ -59,8 +59,6 @@ def add_message(
     first_seq, delivered_ts = draw_deliveries(connection, len(reached), now)
     open_to = _open_to(new, recipients)
     message = _stored(new, _add_row(connection, new, _scope(open_to, recipients), now), now)
-    if new.attachments:
-        Attachments(connection).add(message.id, new.attachments)
     addressed = _addressed(recipients, message.id, first_seq, delivered_ts)
     if len(reached) < len(recipients):
         open_to = _open_to(new, reached) if reached else []
@@ -76,6 +74,8 @@ def add_message(
             for r in addressed
         ],
     )
+    if new.attachments:  # Who reads them follows from the rows above.
+        Attachments(connection).add(message.id, new.attachments)
     _count_delivered(connection, new, reached)
     return message, addressed
 

@@ -29,10 +29,11 @@ def record_events(tx: Tx, message_ids: Iterable[MessageId], by: AgentId | None) 
         _tell(tx, message, tx.messages.recipients(message_id), by)
 
 
-def record_purges(tx: Tx, message_ids: Iterable[MessageId]) -> None:
+def record_purges(tx: Tx, message_ids: Iterable[MessageId]) -> list[str]:
     """These have been purged: they carry nothing any more, and what no other mail of a project carries goes from its
-    archive.
+    archive. Gives the digests of what no mail at all carries any more.
     """
+    left: dict[str, None] = {}
     for message_id in message_ids:
         message = tx.messages.find(message_id)
         assert message is not None, message_id
@@ -40,6 +41,8 @@ def record_purges(tx: Tx, message_ids: Iterable[MessageId]) -> None:
         if carried:
             tx.attachments.drop(message_id, carried)
         _tell(tx, replace(message, attachments=()), tx.messages.recipients(message_id), None, left=carried)
+        left |= dict.fromkeys(content.sha256 for one in carried for content in one.contents)
+    return [sha256 for sha256 in left if not tx.attachments.is_carried(sha256)]
 
 
 def _tell(
@@ -54,7 +57,7 @@ def _tell(
     for project_id in involved_projects(message, recipients):
         if message.attachments:
             tx.attachments.keep(project_id, message.attachments)
-        freed = [content.path for content in tx.attachments.free(project_id, left)]
+        freed = [content.path for content in tx.attachments.free(project_id, left)] if left else []
         tx.outbox.add(
             NewEvent(
                 project_id=project_id,

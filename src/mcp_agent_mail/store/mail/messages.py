@@ -47,10 +47,11 @@ _IS_RECIPIENT = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? 
 _IS_OPEN_TO = "SELECT 1 FROM message_projects WHERE project_id = ? AND message_id = ?"
 _BODIES = "SELECT id, body_md FROM messages WHERE id IN (SELECT value FROM json_each(?))"
 _COMMITS = """
-SELECT o.message_id, c.hexsha, c.summary FROM outbox o JOIN commits c ON c.id = o.commit_id
+SELECT o.message_id, c.hexsha, c.summary, c.authored_ts FROM outbox o JOIN commits c ON c.id = o.commit_id
 WHERE o.message_id IN (SELECT value FROM json_each(?)) AND o.project_id = ? AND o.kind = 'mail'
 ORDER BY o.seq
 """
+_PURGED = "SELECT purged_ts FROM messages WHERE id = ?"
 
 HEAD_COLUMNS = """m.id, m.project_id, p.slug, a.name, m.thread_id, m.topic, m.subject, m.importance, m.ack_required,
        m.created_ts, m.reply_to, m.is_system, m.body_bytes, t.attachments"""
@@ -97,6 +98,14 @@ _SENT_OPENLY = _SENT % "CROSS"
 _SENT_OR_HELD = _SENT % "LEFT"
 
 _MAX_PROJECTS_OF_THREAD = 20
+
+
+class MailCommit(NamedTuple):
+    """The commit of an archive that holds a message as it is now."""
+
+    hexsha: str
+    summary: str
+    authored_ts: Micros
 
 
 class DeliveryPosition(NamedTuple):
@@ -210,10 +219,15 @@ class Messages:
         """The bodies of the messages. The caller bounds the bytes: `MessageHead.body_bytes` says them beforehand."""
         return dict(self._connection.execute(_BODIES, (_ids(message_ids),)).fetchall())
 
-    def commits(self, project_id: ProjectId, message_ids: Iterable[MessageId]) -> dict[MessageId, tuple[str, str]]:
-        """The commit (hexsha, summary) that holds each message in this project's archive; those pending are absent."""
+    def commits(self, project_id: ProjectId, message_ids: Iterable[MessageId]) -> dict[MessageId, MailCommit]:
+        """The commit that holds each message in this project's archive; those pending are absent."""
         rows = self._connection.execute(_COMMITS, (_ids(message_ids), project_id))
-        return {message_id: (hexsha, summary) for message_id, hexsha, summary in rows}
+        return {message_id: MailCommit(*commit) for message_id, *commit in rows}
+
+    def purged_ts(self, message_id: MessageId) -> Micros | None:
+        """When the message was purged; None while it has its text."""
+        row = self._connection.execute(_PURGED, (message_id,)).fetchone()
+        return None if row is None else row[0]
 
     def list_thread(
         self, project_id: ProjectId, thread_id: str, *, after: DeliveryPosition = BEGINNING, limit: int

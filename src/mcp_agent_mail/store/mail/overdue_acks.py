@@ -6,11 +6,13 @@ Delivery times never fall along delivery numbers, so one number says how far all
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.domain.overdue_notices import NotedMessage
 
 _MARK = "SELECT value FROM counters WHERE name = 'overdue'"
 _ADVANCE = "UPDATE counters SET value = max(value, ?) WHERE name = 'overdue'"
@@ -26,8 +28,18 @@ FROM recipients r CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p
 WHERE {_SILENT_OF} ORDER BY r.position, r.agent_id LIMIT ?
 """
 _COUNT = f"SELECT count(*), coalesce(sum(r.kind = 'bcc'), 0) FROM recipients r WHERE {_SILENT_OF}"
+_NOTED_COLUMNS = """
+SELECT n.message_id, m.project_id, m.created_ts, a.name, n.noted_ts, n.escalation
+FROM overdue_notices n CROSS JOIN messages m ON m.id = n.message_id CROSS JOIN agents a ON a.id = m.sender_id
+"""
+_NOTED_MESSAGE = f"{_NOTED_COLUMNS} WHERE n.message_id = ?"
+_NOTED_PAGE = f"{_NOTED_COLUMNS} WHERE n.message_id > ? ORDER BY n.message_id LIMIT ?"
+_PAGE = 500
 _NOTED = "SELECT 1 FROM overdue_notices WHERE message_id = ?"
 _NOTE = "INSERT INTO overdue_notices (message_id, noted_ts, escalation) VALUES (?, ?, ?)"
+
+
+_NotedRow = tuple[int, int, int, str, int, str | None]
 
 
 class SilentRecipient(NamedTuple):
@@ -73,3 +85,27 @@ class Overdue:
 
     def note(self, message_id: MessageId, now: Micros, escalation: str | None) -> None:
         self._connection.execute(_NOTE, (message_id, now, escalation))
+
+    def find_noted(self, message_id: MessageId) -> NotedMessage | None:
+        """What was noted of the message; None when nobody was told of it."""
+        row = self._connection.execute(_NOTED_MESSAGE, (message_id,)).fetchone()
+        return None if row is None else _noted(row)
+
+    def each_noted(self) -> Iterator[NotedMessage]:
+        """Every message that was told of, by id; read in pages."""
+        after = 0
+        while rows := self._connection.execute(_NOTED_PAGE, (after, _PAGE)).fetchall():
+            yield from map(_noted, rows)
+            after = rows[-1][0]
+
+
+def _noted(row: _NotedRow) -> NotedMessage:
+    message_id, project_id, created_ts, sender, noted_ts, escalation = row
+    return NotedMessage(
+        message_id=MessageId(message_id),
+        project_id=ProjectId(project_id),
+        created_ts=Micros(created_ts),
+        sender=sender,
+        noted_ts=Micros(noted_ts),
+        escalation=escalation,
+    )

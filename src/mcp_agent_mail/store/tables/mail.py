@@ -126,6 +126,12 @@ class OverdueNoticeRow(SQLModel, table=True):
     escalation: str | None = Field(sa_type=Text)
 
 
+class UnqueuedNoticeRow(SQLModel, table=True):
+    __tablename__ = "unqueued_notices"
+
+    message_id: int | None = Field(default=None, primary_key=True, foreign_key="overdue_notices.message_id")
+
+
 class IdentifierRow(SQLModel, table=True):
     __tablename__ = "identifiers"
     __table_args__: ClassVar[tuple[Any, ...]] = (UniqueConstraint("scope", "name"),)
@@ -145,9 +151,30 @@ class MessageAttachmentsRow(SQLModel, table=True):
 
 class ContentMessageRow(SQLModel, table=True):
     __tablename__ = "content_messages"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        Index("content_messages_message", "message_id"),
+        CheckConstraint("length(sha256) = 64"),
+    )
+
+    sha256: str = Field(sa_type=Text, primary_key=True)
+    message_id: int = Field(primary_key=True, foreign_key="messages.id")
+
+
+class ContentProjectRow(SQLModel, table=True):
+    __tablename__ = "content_projects"
     __table_args__: ClassVar[tuple[Any, ...]] = (CheckConstraint("length(sha256) = 64"),)
 
     sha256: str = Field(sa_type=Text, primary_key=True)
+    project_id: int = Field(primary_key=True, foreign_key="projects.id")
+    message_id: int = Field(primary_key=True, foreign_key="messages.id")
+
+
+class ContentPartyRow(SQLModel, table=True):
+    __tablename__ = "content_parties"
+    __table_args__: ClassVar[tuple[Any, ...]] = (CheckConstraint("length(sha256) = 64"),)
+
+    sha256: str = Field(sa_type=Text, primary_key=True)
+    agent_id: int = Field(primary_key=True, foreign_key="agents.id")
     message_id: int = Field(primary_key=True, foreign_key="messages.id")
 
 

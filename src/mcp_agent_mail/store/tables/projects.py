@@ -52,3 +52,9 @@ class ProductProjectRow(SQLModel, table=True):
     product_id: int = Field(primary_key=True, foreign_key="products.id")
     project_id: int = Field(primary_key=True, foreign_key="projects.id")
     linked_ts: int
+
+
+class StaleAliasesRow(SQLModel, table=True):
+    __tablename__ = "stale_aliases"
+
+    project_id: int | None = Field(default=None, primary_key=True, foreign_key="projects.id")

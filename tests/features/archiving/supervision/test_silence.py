@@ -16,7 +16,7 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.features.archiving.protocol import PING, ArchiverSettings, Pong, Ready
 from mcp_agent_mail.features.archiving.service import ArchivingService
-from mcp_agent_mail.features.archiving.silence import Silence, SilenceLimits
+from mcp_agent_mail.features.archiving.supervision.silence import Silence, SilenceLimits
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx
 from tests.archive_harness import open_archive_harness

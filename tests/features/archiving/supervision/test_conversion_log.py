@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from mcp_agent_mail.features.archiving.conversion_log import ConversionLog
 from mcp_agent_mail.features.archiving.protocol import Converted, from_line, to_line
+from mcp_agent_mail.features.archiving.supervision.conversion_log import ConversionLog
 
 
 def test_begin_and_end_of_a_conversion_are_logged_and_told_to_whoever_asks(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from mcp_agent_mail.features.archiving.problems import PROBLEMS_KEPT
 from mcp_agent_mail.features.archiving.protocol import Converted
+from mcp_agent_mail.features.archiving.supervision.problems import PROBLEMS_KEPT
 
 logger = logging.getLogger("mcp_agent_mail.archiving")
 

@@ -1,0 +1,114 @@
+"""Saves, lists and exports archives from their files, with a server or without one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mcp_agent_mail.cli.context import CliContext
+from mcp_agent_mail.cli.project_option import absolute_key
+from mcp_agent_mail.core.clock import system_clock
+from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.domain.projects import UnknownProject
+from mcp_agent_mail.features.archiving.artifact_files import Progress
+from mcp_agent_mail.features.archiving.protocol import archive_path
+from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
+from mcp_agent_mail.features.recovery.export import export
+from mcp_agent_mail.features.recovery.save import KnownStore, SavedArchives, known_store, save, save_to_stream
+from mcp_agent_mail.features.recovery.saved_archives import check
+from mcp_agent_mail.features.recovery.saved_file import SavedManifest
+from mcp_agent_mail.store.checks.artifacts import open_artifacts
+from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
+from mcp_agent_mail.store.engine.migrate import StoreRefused, require_same
+from mcp_agent_mail.store.transaction import View
+
+# Plain JSON, as `--json` prints it; here and below.
+Answer = dict[str, Any]
+
+
+def save_offline(context: CliContext, target: Path, keys: Sequence[str], *, progress: Progress) -> Answer:
+    """Save the archives of these projects, or of all, into a new file."""
+    known = _known(context)
+    only = _slugs(context, keys, known)
+    return _saved(str(target.absolute()), save(context.storage_root, target, known=known, only=only, progress=progress))
+
+
+def save_to_stdout(context: CliContext, out: BinaryIO, keys: Sequence[str], *, progress: Progress) -> Answer:
+    """As `save_offline`, into a stream."""
+    known = _known(context)
+    only = _slugs(context, keys, known)
+    return _saved("-", save_to_stream(context.storage_root, out, known=known, only=only, progress=progress))
+
+
+def list_offline(file: Path, *, progress: Progress) -> Answer:
+    """Check all of a saved file, and say what is in it. Raises UnfitSavedFile."""
+    found = check(file, progress=progress)
+    return {
+        "file": str(file.absolute()),
+        "bytes": found.bytes,
+        "sha256": found.sha256,
+        "store_id": found.manifest.store_id,
+        "partial": found.manifest.is_partial,
+        "projects": _projects(found.manifest),
+    }
+
+
+def export_offline(context: CliContext, key: str, target: Path, *, is_exact: bool, progress: Progress) -> Answer:
+    """Export the project's history into a new folder."""
+    (slug,) = _slugs(context, [key], _known(context))
+    made = export(archive_path(context.storage_root, slug), target, is_exact=is_exact, progress=progress)
+    return {"project": slug, "path": made.path, "commit": made.commit, "commits": made.commits, "exact": made.is_exact}
+
+
+def _saved(name: str, saved: SavedArchives) -> Answer:
+    return {
+        "file": name,
+        "bytes": saved.bytes,
+        "sha256": saved.sha256,
+        "projects": _projects(saved.manifest),
+        "pending_events": saved.pending_events,
+    }
+
+
+def _projects(manifest: SavedManifest) -> list[Answer]:
+    return [asdict(project) for project in manifest.projects]
+
+
+def _known(context: CliContext) -> KnownStore | None:
+    """What the database says. Archives stand for themselves: where it cannot be asked that is said, and they go on."""
+    path = context.settings.database_path
+    if not context.store_exists():
+        return None
+    try:
+        with faults_told():
+            require_same(path)
+            with open_artifacts(path) as artifacts:
+                return known_store(artifacts, system_clock())
+    except (StoreRefused, StoreFailed) as refused:
+        sys.stderr.write(visible(f"Notice: only the archives were asked, not the database: {refused.message}\n"))
+        return None
+
+
+def _slugs(context: CliContext, keys: Sequence[str], known: KnownStore | None) -> list[str]:
+    """Of projects by path or slug; without a database a slug alone is known."""
+    if known is None or not keys:
+        return list(keys)
+    with closing(open_reading(context.settings.database_path)) as connection, looking_at_disk():
+        view = View(connection, system_clock)
+        return [_slug(view, absolute_key(key)) for key in keys]
+
+
+def _slug(view: View, key: str) -> str:
+    try:
+        return require_project(view, key).slug
+    except UnknownProject as unknown:
+        near = unknown.data.get("nearest") or ()
+        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        raise unknown.reworded(
+            hint=f"{meant}`am projects list` shows those that there are.", data=unknown.data
+        ) from unknown

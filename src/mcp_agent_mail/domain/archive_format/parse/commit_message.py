@@ -1,0 +1,40 @@
+"""What a commit of an archive says that its files do not: who acted, and how far the outbox had been written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.archive_format.commit_message import AGENT_TRAILER, SEQ_TRAILER, VERSION_TRAILER
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedText:
+    """`last_seq` is None for a commit that a person made; `version` for all but one that brings another one."""
+
+    subject: str
+    agents: tuple[str, ...]
+    last_seq: OutboxSeq | None
+    version: int | None
+
+
+def parse_commit(message: str) -> SealedText:
+    """Of the last paragraph, as Git reads trailers: what stands above it is told, and may tell anything."""
+    subject, _, rest = message.strip("\n").partition("\n")
+    paragraph = rest.rpartition("\n\n")[2] if "\n\n" in rest else rest.strip("\n")
+    trailers = [line.partition(": ")[::2] for line in paragraph.split("\n")]
+    last_seq = _number_of(trailers, SEQ_TRAILER)
+    return SealedText(
+        subject=subject,
+        agents=tuple(value for key, value in trailers if key == AGENT_TRAILER),
+        last_seq=None if last_seq is None else OutboxSeq(last_seq),
+        version=_number_of(trailers, VERSION_TRAILER),
+    )
+
+
+def _number_of(trailers: list[tuple[str, str]], wanted: str) -> int | None:
+    text = next((value for key, value in trailers if key == wanted), "")
+    return int(text) if _NUMBER.fullmatch(text) else None

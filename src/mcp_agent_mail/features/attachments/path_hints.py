@@ -1,0 +1,80 @@
+"""What was most likely meant by an attachment that cannot be read, as the next call."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from mcp_agent_mail.archive.attachments import AttachmentTooLarge
+from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.domain.attachments import kind_of
+from mcp_agent_mail.features.attachments.data_uris import is_data_uri
+from mcp_agent_mail.workspace.lent_files import NotLent
+
+_SHOWN = 200
+_DIGEST = re.compile(r"\s*[0-9a-fA-F]{64}\s*")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{64}")
+_HEAD = 4_096
+"""Characters of base64 whose bytes tell a kind: a multiple of four."""
+_KINDS_WITHOUT_MARKS = ("text/plain", "application/octet-stream")
+
+
+@contextmanager
+def hints_for(path: str) -> Iterator[None]:
+    """A refusal of `path` from within says what to call instead, where the path shows that. Safe around any refusal."""
+    try:
+        yield
+    except AttachmentTooLarge as refused:
+        named = "The data: URI" if is_data_uri(path) else repr(path[:_SHOWN])
+        raise AttachmentTooLarge(f"{named}: {refused.message}", hint=refused.hint, data=refused.data) from refused
+    except (NotFound, InvalidInput) as refused:
+        hint = None if is_data_uri(path) else _hint(path)
+        if hint is None and isinstance(refused, NotLent):
+            hint = _copy_hint(path)
+        if hint is None:
+            raise
+        raise refused.reworded(hint=hint, data=refused.data) from refused
+
+
+def _hint(path: str) -> str | None:
+    if _DIGEST.fullmatch(path):
+        return f"An attachment that was sent before is named with its prefix: sha256:{path.strip().lower()}"
+    if path[:7].lower() == "file://":
+        return f"Give the path alone: {unquote(urlsplit(path).path)[:_SHOWN]!r}"
+    if _URL.match(path):
+        return "Nothing is downloaded. Download it into the project's directory, then give the file's path."
+    if _DRIVE.match(path) or ("\\" in path and "/" not in path):
+        return f"Paths have slashes here, from the project's directory on, as in {_with_slashes(path)!r}."
+    if (media_type := _type_of_base64(path)) is not None:
+        return f"Base64 needs its head: data:{media_type};base64,{path[:8]}…"
+    return None
+
+
+def _with_slashes(path: str) -> str:
+    return _DRIVE.sub("", path).replace("\\", "/")[:_SHOWN]
+
+
+def _type_of_base64(text: str) -> str | None:
+    """The media type of what `text` is base64 of; None for what may as well be a path."""
+    if not _BASE64.match(text):
+        return None
+    try:
+        data = binascii.a2b_base64(text[: min(_HEAD, len(text) & ~3)].encode("ascii"), strict_mode=True)
+    except ValueError:
+        return None
+    media_type = kind_of(data).media_type
+    return None if media_type in _KINDS_WITHOUT_MARKS and len(text) <= _HEAD else media_type
+
+
+def _copy_hint(path: str) -> str:
+    name = PurePosixPath(path).name or "FILE"
+    return (
+        f"Copy the file into the project's directory, then give {name[:_SHOWN]!r}; or give the content itself as a "
+        "data: URI. The operator may send files from elsewhere (am mail send --attach)."
+    )

@@ -1,0 +1,297 @@
+"""Makes a backup: the store as it was at one instant, beside a running server or without one.
+
+The instant is that of the database's copy. Of each archive everything up to the commit that this copy names comes
+along, so no archive is ahead of it; what was pending is in the copy itself. A backup has no name before a store made
+of it aside was verified.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+from mcp_agent_mail import __version__
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
+from mcp_agent_mail.archive.git_folder import work_tree_of
+from mcp_agent_mail.archive.inspection import Inspection
+from mcp_agent_mail.archive.ownership import store_of
+from mcp_agent_mail.archive.repository import ArchiveRepository, sync
+from mcp_agent_mail.archive.transfer.bundles import begin_from_bundle, bundle_pieces
+from mcp_agent_mail.core.clock import Clock, iso, system_clock, to_datetime
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.artifact_files import Progress
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
+from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
+from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.recovery.backups.backup_folder import BUILDING, alone, free_name, remove_oldest
+from mcp_agent_mail.features.recovery.backups.contents import content_pieces
+from mcp_agent_mail.features.recovery.backups.files import BackupFiles, pieces_of, write_new
+from mcp_agent_mail.features.recovery.backups.manifest import (
+    ADOPTED,
+    CONTENTS,
+    DATABASE,
+    MANIFEST_FILE,
+    Manifest,
+    SavedArchive,
+    opened_of,
+)
+from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
+from mcp_agent_mail.store.engine.database_copy import copy_database
+
+_SCRATCH = ".scratch"
+_OWNER_ONLY = 0o700
+_TRIES = 3
+_SHOWN = 20
+
+Told = Callable[[str], Progress]
+"""Whom to tell how far a part of the work is, by the part's name."""
+
+
+class BackupUnfit(Conflict):
+    """A store made of the backup differs from what it should be: the store itself is at fault. No backup was made."""
+
+
+class ArchiveMissing(Conflict):
+    """An archive does not have the commit that the database says was in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupReport:
+    """`removed`: older backups of this store, which were more than are kept."""
+
+    path: Path
+    bytes: int
+    verified: bool
+    projects: int
+    messages: int
+    removed: tuple[Path, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+def untold(_what: str) -> Progress:
+    return lambda _done, _total: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupMaker:
+    """Backs up the store at `place`. `takes_faults`: also one that is at fault, as it is; the backup says so."""
+
+    place: StorePlace
+    clock: Clock = system_clock
+    takes_faults: bool = False
+    told: Told = untold
+    fault_hook: FaultHook = no_fault
+
+    def make(self, target: Path, *, keep: int) -> BackupReport:
+        """A new backup in the folder `target`, and no more than `keep` of this store there afterwards.
+
+        Raises BackupBusy, BackupUnfit, ArchiveMissing, StoreRefused and OSError, and leaves nothing then; what a killed
+        one left goes with the next.
+        """
+        with alone(target):
+            building = target / f"{BUILDING}{token_hex(8)}"
+            try:
+                manifest = self.fill(building)
+                path = self._name(building, target)
+            except BaseException:
+                shutil.rmtree(building, ignore_errors=True)
+                raise
+            removed = remove_oldest(target, keep, manifest.store_id, path, fault_hook=self.fault_hook)
+        return BackupReport(
+            path=path,
+            bytes=manifest.bytes,
+            verified=manifest.verified,
+            projects=manifest.projects,
+            messages=manifest.messages,
+            removed=removed,
+            findings=manifest.findings,
+        )
+
+    def fill(self, folder: Path, *, is_verified: bool = True) -> Manifest:
+        """Make `folder`, which is not there, a backup, whatever its name. Raises as `make`, and leaves what there is.
+
+        `is_verified`: by a store made of it aside.
+        """
+        for tried in range(1, _TRIES + 1):
+            folder.mkdir(mode=_OWNER_ONLY)
+            try:
+                return self._fill(folder, is_verified=is_verified)
+            except ArchiveMissing:
+                # Beside a server a project may have become part of another one meanwhile.
+                if tried == _TRIES:
+                    raise
+                shutil.rmtree(folder)
+        raise AssertionError("the last try returns or raises")
+
+    def _fill(self, folder: Path, *, is_verified: bool) -> Manifest:
+        created = iso(self.clock())
+        database, findings = folder / DATABASE, list[str]()
+        copy_database(
+            self.place.database_path,
+            database,
+            progress=self.told("copying the database"),
+            fault_hook=self.fault_hook,
+        )
+        with BackupFiles(folder, self.fault_hook) as files, open_artifacts(database) as artifacts:
+            archives = [*self._save_adopted(files, artifacts), *self._save_archives(files, artifacts, findings)]
+            self._save_contents(files, artifacts, archives)
+            files.note_database(database)
+            messages, _ = artifacts.counts()
+            store_id, schema_version = artifacts.store_id, artifacts.schema_version
+        self.fault_hook(FailPoint.BACKUP_WRITTEN)
+        if is_verified:
+            findings += self._faults_of(folder, archives)
+        manifest = Manifest(
+            store_id=store_id,
+            schema_version=schema_version,
+            program=__version__,
+            created=created,
+            messages=messages,
+            archives=tuple(archives),
+            bytes=files.bytes,
+            checksums_sha256=files.checksums_sha256,
+            verified=is_verified and not findings,
+            findings=tuple(findings[:_SHOWN]),
+        )
+        write_new(folder / MANIFEST_FILE, [manifest.to_text().encode()])
+        return manifest
+
+    def _name(self, building: Path, target: Path) -> Path:
+        for below, _, _ in os.walk(building, topdown=False):
+            sync(Path(below))
+        self.fault_hook(FailPoint.BACKUP_VERIFIED)
+        path = free_name(target, to_datetime(self.clock()).strftime("%Y-%m-%dT%H%M%SZ"))
+        building.rename(path)
+        sync(target)
+        self.fault_hook(FailPoint.BACKUP_NAMED)
+        return path
+
+    def _save_adopted(self, files: BackupFiles, artifacts: Artifacts) -> Iterator[SavedArchive]:
+        """Archives of adopted projects, whole: also those that are about to be set aside."""
+        known = {project.slug for project in artifacts.projects()}
+        found: dict[str, Path] = {}
+        for parent in (self.place.storage_root / PROJECTS_FOLDER, self.place.storage_root / ADOPTED):
+            with suppress(FileNotFoundError):
+                found.update({path.name: path for path in parent.iterdir() if path.name not in known})
+        for slug, path in sorted(found.items()):
+            repository = ArchiveRepository(path, only_git=True)
+            if not repository.exists() or store_of(repository) != artifacts.store_id:
+                continue
+            commit = repository.tip()
+            assert commit is not None, "it has said whose it is"
+            archive = SavedArchive(slug=slug, commit=commit, is_adopted=True)
+            files.write(archive.path, bundle_pieces(repository, commit, as_it_lies=True))
+            yield archive
+
+    def _save_archives(self, files: BackupFiles, artifacts: Artifacts, findings: list[str]) -> Iterator[SavedArchive]:
+        told = self.told("saving archives")
+        projects = sorted(artifacts.projects(), key=lambda project: f"{project.slug}.bundle")
+        for done, project in enumerate(projects, start=1):
+            last = artifacts.outbox.last_commit(project.id)
+            try:
+                yield self._save_archive(files, project, None if last is None else last.hexsha)
+            except ArchiveMissing as lacking:
+                if not self.takes_faults:
+                    raise
+                findings.append(lacking.message)
+                yield SavedArchive(slug=project.slug, commit=None)
+            told(done, len(projects))
+
+    def _save_archive(self, files: BackupFiles, project: Project, commit: str | None) -> SavedArchive:
+        path = archive_path(self.place.storage_root, project.slug)
+        if commit is None:
+            return SavedArchive(slug=project.slug, commit=None)
+        if not _has(path, commit):
+            raise _lacking(path, commit)
+        work_tree = work_tree_of(path)
+        archive = SavedArchive(
+            slug=project.slug, commit=commit, work_tree=None if work_tree == path else str(work_tree)
+        )
+        try:
+            pieces = bundle_pieces(ArchiveRepository(path, only_git=True), commit, as_it_lies=True)
+            files.write(archive.path, pieces)
+        except GitFailed as damaged:
+            raise _lacking(path, commit) from damaged
+        return archive
+
+    def _save_contents(self, files: BackupFiles, artifacts: Artifacts, archives: Iterable[SavedArchive]) -> None:
+        """Of what is gone beside the database the archives have a copy; what is nowhere is told by the verification."""
+        beside = self.place.storage_root / ATTACHMENTS_FOLDER
+        holders = [
+            (archive_path(self.place.storage_root, archive.slug), archive.commit)
+            for archive in archives
+            if archive.commit is not None and not archive.is_adopted
+        ]
+        for sha256 in artifacts.contents():
+            pieces = content_pieces(beside, holders, sha256)
+            if pieces is not None:
+                files.write(f"{CONTENTS}/{sha256[:2]}/{sha256}", pieces)
+
+    def _faults_of(self, folder: Path, archives: Iterable[SavedArchive]) -> list[str]:
+        """What is wrong with a store made of it. Raises BackupUnfit unless faults are taken."""
+        scratch = folder / _SCRATCH
+        (scratch / PROJECTS_FOLDER).mkdir(parents=True, mode=_OWNER_ONLY)
+        try:
+            (scratch / ATTACHMENTS_FOLDER).symlink_to(Path("..") / CONTENTS)
+            for archive in archives:
+                if archive.commit is not None:
+                    place = scratch / (ADOPTED if archive.is_adopted else PROJECTS_FOLDER) / archive.slug
+                    with opened_of(folder, archive.path) as bundle:
+                        begin_from_bundle(place, archive.commit, pieces_of(bundle))
+            found = faults_of_store(scratch, folder / DATABASE, self.told)
+        finally:
+            shutil.rmtree(scratch)
+        if found and not self.takes_faults:
+            raise BackupUnfit(
+                f"No backup was made: the store is at fault, and so is what a restore would give ({found[0]}).",
+                hint="`am doctor verify` lists what is wrong; `am doctor repair` backs up as it is, and mends what it "
+                "can.",
+                data={"findings": found[:_SHOWN]},
+            )
+        return found
+
+
+def faults_of_store(
+    storage_root: Path, database_path: Path, told: Told, *, shows_files: Callable[[str], bool] = lambda _: False
+) -> list[str]:
+    """What is wrong with a store, in words: its database, and its archives against that."""
+    found = [*verify_store(database_path)]
+    report = verify_archives(
+        storage_root,
+        database_path,
+        progress=told("rendering messages"),
+        comparing=told("comparing files"),
+        shows_files=shows_files,
+    )
+    return [_in_words(finding) for finding in (*found, *report.findings)]
+
+
+def _in_words(finding: Finding) -> str:
+    where = " ".join(part for part in (finding.project, finding.path) if part)
+    return f"{finding.check} {finding.problem}: {where or 'the store'}: {finding.evidence}"
+
+
+def _has(archive: Path, commit: str) -> bool:
+    try:
+        found = Inspection(archive)
+        return found.exists() and found.has_commit(commit)
+    except (OSError, GitFailed):
+        return False
+
+
+def _lacking(archive: Path, commit: str) -> ArchiveMissing:
+    return ArchiveMissing(
+        f"{archive} does not hold all of commit {commit}, which the database has seen there: it was deleted, moved "
+        "away, set back or damaged.",
+        hint=f"Put it back to {archive}, or let `am doctor repair` write it again from the database.",
+        data={"path": str(archive)},
+    )

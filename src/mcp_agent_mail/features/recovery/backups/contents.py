@@ -1,0 +1,48 @@
+"""The bytes of an attachment, from beside the database or, where they are not what they should be, from an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mcp_agent_mail.archive.attachments import AttachmentFiles
+from mcp_agent_mail.archive.contents import CHUNK, Contents
+from mcp_agent_mail.archive.repository import ArchiveRepository
+from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER
+
+
+def content_pieces(beside: Path, holders: Iterable[tuple[Path, str]], sha256: str) -> Iterator[bytes] | None:
+    """Piece by piece; None where nobody has it whole. `beside`: the folder of contents; `holders`: archives, each at
+    its commit.
+    """
+    files = AttachmentFiles(beside)
+    if Contents(files).problem_of(sha256) is None:
+        return _read(files, sha256)
+    for archive, commit in holders:
+        repository = ArchiveRepository(archive, only_git=True)
+        if blob := _blob(repository, commit, sha256):
+            return _told(repository, blob)
+    return None
+
+
+def _read(files: AttachmentFiles, sha256: str) -> Iterator[bytes]:
+    with files.open(sha256) as stream:
+        while chunk := stream.read(CHUNK):
+            yield chunk
+
+
+def _blob(repository: ArchiveRepository, commit: str, sha256: str) -> str | None:
+    """What the commit has under this name, whatever kind it is of."""
+    folder = f"{ATTACHMENTS_FOLDER}/{sha256[:2]}/"
+    for entry in repository.records("ls-tree", "-z", commit, "--", folder):
+        facts, _, path = entry.partition("\t")
+        if path.startswith(f"{folder}{sha256}."):
+            return facts.rpartition(" ")[2]
+    return None
+
+
+def _told(repository: ArchiveRepository, blob: str) -> Iterator[bytes]:
+    with repository.talk("cat-file", "blob", blob) as content:
+        content.end()
+        while chunk := content.hear_bytes(CHUNK):
+            yield chunk

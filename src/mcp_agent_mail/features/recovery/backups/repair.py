@@ -1,0 +1,233 @@
+"""Makes anew what of a store follows from the rest of it, and tells what does not.
+
+A backup comes first, of the store as it is, faults and all. Mail, people, leases and history are never written here:
+where they are damaged, a restore or a rebuild is the way.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.archive.git_folder import ArchiveRefused
+from mcp_agent_mail.archive.inspection import Inspection
+from mcp_agent_mail.archive.locks import ArchiveLock
+from mcp_agent_mail.archive.ownership import ArchiveBehind
+from mcp_agent_mail.archive.recovery import is_unfinished
+from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.core.failpoints import FaultHook, no_fault
+from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
+from mcp_agent_mail.features.archiving.protocol import LOCKS_FOLDER, ArchiverSettings, archive_path
+from mcp_agent_mail.features.archiving.renew import claim_of, renew_archive
+from mcp_agent_mail.features.doctor.verify import verify_archives
+from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, Told, untold
+from mcp_agent_mail.features.recovery.backups.git_repair import (
+    has_torn_index,
+    has_unindexed_packs,
+    note_to_be_shown,
+    renew_pack_indexes,
+)
+from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, StorePlace
+from mcp_agent_mail.store.checks.artifacts import open_artifacts
+from mcp_agent_mail.store.checks.derived_parts import REWRITTEN, rewrite_derived
+from mcp_agent_mail.store.checks.integrity import DatabasePart, find_faults
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.migrate import require_current
+
+_OTHERS = 0o077
+_DRAIN_S = 3_600.0
+_LOCK_S = 30.0
+_PRIVATE_FILES = ("operator.token", "server.json", "server.lock")
+_REBUILD = "am doctor rebuild, which makes a new database from Git"
+_RESTORE = "am doctor restore, from the newest backup that is whole (am doctor backups --check)"
+
+
+class NoDatabase(NotFound):
+    """There is no database to repair."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """`what` is at fault, and how that shows. `next_step`: what a person does where it is left."""
+
+    what: str
+    evidence: str
+    next_step: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairReport:
+    """`repaired`, or what would be; `backup`: of the store before, None where nothing was done."""
+
+    repaired: tuple[Repair, ...]
+    left: tuple[Repair, ...]
+    backup: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repairer:
+    """Of the store at `place`, whose lock the caller holds."""
+
+    place: StorePlace
+    archiver: ArchiverSettings
+    backups: Path
+    keep: int
+    clock: Clock = system_clock
+    told: Told = untold
+    fault_hook: FaultHook = no_fault
+
+    async def repair(self, *, dry_run: bool) -> RepairReport:
+        """Raises NoDatabase, StoreRefused, and what `BackupMaker.make` does: then nothing was changed."""
+        self._require_database()
+        found = list(self._find())
+        wanted = [one for one in found if not one.next_step]
+        if dry_run or not wanted or any(one.next_step == _REBUILD for one in found):
+            left = [one for one in found if one.next_step]
+            if not dry_run:
+                left += [_left(one, _REBUILD) for one in wanted]
+            return RepairReport(repaired=tuple(wanted) if dry_run else (), left=tuple(left), backup=None)
+        maker = BackupMaker(
+            place=self.place, takes_faults=True, clock=self.clock, told=self.told, fault_hook=self.fault_hook
+        )
+        backup = maker.make(self.backups, keep=self.keep).path
+        failed = await self._mend()
+        left = [*failed, *self._find()]
+        still = {one.what for one in left}
+        return RepairReport(
+            repaired=tuple(one for one in wanted if one.what not in still),
+            left=tuple(one if one.next_step else _left(one, _RESTORE) for one in left),
+            backup=backup,
+        )
+
+    def _require_database(self) -> None:
+        if not self.place.database_path.is_file():
+            raise NoDatabase(
+                f"There is no database at {self.place.database_path}.",
+                hint="`am doctor rebuild` makes one from the archives; `am doctor restore` takes a backup.",
+            )
+        require_current(self.place.database_path)
+
+    def _find(self) -> Iterator[Repair]:
+        yield from self._open_to_others()
+        parts = list(self._database_faults())
+        yield from parts
+        if any(one.next_step for one in parts):
+            return  # What it says of archives cannot be relied on.
+        yield from self._archive_faults()
+
+    def _private(self) -> Iterator[Path]:
+        root, database = self.place.storage_root, self.place.database_path
+        yield root
+        yield from (root / name for name in _PRIVATE_FILES)
+        yield from (database.with_name(f"{database.name}{end}") for end in DATABASE_ENDS)
+
+    def _open_to_others(self) -> Iterator[Repair]:
+        for path in self._private():
+            if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & _OTHERS:
+                yield Repair(what=f"permissions of {path}", evidence=f"its mode is {mode:o}: others may read it")
+
+    def _database_faults(self) -> Iterator[Repair]:
+        for fault in find_faults(self.place.database_path):
+            # Of pages those of an index follow from the table.
+            is_mended = fault.part in REWRITTEN and (fault.part is not DatabasePart.PAGES or "index" in fault.evidence)
+            yield Repair(
+                what=f"database: {fault.part.name.lower().replace('_', ' ')}",
+                evidence=fault.evidence,
+                next_step="" if is_mended else _REBUILD,
+            )
+
+    def _archive_faults(self) -> Iterator[Repair]:
+        with open_artifacts(self.place.database_path) as artifacts:
+            projects = list(artifacts.projects())
+            claims = {project.slug: claim_of(artifacts.outbox, project.id) for project in projects}
+            store_id = artifacts.store_id
+        for project in projects:
+            path = archive_path(self.place.storage_root, project.slug)
+            try:
+                yield from _git_faults(path, project.slug)
+                Inspection(path).require_fit(store_id, claims[project.slug])
+            except ArchiveBehind as lost:
+                yield Repair(what=f"archive {project.slug}: lost", evidence=lost.message)
+            except ArchiveRefused as refused:
+                yield Repair(what=f"archive {project.slug}", evidence=refused.message, next_step=refused.hint)
+            except GitFailed as damaged:
+                yield Repair(what=f"archive {project.slug}: objects", evidence=damaged.message, next_step=_RESTORE)
+        yield from self._different_files()
+
+    def _different_files(self) -> Iterator[Repair]:
+        report = verify_archives(
+            self.place.storage_root,
+            self.place.database_path,
+            progress=self.told("rendering messages"),
+            comparing=self.told("comparing files"),
+        )
+        seen: set[str] = set()
+        for finding in report.findings:
+            if finding.check == "work tree" and finding.path is not None:
+                what = f"archive {finding.project}: work tree"
+                if what not in seen:
+                    yield Repair(what=what, evidence=f"{finding.path} is {finding.problem}")
+                seen.add(what)
+            elif finding.check != "archive" or finding.problem != "missing" or finding.path is not None:
+                what = f"{finding.check} {finding.problem}: {finding.project or ''} {finding.path or ''}".rstrip()
+                yield Repair(what=what, evidence=finding.evidence, next_step=finding.next_step)
+
+    async def _mend(self) -> list[Repair]:
+        for path in self._private():
+            if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & _OTHERS:
+                path.chmod(mode & ~_OTHERS)
+        rewrite_derived(self.place.database_path, REWRITTEN)
+        failed: list[Repair] = []
+        async with Store(self.place.database_path) as store:
+            for project in await store.read(lambda view: view.projects.list_(include_archived=True, limit=100_000)):
+                failed += await self._mend_archive(store, project)
+            # Opens each that is not whole, shows its files, makes its index anew, and writes the leases' snapshots.
+            for late in await drain_in_process(store, self.archiver, timeout_s=_DRAIN_S):
+                what = f"archive {late.project}"
+                failed.append(Repair(what=what, evidence=late.message, next_step=late.hint or _RESTORE))
+        return failed
+
+    async def _mend_archive(self, store: Store, project: Project) -> list[Repair]:
+        path = archive_path(self.place.storage_root, project.slug)
+        locks = self.place.storage_root / LOCKS_FOLDER / project.slug
+        try:
+            if Inspection(path).exists():
+                with ArchiveLock(locks, timeout_s=_LOCK_S, archive=project.slug):
+                    renew_pack_indexes(path)
+                    note_to_be_shown(path)
+            claim, store_id = await store.read(lambda view: (claim_of(view.outbox, project.id), view.meta.store_id()))
+            Inspection(path).require_fit(store_id, claim)
+        except ArchiveBehind:
+            renewed = await renew_archive(store, self.archiver, project)
+            return [
+                Repair(what=f"archive {failed.project}", evidence=failed.message, next_step=failed.hint or _RESTORE)
+                for failed in renewed.failed
+            ]
+        except AgentMailError as refused:
+            step = refused.hint or _RESTORE
+            return [Repair(what=f"archive {project.slug}", evidence=refused.message, next_step=step)]
+        return []
+
+
+def _git_faults(archive: Path, slug: str) -> Iterator[Repair]:
+    found = Inspection(archive)
+    if not found.exists():
+        return
+    if has_unindexed_packs(archive):
+        yield Repair(what=f"archive {slug}: pack index", evidence="a pack has no index, or one that is wrong")
+        return  # Nothing else can be told before that.
+    if problem := found.fsck():
+        yield Repair(what=f"archive {slug}: objects", evidence=problem, next_step=_RESTORE)
+    if is_unfinished(archive):
+        yield Repair(what=f"archive {slug}: unfinished", evidence="a stop left it in the middle of something")
+    elif has_torn_index(archive):
+        yield Repair(what=f"archive {slug}: index", evidence="Git cannot read the index of its work tree")
+
+
+def _left(one: Repair, next_step: str) -> Repair:
+    return Repair(what=one.what, evidence=one.evidence, next_step=next_step)

@@ -1,0 +1,288 @@
+"""Puts a store made of a backup, or of a saved file, in the place of the one that is there, and back again.
+
+It is built aside and verified; only then all of it changes places with the old store, which is kept whole. Whoever
+calls holds the store's lock, and nobody is served meanwhile.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
+from mcp_agent_mail.archive.git_folder import STATE, work_tree_of
+from mcp_agent_mail.archive.ownership import store_of
+from mcp_agent_mail.archive.recovery import BLOCKED_NOTE, OPEN_NOTE
+from mcp_agent_mail.archive.repository import ArchiveRepository
+from mcp_agent_mail.archive.transfer.bundles import begin_from_bundle, show_files
+from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.store_owner import SWAP_FILE
+from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings
+from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.recovery.backups.backup import Told, faults_of_store, untold
+from mcp_agent_mail.features.recovery.backups.files import make_private, pieces_of, write_new
+from mcp_agent_mail.features.recovery.backups.manifest import (
+    CONTENTS,
+    DATABASE,
+    Manifest,
+    SavedArchive,
+    UnreadableBackup,
+    listed_files,
+    opened_of,
+)
+from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.features.recovery.backups.saved_source import SavedSource
+from mcp_agent_mail.features.recovery.backups.source import ForeignBackup, RestoreSource, open_source, require_known
+from mcp_agent_mail.features.recovery.backups.undo import (
+    StoreParts,
+    built_in,
+    leftovers,
+    new_undo,
+    newest_undo,
+    surplus,
+)
+from mcp_agent_mail.store.checks.artifacts import open_artifacts
+from mcp_agent_mail.store.engine.migrate import migrate, require_ours
+from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
+from mcp_agent_mail.store.engine.swap import swap
+
+_BUILDING = "restoring"
+_OWNER_ONLY = 0o700
+_SHOWN = 20
+
+
+class RestoreUnfit(Conflict):
+    """The store that was built is not what the backup says. Nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreReport:
+    """`undo`: where the replaced store is kept; None where there was none. `in_workspaces`: projects whose archives'
+    files lie in their own directories, and are not shown there yet. `verified` is None where nothing was compared: what
+    had been in place is put back as it was. Of a saved file: the projects that it was made without (`left_out`), and
+    what no archive tells of (`not_rebuilt`). `removed`: older stores that are not kept any more.
+    """
+
+    source: Path
+    undo: Path | None
+    verified: bool | None
+    removed: tuple[Path, ...] = ()
+    store_id: str | None = None
+    created: str | None = None
+    projects: int | None = None
+    messages: int | None = None
+    in_workspaces: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    not_rebuilt: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restorer:
+    """Of the store at `place`; `archiver` are the settings of its archiver."""
+
+    place: StorePlace
+    archiver: ArchiverSettings
+    clock: Clock = system_clock
+    told: Told = untold
+    fault_hook: FaultHook = no_fault
+
+    def restore(self, path: Path) -> RestoreReport:
+        """Raises what `open_source` and `SavedSource` do, ForeignBackup, RestoreUnfit, and changes nothing then."""
+        building = built_in(self.place.storage_root / _BUILDING, self.place)
+        _remove(building)
+        try:
+            building.folder.mkdir(mode=_OWNER_ONLY)
+            report = self._build_saved(path, building) if path.is_file() else self._build_backup(path, building)
+            self.fault_hook(FailPoint.RESTORE_BUILT)
+        except BaseException:
+            _remove(building)
+            raise
+        undo, removed = self._put_in_place(building)
+        return replace(report, undo=undo, removed=removed)
+
+    def _build_backup(self, path: Path, building: StoreParts) -> RestoreReport:
+        with open_source(path, self.place, building.folder / "source") as source:
+            require_known(source.manifest)
+            self._require_own(source.manifest.store_id)
+            faults = self._build(source, building)
+        shutil.rmtree(building.folder / "source", ignore_errors=True)
+        manifest = source.manifest
+        return RestoreReport(
+            source=path,
+            undo=None,
+            verified=not faults,
+            store_id=manifest.store_id,
+            created=manifest.created,
+            projects=manifest.projects,
+            messages=manifest.messages,
+            in_workspaces=tuple(archive.slug for archive in manifest.archives if _returns(archive)),
+            findings=tuple(faults[:_SHOWN]),
+        )
+
+    def _build_saved(self, path: Path, building: StoreParts) -> RestoreReport:
+        saved = SavedSource(path)
+        if (found := self._require_own(saved.manifest.store_id)) is not None:
+            saved.require_whole(found)
+        made = saved.build(building, self.archiver, self.told)
+        self._go_on_above(building.database)
+        return RestoreReport(
+            source=path,
+            undo=None,
+            verified=True,
+            store_id=made.manifest.store_id,
+            projects=made.rebuilt.projects,
+            messages=made.rebuilt.messages,
+            left_out=made.left_out,
+            not_rebuilt=made.rebuilt.not_rebuilt,
+        )
+
+    def undo(self) -> RestoreReport:
+        """Go back to the store that was replaced last; that one is kept now. Raises NothingToUndo."""
+        kept = newest_undo(self.place)
+        given = read_numbers(self.place.database_path)
+        if given is not None and read_numbers(kept.database) is not None:
+            raise_numbers(kept.database, given)
+        returning = tuple(_to_be_shown(kept.folder / PROJECTS_FOLDER))
+        undo, removed = self._put_in_place(kept)
+        return RestoreReport(source=kept.folder, undo=undo, verified=None, in_workspaces=returning, removed=removed)
+
+    def _put_in_place(self, built: StoreParts) -> tuple[Path | None, tuple[Path, ...]]:
+        """Where the old store is kept, and which older ones are not kept any more."""
+        kept = new_undo(self.place, self.clock)
+        removed = tuple(one.folder for one in surplus(kept, built, self.place))
+        swap(
+            self.place.storage_root / SWAP_FILE,
+            list(built.moves_into(self.place, kept)),
+            leftovers=list(leftovers(kept, built, self.place)),
+            fault_hook=self.fault_hook,
+        )
+        is_kept = any(kept.folder.iterdir()) or kept.database.exists()
+        return (kept.folder if is_kept else None), removed
+
+    def _require_own(self, store_id: str) -> str | None:
+        """An empty place takes any store; a store is replaced by none but itself. The id of the one that is there."""
+        found = self._store_id()
+        if found is not None and found != store_id:
+            raise ForeignBackup(
+                f"It is of store {store_id}; {self.place.storage_root} is store {found}.",
+                hint="Nothing was changed. Set STORAGE_ROOT to an empty folder to have it there.",
+                data={"store_id": store_id, "found": found},
+            )
+        return found
+
+    def _go_on_above(self, database: Path) -> None:
+        """No number that the store there gave out is given out again."""
+        given = read_numbers(self.place.database_path)
+        if given is not None:
+            raise_numbers(database, given)
+
+    def _store_id(self) -> str | None:
+        """Of the store that is there; its archives say it too, where the database cannot."""
+        if read_numbers(self.place.database_path) is not None:
+            with open_artifacts(self.place.database_path) as artifacts:
+                return artifacts.store_id
+        folder = self.place.storage_root / PROJECTS_FOLDER
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            repository = ArchiveRepository(path, only_git=True)
+            try:
+                if repository.exists() and (found := store_of(repository)) is not None:
+                    return found
+            except GitFailed:
+                continue
+        return None
+
+    def _build(self, source: RestoreSource, building: StoreParts) -> list[str]:
+        """What is wrong with the store that was built; nothing unless the backup was at fault already."""
+        manifest = source.manifest
+        with opened_of(source.folder, DATABASE) as database:
+            write_new(building.database, pieces_of(database))
+        require_ours(building.database)
+        self._require_fit([str(found.evidence) for found in verify_store(building.database)], manifest)
+        with open_artifacts(building.database) as artifacts:
+            found = (artifacts.store_id, artifacts.schema_version)
+        if found != (manifest.store_id, manifest.schema_version):
+            raise UnreadableBackup(
+                f"The database in {source.folder} is of another store than its manifest says.",
+                hint="Nothing was changed. Take another backup.",
+                data={"path": str(source.folder)},
+            )
+        self._migrate(building.database)
+        self._build_archives(source, building)
+        _copy_contents(source, building)
+        self._go_on_above(building.database)
+        shown = {archive.slug for archive in manifest.archives if not _returns(archive)}
+        faults = faults_of_store(building.folder, building.database, self.told, shows_files=shown.__contains__)
+        self._require_fit(faults, manifest)
+        return faults
+
+    def _require_fit(self, faults: list[str], manifest: Manifest) -> None:
+        """A backup of a store that was at fault is that store."""
+        if faults and manifest.verified:
+            raise RestoreUnfit(
+                f"The store that was made of it is at fault: {faults[0]}.",
+                hint="Nothing was changed. Take another backup: `am doctor backups --check` says which are whole.",
+                data={"findings": faults[:_SHOWN]},
+            )
+
+    def _migrate(self, database: Path) -> None:
+        migrate(database, fault_hook=no_fault)
+        for copy in database.parent.glob(f"{database.name}.before-*"):
+            copy.unlink()
+
+    def _build_archives(self, source: RestoreSource, building: StoreParts) -> None:
+        told = self.told("unpacking archives")
+        (building.folder / PROJECTS_FOLDER).mkdir(mode=_OWNER_ONLY)
+        for done, archive in enumerate(source.manifest.archives, start=1):
+            if archive.commit is not None:
+                self._build_archive(source, building.folder, archive, archive.commit)
+            told(done, len(source.manifest.archives))
+
+    def _build_archive(self, source: RestoreSource, folder: Path, archive: SavedArchive, commit: str) -> None:
+        path = folder / (ADOPTED_FOLDER if archive.is_adopted else PROJECTS_FOLDER) / archive.slug
+        work_tree = Path(archive.work_tree) if archive.work_tree and _returns(archive) else None
+        with opened_of(source.folder, archive.path) as bundle:
+            begin_from_bundle(path, commit, pieces_of(bundle), work_tree=work_tree)
+        if work_tree is None:
+            show_files(path, most=self.archiver.max_tracked_files, clock=self.clock)
+        else:
+            _note_to_be_shown(path)
+
+
+def _returns(archive: SavedArchive) -> bool:
+    """Do its files lie in its project's directory still? Where that is gone they are shown in the store."""
+    return archive.work_tree is not None and archive.commit is not None and Path(archive.work_tree).parent.is_dir()
+
+
+def _note_to_be_shown(archive: Path) -> None:
+    """Whoever opens it next writes every file that differs."""
+    for note in (OPEN_NOTE, BLOCKED_NOTE):
+        (archive / note).touch()
+
+
+def _to_be_shown(projects: Path) -> Iterator[str]:
+    """The archives whose files lie elsewhere: there the other store has written meanwhile."""
+    for path in sorted(projects.iterdir()) if projects.is_dir() else ():
+        if (path / STATE).is_dir() and work_tree_of(path) != path:
+            _note_to_be_shown(path)
+            yield path.name
+
+
+def _copy_contents(source: RestoreSource, building: StoreParts) -> None:
+    for file in listed_files(source.folder):
+        if file.path.startswith(f"{CONTENTS}/"):
+            place = building.folder / ATTACHMENTS_FOLDER / file.path.removeprefix(f"{CONTENTS}/")
+            make_private(place.parent)
+            with opened_of(source.folder, file.path) as content:
+                write_new(place, pieces_of(content))
+
+
+def _remove(building: StoreParts) -> None:
+    shutil.rmtree(building.folder, ignore_errors=True)
+    building.database.unlink(missing_ok=True)

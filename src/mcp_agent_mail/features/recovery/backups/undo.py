@@ -1,0 +1,121 @@
+"""The store that a restore replaced, kept whole for the way back: `STORAGE_ROOT/undo/<time>/`, the newest two.
+
+A database that lies outside of STORAGE_ROOT is kept beside its place instead, since a rename leads no further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.archive.repository import sync
+from mcp_agent_mail.core.clock import Clock, to_datetime
+from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.features.recovery.backups.backup_folder import free_name
+from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, FOLDERS, StorePlace
+from mcp_agent_mail.store.engine.swap import Move
+
+UNDO_FOLDER = "undo"
+STORES_KEPT = 2
+_OWNER_ONLY = 0o700
+
+
+class NothingToUndo(NotFound):
+    """No restore has replaced a store here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreParts:
+    """A whole store that is not in its place: built aside, or kept. Any part may be missing."""
+
+    folder: Path
+    database: Path
+
+    def moves_into(self, place: StorePlace, kept: StoreParts) -> Iterator[Move]:
+        """What puts it in its place and keeps what lies there; a part that it has not only leaves."""
+        for end in DATABASE_ENDS:
+            yield from _move(_ended(place.database_path, end), _ended(self.database, end), _ended(kept.database, end))
+        for name in FOLDERS:
+            yield from _move(place.storage_root / name, self.folder / name, kept.folder / name)
+
+
+def _move(place: Path, built: Path, kept: Path) -> Iterator[Move]:
+    if built.exists():
+        yield Move(place=place, built=built, kept=kept)
+    elif place.exists():
+        yield Move(place=place, built=None, kept=kept)
+
+
+def _ended(database: Path, end: str) -> Path:
+    return database.with_name(f"{database.name}{end}")
+
+
+def built_in(folder: Path, place: StorePlace) -> StoreParts:
+    """Where a store is built that is to take the place of the one at `place`."""
+    inside = _is_inside(place)
+    name = place.database_path.name
+    return StoreParts(
+        folder=folder, database=folder / name if inside else place.database_path.with_name(f".{name}.restoring")
+    )
+
+
+def new_undo(place: StorePlace, clock: Clock) -> StoreParts:
+    """A place of its own for what is about to be replaced."""
+    folder = place.storage_root / UNDO_FOLDER
+    folder.mkdir(mode=_OWNER_ONLY, exist_ok=True)
+    path = free_name(folder, to_datetime(clock()).strftime("%Y-%m-%dT%H%M%S.%fZ"))
+    path.mkdir(mode=_OWNER_ONLY)
+    sync(folder)
+    sync(place.storage_root)
+    return _kept_at(path, place)
+
+
+def newest_undo(place: StorePlace) -> StoreParts:
+    """Raises NothingToUndo."""
+    for path in reversed(_all(place)):
+        kept = _kept_at(path, place)
+        if _holds_store(kept):
+            return kept
+    raise NothingToUndo(
+        f"There is no store in {place.storage_root / UNDO_FOLDER} to go back to: no restore has replaced one.",
+        hint="`am doctor backups` lists the backups; `am doctor restore` takes one.",
+    )
+
+
+def surplus(kept: StoreParts, built: StoreParts, place: StorePlace) -> list[StoreParts]:
+    """The stores that go once `kept` is one of them, and `built` in place: a second restore leaves the first one's."""
+    others = [_kept_at(path, place) for path in _all(place) if path not in (kept.folder, built.folder)]
+    return [other for other in others if _holds_store(other)][: -(STORES_KEPT - 1)]
+
+
+def leftovers(kept: StoreParts, built: StoreParts, place: StorePlace) -> Iterator[Path]:
+    """What they consist of, and what an interrupted restore left."""
+    gone = surplus(kept, built, place)
+    for path in _all(place):
+        other = _kept_at(path, place)
+        if path not in (kept.folder, built.folder) and (other in gone or not _holds_store(other)):
+            yield from (_ended(other.database, end) for end in DATABASE_ENDS)
+            yield path
+    yield built.folder
+
+
+def _holds_store(kept: StoreParts) -> bool:
+    return kept.database.exists() or any((kept.folder / name).exists() for name in FOLDERS)
+
+
+def _all(place: StorePlace) -> list[Path]:
+    folder = place.storage_root / UNDO_FOLDER
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+
+
+def _kept_at(path: Path, place: StorePlace) -> StoreParts:
+    name = place.database_path.name
+    beside = place.database_path.with_name(f"{name}.{UNDO_FOLDER}-{path.name}")
+    return StoreParts(folder=path, database=path / name if _is_inside(place) else beside)
+
+
+def _is_inside(place: StorePlace) -> bool:
+    return place.database_path.parent.resolve() == place.storage_root.resolve()

@@ -1,0 +1,69 @@
+"""Who changed a message in a commit: whoever decided on a copy that was held, and nobody, where it was purged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from mcp_agent_mail.archive.reading.branch import BranchCommit
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
+from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact
+from mcp_agent_mail.domain.archive_format.parse.mail import parse_mail
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION
+from mcp_agent_mail.features.recovery.commit_events import copies_of
+from mcp_agent_mail.features.recovery.people import People
+from mcp_agent_mail.store.rebuild.database import RebuiltDatabase
+
+Read = Callable[[str], bytes]
+"""A content of the archive, by what Git calls it."""
+
+
+class ChangesOfMail:
+    """What became of messages in one commit of a project's archive."""
+
+    def __init__(self, database: RebuiltDatabase, people: People, read: Read) -> None:
+        self._database = database
+        self._people = people
+        self._read = read
+
+    def deciders(self, project_id: ProjectId, commit: BranchCommit, message_id: MessageId) -> list[AgentId | None]:
+        """Each who decided in this commit; None first of all where it was purged in it. Empty: nobody did."""
+        if not self._database.has_changed(message_id):
+            return []
+        paths = copies_of(commit, message_id)
+        approving = list(self._approving(project_id, paths & commit.added, message_id))
+        sent = next((path for path in paths if _box(path) == "outbox"), None)
+        if sent is None:
+            return list(approving)
+        said = self._said(commit.hexsha, sent)
+        before = [] if sent in commit.added or not commit.parents else self._said(commit.parents[0], sent)
+        return list(dict.fromkeys((*(one for one in said if one not in before), *approving)))
+
+    def _said(self, commit: str, path: str) -> list[AgentId | None]:
+        """Who had decided until that commit, as the sender's copy says."""
+        mail = self._mail(commit, path)
+        if mail is None:
+            return []
+        held = (one for one in mail.recipients if one.held_code is not None)
+        decided = [one.agent_id for one in held if one.refused_ts is not None or one.delivery_seq is not None]
+        return [*([] if mail.purged_ts is None else [None]), *decided]
+
+    def _approving(self, project_id: ProjectId, added: set[str], message_id: MessageId) -> Iterator[AgentId]:
+        """A copy that was held comes to its inbox with the word of whose it is."""
+        for path in sorted(added):
+            agent_id = self._people.named(project_id, path.split("/")[1]) if _box(path) == "inbox" else None
+            if agent_id is not None and self._database.was_held(message_id, agent_id):
+                yield agent_id
+
+    def _mail(self, commit: str, path: str) -> ArchivedMail | None:
+        """The file as the commit has it; None where a person changed it."""
+        content = self._read(f"{commit}:{path}")
+        for version in (FORMAT_VERSION, OLDEST_VERSION):
+            with suppress(UnreadableArtifact):
+                return parse_mail(path, content, version)
+        return None
+
+
+def _box(path: str) -> str:
+    return path.split("/")[2] if path.startswith("agents/") else ""

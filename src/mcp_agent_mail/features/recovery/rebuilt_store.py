@@ -1,0 +1,346 @@
+"""Makes a store of archives alone: in place of the one that is there, or as a whole store somewhere else.
+
+What is made is verified before it is anybody's. In place the old database is kept; elsewhere nothing here is changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
+from mcp_agent_mail.archive.git_folder import ArchiveRefused
+from mcp_agent_mail.archive.locks import ArchiveLock
+from mcp_agent_mail.archive.reading.branch import Branch
+from mcp_agent_mail.archive.repository import ArchiveRepository
+from mcp_agent_mail.archive.transfer.bundles import begin_from_bundle, bundle_pieces, show_files
+from mcp_agent_mail.core.clock import Clock, Micros, iso, system_clock, to_datetime
+from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.store_owner import SWAP_FILE
+from mcp_agent_mail.domain.archive_format.lease_snapshot import snapshot_name
+from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
+from mcp_agent_mail.features.archiving.artifact_files import Progress
+from mcp_agent_mail.features.archiving.backfill import has_backfill, queue_backfill
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
+from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, archive_path
+from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
+from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
+from mcp_agent_mail.features.recovery.refusals import ArchiveProblems
+from mcp_agent_mail.features.recovery.scratch import aside, built_aside, remove_left
+from mcp_agent_mail.features.recovery.sources import doubtful_slugs, former_slugs, open_sources, require_mentioned
+from mcp_agent_mail.store.checks.integrity import is_sound
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.migrate import ForeignStore, require_ours, require_same
+from mcp_agent_mail.store.engine.swap import Move, swap
+
+KEPT_FOLDER = "kept"
+"""Below STORAGE_ROOT, and beside a database that lies elsewhere: what a rebuild has replaced, by time."""
+
+KEPT_MOST = 3
+DATABASE = "mail.sqlite3"
+"""Of a store that is made somewhere else."""
+
+_ASIDE = ".rebuilt"
+_BUILDING = "building"
+_ENDS = ("", "-wal", "-shm", "-journal")
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}")
+_TIMEOUT_S = 3_600.0
+_OWNER_ONLY = 0o700
+_ELSEWHERE = ("work tree", "attachments", "history", "git")
+"""Checks of what lay there before, as it was: a new database changes nothing about that."""
+
+Told = Callable[[str], Progress]
+"""Whom to tell how far a part of the work is, by the part's name."""
+
+
+class NotInGit(Conflict):
+    """The database that is to be replaced has events that Git has not got, and cannot be given."""
+
+
+class RebuildUnverified(Conflict):
+    """What was made differs from the archives that it was made of. It is not used."""
+
+
+class NotEmpty(InvalidInput):
+    """The place of a new store holds something already, or is part of a store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebuiltStore:
+    """`kept`: where lies what was replaced. `findings`: what was wrong before, and still is."""
+
+    database: Path
+    rebuilt: Rebuilt
+    kept: Path | None
+    findings: tuple[Finding, ...]
+
+
+async def give_pending(settings: ArchiverSettings, *, without: Collection[str], progress: Progress) -> str | None:
+    """Let Git have what the present database knows; whose store that is, None where there is none that can be read.
+
+    The caller holds the store lock. Raises NotInGit, RebuildRefused for a project of it that has no archive, and
+    StoreRefused for a store of another version.
+    """
+    path = Path(settings.database_path)
+    if not _is_readable(path):
+        return None
+    require_same(path)
+    async with Store(path) as store:
+        while await store.read(has_backfill):
+            await store.write(queue_backfill)
+        failed = await drain_in_process(store, settings, timeout_s=_TIMEOUT_S, progress=progress)
+        store_id, waiting, slugs = await store.read(
+            lambda view: (
+                view.meta.store_id(),
+                {
+                    project.slug: view.outbox.count_pending(project.id)
+                    for project_id in view.outbox.pending_projects()
+                    if (project := view.projects.find(project_id)) is not None
+                },
+                [
+                    project.slug
+                    for project_id in view.outbox.projects_by_last_commit()
+                    if (project := view.projects.find(project_id)) is not None
+                ],
+            )
+        )
+    _require_there(Path(settings.storage_root), [slug for slug in slugs if slug not in without])
+    left = {slug: count for slug, count in waiting.items() if slug not in without}
+    if left:
+        slug = min(left)
+        why = next((f"{one.message} {one.hint}".strip() for one in failed if one.project == slug), "")
+        raise NotInGit(
+            f"{left[slug]} events of {slug} are in the database and cannot be given to Git: {why}",
+            hint=f"Mend that archive; or leave it out (--without {slug}); or move the database away, and keep it: what "
+            "only it knows is then not rebuilt.",
+            data={"projects": left},
+        )
+    return store_id
+
+
+def _is_readable(path: Path) -> bool:
+    try:
+        require_ours(path)
+    except (ForeignStore, OSError):
+        return False
+    return is_sound(path)
+
+
+def _require_there(storage_root: Path, slugs: Collection[str]) -> None:
+    """What is in no archive of its own would be gone without a word."""
+    problems = ArchiveProblems()
+    for slug in slugs:
+        path = archive_path(storage_root, slug)
+        with suppress(ArchiveRefused, GitFailed):  # What is wrong with one that is there is told when it is read.
+            if not Branch(path).exists():
+                problems.add(slug, f"{path} holds no archive, and the database knows of one")
+    problems.require_none()
+
+
+def rebuild_in_place(
+    settings: ArchiverSettings,
+    *,
+    without: Collection[str] = (),
+    store_id: str | None = None,
+    told: Told,
+    clock: Clock = system_clock,
+    fault_hook: FaultHook = no_fault,
+) -> RebuiltStore:
+    """Put a new database in the place of the present one, whatever that is; what is left out is moved away as well.
+
+    The caller holds the store lock. Raises RebuildRefused, RebuildUnverified, UnknownSlug; then nothing has
+    changed.
+    """
+    root, database = Path(settings.storage_root), Path(settings.database_path).resolve()
+    doubtful = doubtful_slugs(root, without, database)
+    built = database.with_name(database.name + _ASIDE)
+    _remove_database(built)
+    AttachmentFiles(root / ATTACHMENTS_FOLDER).remove_leftovers()
+    with ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s):
+        try:
+            rebuilt = rebuild_database(
+                root / PROJECTS_FOLDER,
+                built,
+                root / ATTACHMENTS_FOLDER,
+                without=without,
+                store_id=store_id,
+                progress=told("reading messages"),
+                clock=clock,
+            )
+            require_mentioned(doubtful, rebuilt.stand_ins, root)
+            findings = _verified(root, built, told, without)
+            fault_hook(FailPoint.REBUILT)
+        except BaseException:
+            _remove_database(built)
+            raise
+        stamp = f"{to_datetime(clock()):%Y-%m-%dT%H-%M-%SZ}-{token_hex(2)}"
+        kept = database.parent / KEPT_FOLDER / stamp
+        moves = [Move(place=database, built=built, kept=kept / database.name)]
+        for end in _ENDS[1:]:
+            name = f"{database.name}{end}"
+            moves.append(Move(place=database.with_name(name), built=None, kept=kept / name))
+        moves += _moves_of_left_out(root, stamp, without)
+        # From here on what is built is needed: a swap that was begun is finished by whoever comes next.
+        swap(root / SWAP_FILE, moves, fault_hook=fault_hook)
+    with suppress(OSError):
+        kept.rmdir()  # Nothing was there.
+    _remove_oldest(kept.parent, database.name)
+    return RebuiltStore(database=database, rebuilt=rebuilt, kept=kept if kept.exists() else None, findings=findings)
+
+
+def _moves_of_left_out(root: Path, stamp: str, without: Collection[str]) -> Iterator[Move]:
+    projects, kept = root / PROJECTS_FOLDER, root / KEPT_FOLDER / stamp / PROJECTS_FOLDER
+    for slug in without:
+        for name in (slug, snapshot_name(slug)):
+            if os.path.lexists(projects / name):
+                yield Move(place=projects / name, built=None, kept=kept / name)
+
+
+def _verified(root: Path, database: Path, told: Told, without: Collection[str] = ()) -> tuple[Finding, ...]:
+    """What is wrong with the archives themselves. Raises RebuildUnverified for anything else."""
+    of_store = verify_store(database)
+    report = verify_archives(root, database, progress=told("rendering messages"), comparing=told("comparing files"))
+    is_strange = [one for one in report.findings if one.problem == "unexpected" and one.path is None]
+    others = [one for one in report.findings if one not in is_strange]
+    new = [*of_store, *(one for one in others if one.check not in _ELSEWHERE)]
+    if new:
+        first = new[0]
+        where = " ".join(part for part in (first.project, first.path) if part)
+        raise RebuildUnverified(
+            f"The new database differs from its archives: {where} is {first.problem}: {first.evidence}"
+            f"{f' (and {len(new) - 1} more)' if len(new) > 1 else ''}.",
+            hint="Nothing was changed. Keep the archives as they are, and report this: it is a fault of the program, "
+            "or somebody has changed an archive by hand (git log in it says who).",
+            data={"findings": len(new)},
+        )
+    left_out = frozenset(without)
+    return tuple(one for one in report.findings if one not in is_strange or one.project not in left_out)
+
+
+def _remove_oldest(folder: Path, name: str) -> None:
+    """The oldest databases that a rebuild has put there, and nothing else: an archive may be the last one there is."""
+    with suppress(OSError):
+        ours = [path for path in folder.iterdir() if _STAMP.fullmatch(path.name) and not path.is_symlink()]
+        holding = sorted(path for path in ours if any(os.path.lexists(path / f"{name}{end}") for end in _ENDS))
+        for path in holding[:-KEPT_MOST]:
+            _remove_database(path / name)
+            with suppress(OSError):
+                path.rmdir()  # Archives stay.
+
+
+def _remove_database(path: Path) -> None:
+    for end in _ENDS:
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreCopyPlan:
+    """`until`: as the archives were then. `most_files`: of a work tree; beyond, it shows recent months alone."""
+
+    without: Collection[str] = ()
+    until: Micros | None = None
+    most_files: int
+
+
+def rebuild_into(
+    storage_root: Path, into: Path, plan: StoreCopyPlan, *, told: Told, clock: Clock = system_clock
+) -> RebuiltStore:
+    """Make a whole store in `into`, which is empty or not there: archives, database, contents. Here nothing is changed,
+    and a server may run.
+
+    Raises NotEmpty, RebuildRefused, RebuildUnverified, UnknownSlug; then nothing is there.
+    """
+    into = into.absolute()
+    _require_room(storage_root, into)
+    doubtful = doubtful_slugs(storage_root, plan.without, None)
+    into.parent.mkdir(parents=True, exist_ok=True)
+    with built_aside(into, _BUILDING) as building:
+        commits = _commits_at(storage_root, plan)
+        (building / PROJECTS_FOLDER).mkdir(mode=_OWNER_ONLY)
+        copied = told("copying archives")
+        for done, (slug, (source, commit)) in enumerate(sorted(commits.items()), start=1):
+            place = building / PROJECTS_FOLDER / slug
+            begin_from_bundle(
+                place, commit, bundle_pieces(ArchiveRepository(source, only_git=True), commit, as_it_lies=True)
+            )
+            show_files(place, most=plan.most_files, clock=clock)
+            copied(done, len(commits))
+        database = building / DATABASE
+        rebuilt = rebuild_database(
+            building / PROJECTS_FOLDER,
+            database,
+            building / ATTACHMENTS_FOLDER,
+            without=_without(storage_root, plan, commits),
+            progress=told("reading messages"),
+            clock=clock,
+        )
+        require_mentioned(doubtful, rebuilt.stand_ins, storage_root)
+        findings = _verified(building, database, told)
+    return RebuiltStore(database=into / DATABASE, rebuilt=rebuilt, kept=None, findings=findings)
+
+
+def _require_room(storage_root: Path, into: Path) -> None:
+    root, place = storage_root.resolve(), into.resolve()
+    if place == root or root in place.parents or place in root.parents:
+        raise NotEmpty(
+            f"{into} is part of the store in {storage_root}.",
+            hint="Name a folder outside of it.",
+        )
+    if os.path.lexists(into) and (into.is_symlink() or not into.is_dir() or any(into.iterdir())):
+        remove_left(aside(into, _BUILDING))
+        raise NotEmpty(f"{into} is not empty.", hint="Name a folder that is empty, or not there yet.")
+
+
+def _commits_at(storage_root: Path, plan: StoreCopyPlan) -> dict[str, tuple[Path, str]]:
+    """By slug the archive that is read, and where: the newest commit, or the newest that was made until then.
+
+    Of a project that was adopted since, its own archive, which was kept, holds what it was.
+    """
+    found: dict[str, tuple[Path, str]] = {}
+    problems = ArchiveProblems()
+    for folder in (PROJECTS_FOLDER, ADOPTED_FOLDER) if plan.until is not None else (PROJECTS_FOLDER,):
+        place = storage_root / folder
+        for path in sorted(place.iterdir()) if place.is_dir() else ():
+            if path.name in plan.without or not (path.is_dir() or path.is_symlink()):
+                continue
+            try:
+                branch = Branch(path)
+                newest = branch.newest(plan.until) if branch.exists() else None
+            except (ArchiveRefused, GitFailed) as refused:
+                problems.add(path.name, refused.message)
+                continue
+            if newest is not None:
+                found.setdefault(path.name, (path, newest.hexsha))
+    problems.require_none()
+    if not found:
+        when = "" if plan.until is None else f" that was there at {iso(plan.until)}"
+        raise NotFound(f"There is no archive in {storage_root}{when}.", hint="Look at STORAGE_ROOT: am config show")
+    return _without_adopted(storage_root, found)
+
+
+def _without_adopted(storage_root: Path, found: Mapping[str, tuple[Path, str]]) -> dict[str, tuple[Path, str]]:
+    """Less those whose history another archive has by then."""
+    problems = ArchiveProblems()
+    at = {slug: commit for slug, (path, commit) in found.items() if path.parent.name == PROJECTS_FOLDER}
+    adopted = former_slugs(open_sources(storage_root / PROJECTS_FOLDER, problems, without=(), at=at))
+    return {
+        slug: (path, commit)
+        for slug, (path, commit) in found.items()
+        if path.parent.name == PROJECTS_FOLDER or slug not in adopted
+    }
+
+
+def _without(storage_root: Path, plan: StoreCopyPlan, commits: Mapping[str, tuple[Path, str]]) -> Collection[str]:
+    """What is left out; at a time also projects whose archives began later, though others may speak of them already."""
+    if plan.until is None:
+        return plan.without
+    there = {path.name for path in (storage_root / PROJECTS_FOLDER).iterdir() if path.is_dir()}
+    return frozenset(plan.without) | (there - commits.keys())

@@ -1,0 +1,50 @@
+"""Why archives do not make a store: by slug, with what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mcp_agent_mail.core.errors import Conflict, in_sentences
+
+_SHOWN = 20
+
+
+class RebuildRefused(Conflict):
+    """The archives do not make a whole store. Nothing was changed."""
+
+
+class ArchiveProblems:
+    """What is wrong with which archive: the first problem of each, and how often there was one."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._first)
+
+    def add(self, slug: str, problem: str) -> None:
+        self._first.setdefault(slug, problem)
+        self._counts[slug] = self._counts.get(slug, 0) + 1
+
+    @property
+    def by_slug(self) -> Mapping[str, str]:
+        return {slug: self._told(slug) for slug in sorted(self._first)[:_SHOWN]}
+
+    def _told(self, slug: str) -> str:
+        more = self._counts[slug] - 1
+        return f"{self._first[slug]}{f' (and {more} more like it)' if more else ''}"
+
+    def require_none(self) -> None:
+        """Raise RebuildRefused when there is one."""
+        if not self._first:
+            return
+        shown = self.by_slug
+        left = len(self._first) - len(shown)
+        told = "; ".join(f"{slug}: {problem}" for slug, problem in shown.items())
+        options = " ".join(f"--without {slug}" for slug in shown)
+        raise RebuildRefused(
+            in_sentences("The archives do not make a whole store", f"{told}{f'; and {left} more' if left else ''}"),
+            hint=f"Put what is missing back from a backup; or go on without it: am doctor rebuild {options}",
+            data={"archives": dict(shown)},
+        )

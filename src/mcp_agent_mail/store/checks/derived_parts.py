@@ -1,0 +1,92 @@
+"""Makes anew what of the database follows from the rest of it: indexes, the search index, counters."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.domain.search.identifiers import identifiers_in
+from mcp_agent_mail.store.checks.integrity import DatabasePart
+from mcp_agent_mail.store.engine.connection import add_functions
+
+REWRITTEN = frozenset({DatabasePart.PAGES, DatabasePart.COUNTERS, DatabasePart.SEARCH_INDEX})
+"""The parts that may be mended here; of pages only those of indexes."""
+
+_BUSY_S = 5.0
+_INBOX = "SELECT count(*) FROM recipients r WHERE r.agent_id = agents.id AND r.delivery_seq IS NOT NULL"
+_COUNTERS = (
+    f"""
+    UPDATE agents SET
+        unread_count = ({_INBOX} AND r.read_ts IS NULL),
+        inbox_count = ({_INBOX}),
+        urgent_unread_count = ({_INBOX} AND r.urgent = 1 AND r.read_ts IS NULL),
+        ack_pending_count = ({_INBOX} AND r.ack_required = 1 AND r.ack_ts IS NULL),
+        open_unread_count = (
+            SELECT count(*) FROM recipients r
+            JOIN message_projects mp ON mp.project_id = agents.project_id AND mp.message_id = r.message_id
+            WHERE r.agent_id = agents.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind <> 'bcc')
+    """,
+    """
+    UPDATE counters SET value = max(value, (SELECT coalesce(max(delivery_seq), 0) FROM recipients))
+    WHERE name = 'delivery'
+    """,
+    """
+    UPDATE counters SET value = max(value, (SELECT coalesce(max(fencing), 0) FROM leases)) WHERE name = 'fencing'
+    """,
+)
+_SEARCH_INDEX = (
+    "INSERT INTO messages_fts (messages_fts) VALUES ('rebuild')",
+    # As the table is emptied the index is told of each name: it has to hold them.
+    "INSERT INTO identifiers_fts (identifiers_fts) VALUES ('rebuild')",
+    "DELETE FROM identifiers",
+)
+_MAIL = """
+    SELECT mp.project_id, m.subject, m.body_md FROM message_projects mp CROSS JOIN messages m ON m.id = mp.message_id
+    ORDER BY mp.message_id, mp.project_id
+"""
+_NAME = "INSERT OR IGNORE INTO identifiers (scope, name) VALUES (?, ?)"
+_STATEMENTS = {
+    DatabasePart.PAGES: ("REINDEX",),
+    DatabasePart.COUNTERS: _COUNTERS,
+    DatabasePart.SEARCH_INDEX: _SEARCH_INDEX,
+}
+
+
+class DerivedUnwritable(Unavailable):
+    """SQLite could not make them anew; nothing was changed."""
+
+
+def rewrite_derived(database_path: Path, parts: Collection[DatabasePart]) -> None:
+    """All of `parts` or nothing, of those that are REWRITTEN. Safe to repeat; on disk when this returns. The caller
+    holds the store's lock.
+    """
+    with closing(sqlite3.connect(database_path, timeout=_BUSY_S, isolation_level=None)) as connection:
+        try:
+            connection.execute("PRAGMA synchronous=FULL")
+            add_functions(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            for part, statements in _STATEMENTS.items():
+                if part in parts:
+                    for statement in statements:
+                        connection.execute(statement)
+            if DatabasePart.SEARCH_INDEX in parts:
+                connection.executemany(_NAME, _names(connection))
+            connection.execute("COMMIT")
+        except sqlite3.Error as failed:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise DerivedUnwritable(
+                f"What follows from the rest of {database_path} could not be made anew: {failed}.",
+                hint="`am doctor rebuild` makes a new database from Git.",
+            ) from failed
+
+
+def _names(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """The names of code that each project's mail has spoken of."""
+    for project_id, subject, body in connection.execute(_MAIL):
+        for name in json.loads(identifiers_in(subject, body)):
+            yield f"p{project_id}.", name

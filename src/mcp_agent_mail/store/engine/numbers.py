@@ -1,0 +1,87 @@
+"""The numbers that a store has given out: a store that takes another's place gives none of them again.
+
+Agents and clients remember them: ids of messages and leases, fencing and delivery numbers, cursors.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.migrate import StoreRefused, require_ours
+
+GAP = 100_000
+"""So far above what is known of a replaced store the next one goes on: what nobody has seen of it is below that."""
+
+_SEQUENCES = "SELECT name, seq FROM sqlite_sequence ORDER BY name"
+_COUNTERS = "SELECT name, value FROM counters WHERE name IN ('delivery', 'fencing') ORDER BY name"
+_LATEST = "SELECT value FROM counters WHERE name = 'delivered_ts'"
+_RAISE_SEQUENCE = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?"
+_ADD_SEQUENCE = """
+    INSERT INTO sqlite_sequence (name, seq)
+    SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)
+"""
+_RAISE_COUNTER = "UPDATE counters SET value = max(value, ?) WHERE name = ?"
+_RAISE_LATEST = "UPDATE counters SET value = max(value, ?) WHERE name = 'delivered_ts'"
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+_BUSY_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenNumbers:
+    """The highest of each kind that were given out. `sequences`: by table. `latest`: when mail was last delivered."""
+
+    sequences: Mapping[str, int]
+    counters: Mapping[str, int]
+    latest: int
+
+
+def read_numbers(database_path: Path) -> GivenNumbers | None:
+    """Those of the store at `database_path`; None where there is none that can be read. Changes nothing."""
+    try:
+        require_ours(database_path)
+        with closing(open_reading(database_path)) as connection:
+            connection.execute("BEGIN")
+            (latest,) = connection.execute(_LATEST).fetchone()
+            return GivenNumbers(
+                sequences=dict(connection.execute(_SEQUENCES).fetchall()),
+                counters=dict(connection.execute(_COUNTERS).fetchall()),
+                latest=latest,
+            )
+    except (OSError, sqlite3.Error, StoreRefused, TypeError):
+        return None
+
+
+def raise_numbers(database_path: Path, given: GivenNumbers) -> None:
+    """Let the store at `database_path` go on at least GAP above those that were `given`. Safe to repeat; on disk when
+    this returns. Nobody else has it open.
+    """
+    with closing(sqlite3.connect(database_path, timeout=_BUSY_S, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        raise_in(connection, given)
+        connection.execute("COMMIT")
+        # In a log of its own the change would be left behind by whoever moves the file.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    descriptor = os.open(database_path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def raise_in(connection: sqlite3.Connection, given: GivenNumbers) -> None:
+    """As `raise_numbers`, within the transaction of whoever has the database open."""
+    known = {name for (name,) in connection.execute(_TABLES)}
+    for table, number in given.sequences.items():
+        if table in known:
+            connection.execute(_RAISE_SEQUENCE, (number + GAP, table))
+            connection.execute(_ADD_SEQUENCE, (table, number + GAP))
+    for counter, number in given.counters.items():
+        connection.execute(_RAISE_COUNTER, (number + GAP, counter))
+    connection.execute(_RAISE_LATEST, (given.latest,))

@@ -1,0 +1,222 @@
+"""Puts what was built aside in the place of what is there, all of it or none, whenever the process ends.
+
+What is to move is written down first, durably; then each thing is renamed, and what was written down goes last. Each
+step can be told from what lies on the disk, so an interrupted swap is only ever finished, never taken back: whoever
+takes the store's lock does that before anything else. Nothing is copied: built, place and kept are in one file system.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.core.file_sync import sync_tree
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+
+_VERSION = 1
+_MAX_JOURNAL_BYTES = 4 * 1024 * 1024
+_MAX_MOVES = 1_000
+_OWNER_ONLY = 0o700
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class SwapUnfinished(Unavailable):
+    """Part of the store has moved and the rest cannot: until it can, the store is not to be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """`built` takes the place of what lies at `place`, which is kept at `kept`: files or folders, by absolute paths.
+
+    Without `built` what lies there only leaves. What lies nowhere need not be moved; `kept` is free at the beginning.
+    """
+
+    place: Path
+    built: Path | None
+    kept: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Journal:
+    moves: Sequence[Move]
+    leftovers: Sequence[Path]
+
+
+def swap(
+    journal: Path, moves: Sequence[Move], *, leftovers: Sequence[Path] = (), fault_hook: FaultHook = no_fault
+) -> None:
+    """Once this returns all of `moves` are done, and survive a loss of power. The caller holds the store's lock.
+
+    `leftovers`: files and folders that nobody needs then; whoever finishes the swap removes them, as far as it can.
+
+    On OSError before the first rename nothing has moved; later (SwapUnfinished) `finish_swap` goes on. What was built
+    is synced here.
+    """
+    _require_fit(journal, moves)
+    for move in moves:
+        if move.built is not None:
+            sync_tree(move.built)
+            _sync_names(move.built, journal.parent)
+        _make_folder(move.kept.parent)
+        _make_folder(move.place.parent)
+        _require_one_file_system(move)
+    _write_journal(journal, _Journal(moves=moves, leftovers=leftovers))
+    fault_hook(FailPoint.SWAP_BEGUN)
+    finish_swap(journal, fault_hook=fault_hook)
+
+
+def finish_swap(journal: Path, *, fault_hook: FaultHook = no_fault) -> bool:
+    """Do what is left of an interrupted swap; was there one? The caller holds the store's lock.
+
+    Raises SwapUnfinished where that cannot be done; what has moved stays there, and the next call goes on.
+    """
+    found = _read_journal(journal)
+    if found is None:
+        journal.with_name(f"{journal.name}.new").unlink(missing_ok=True)
+        return False
+    try:
+        for move in found.moves:
+            _do(move, fault_hook)
+        fault_hook(FailPoint.SWAP_PLACED)
+        for path in found.leftovers:
+            _remove(path)
+        journal.unlink()
+        _sync(journal.parent)
+    except OSError as failed:
+        raise _unfinished(journal, f"{failed.strerror}: {failed.filename}") from failed
+    return True
+
+
+def _sync_names(path: Path, root: Path) -> None:
+    """Of the folders that lead to it too: what was built and is not there counts as put in place."""
+    for folder in path.parents:
+        _sync(folder)
+        if root not in folder.parents:
+            break
+
+
+def _do(move: Move, fault_hook: FaultHook) -> None:
+    """What is at `built` was not put in place yet; what is at `kept` was taken away already."""
+    if move.built is not None and not os.path.lexists(move.built):
+        return
+    if os.path.lexists(move.place):
+        if os.path.lexists(move.kept):
+            if move.built is None:
+                return
+            raise FileExistsError(0, f"something else was put there, beside {move.kept}", str(move.place))
+        _rename(move.place, move.kept)
+        fault_hook(FailPoint.SWAP_KEPT)
+    if move.built is not None:
+        _rename(move.built, move.place)
+        fault_hook(FailPoint.SWAP_MOVED)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _rename(source: Path, target: Path) -> None:
+    """And make it last: first that it is there, then that it is not here any more."""
+    source.rename(target)
+    _sync(target.parent)
+    if source.parent != target.parent:
+        _sync(source.parent)
+
+
+def _require_fit(journal: Path, moves: Sequence[Move]) -> None:
+    assert not os.path.lexists(journal), "whoever took the lock has finished the last one"
+    assert len(moves) <= _MAX_MOVES, len(moves)
+    for move in moves:
+        paths = [path for path in (move.place, move.built, move.kept) if path is not None]
+        assert all(path.is_absolute() for path in paths), move
+        assert not os.path.lexists(move.kept), move
+        assert move.built is None or os.path.lexists(move.built), move
+    assert len({path for move in moves for path in (move.place, move.kept)}) == 2 * len(moves), moves
+
+
+def _require_one_file_system(move: Move) -> None:
+    """A mount on the way would end the swap in its middle."""
+    sources = [path for path in (move.place, move.built) if path is not None and os.path.lexists(path)]
+    devices = {os.lstat(path).st_dev for path in (*sources, move.kept.parent, move.place.parent)}
+    if len(devices) > 1:
+        raise OSError(0, "lies in another file system than what it is to be swapped with", str(move.place))
+
+
+def _make_folder(folder: Path) -> None:
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=_OWNER_ONLY, exist_ok=True)
+        _sync(path.parent)
+
+
+def _write_journal(journal: Path, written: _Journal) -> None:
+    fresh = journal.with_name(f"{journal.name}.new")
+    fresh.unlink(missing_ok=True)
+    listed = [
+        {"place": str(move.place), "built": str(move.built) if move.built else None, "kept": str(move.kept)}
+        for move in written.moves
+    ]
+    leftovers = [str(path) for path in written.leftovers]
+    try:
+        with os.fdopen(os.open(fresh, _NEW, 0o600), "w", encoding="ascii") as file:
+            file.write(json.dumps({"version": _VERSION, "moves": listed, "leftovers": leftovers}, indent=1))
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(journal)
+        _sync(journal.parent)
+    except BaseException:
+        # Whoever is told that nothing has moved does not find it moved later.
+        fresh.unlink(missing_ok=True)
+        journal.unlink(missing_ok=True)
+        raise
+
+
+def _read_journal(journal: Path) -> _Journal | None:
+    try:
+        content = read_plain(str(journal), _MAX_JOURNAL_BYTES, follow=False)
+        if content is None:
+            return None
+        found = json.loads(content)
+        if found["version"] != _VERSION:
+            raise _unfinished(journal, f"it is of version {found['version']}, of another version of this program")
+        leftovers = [Path(path) for path in found["leftovers"]]
+        return _Journal(moves=list(_moves(found["moves"])), leftovers=leftovers)
+    except (UnfitFile, ValueError, KeyError, TypeError) as unreadable:
+        raise _unfinished(journal, f"it cannot be read: {unreadable}") from unreadable
+
+
+def _moves(listed: Sequence[dict[str, str | None]]) -> Iterator[Move]:
+    for one in listed:
+        place, built, kept = one["place"], one["built"], one["kept"]
+        if not place or not kept:
+            raise ValueError("a place without a name")
+        yield Move(place=Path(place), built=Path(built) if built else None, kept=Path(kept))
+
+
+def _unfinished(journal: Path, why: str) -> SwapUnfinished:
+    return SwapUnfinished(
+        f"The store is being replaced by another one, as {journal} says, and that cannot go on: {why}.",
+        hint="Mend what stands in the way, and run the command again: it goes on by itself. Nothing is lost: each "
+        "thing lies where that file says that it was built, where it belongs, or where it is kept.",
+        data={"journal": str(journal)},
+    )
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, _PLAIN)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

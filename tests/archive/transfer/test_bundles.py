@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive.repository import ArchiveRepository
+from mcp_agent_mail.archive.transfer.bundles import UnfitBundle, begin_from_bundle, bundle_pieces, show_files
+from mcp_agent_mail.archive.writer import ArchiveWriter
+from mcp_agent_mail.core.clock import Micros
+from tests.archive.one_archive import AT, IDENTITY, NOTE, add_commit, begin, open_writer, text
+
+_MOST = 100_000
+
+
+def _clock() -> Micros:
+    return AT
+
+
+def _tip(path: Path) -> str:
+    tip = ArchiveRepository(path).tip()
+    assert tip is not None
+    return tip
+
+
+def _bundled(path: Path) -> bytes:
+    return b"".join(bundle_pieces(ArchiveRepository(path), _tip(path)))
+
+
+def _git(path: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", path, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def _told(path: Path, said: bytes, *arguments: str) -> bytes:
+    return subprocess.run(["git", "-C", path, *arguments], input=said, check=True, stdout=subprocess.PIPE).stdout
+
+
+@pytest.fixture
+def grown(path: Path, writer: ArchiveWriter) -> Path:
+    """Two more commits, with a text that is worth a delta."""
+    line = "".join(f"line {number}\n" for number in range(200))
+    writer.commit({"messages/a.md": line.encode(), "agents/Blue/outbox/a.md": line.encode()}, text(2), AT)
+    writer.commit({"messages/a.md": f"{line}more\n".encode()}, text(3), AT)
+    return path
+
+
+def test_the_same_commit_is_the_same_bytes_however_its_objects_are_packed(grown: Path) -> None:
+    before = _bundled(grown)
+
+    _git(grown, "repack", "-adfq", "--depth=1", "--window=1")
+
+    assert _bundled(grown) == before
+
+
+def test_a_bundle_is_what_git_clones(grown: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "app.bundle"
+
+    bundle.write_bytes(_bundled(grown))
+    _git(tmp_path, "clone", "--quiet", str(bundle), "copy")
+
+    assert _git(tmp_path / "copy", "log", "--format=%H %an %s") == _git(grown, "log", "--format=%H %an %s")
+
+
+def test_an_archive_begun_from_a_bundle_is_gone_on_with_as_the_one_it_is_of(grown: Path, tmp_path: Path) -> None:
+    copy, tip = tmp_path / "copy", _tip(grown)
+
+    begin_from_bundle(copy, tip, [_bundled(grown)])
+    show_files(copy, most=_MOST, clock=_clock)
+
+    assert {path.relative_to(copy) for path in copy.rglob("*.md")} == {
+        p.relative_to(grown) for p in grown.rglob("*.md")
+    }
+    assert (copy / "messages/a.md").read_bytes() == (grown / "messages/a.md").read_bytes()
+    assert open_writer(copy).commit({NOTE: b"on"}, text(4), AT).last_seq == 4
+    assert _git(copy, "rev-parse", "main~1").strip() == tip
+
+
+def test_equal_files_of_a_copy_share_one_inode_and_others_do_not(
+    path: Path, writer: ArchiveWriter, tmp_path: Path
+) -> None:
+    tail, copy = "2027/01/0-499/a.md", tmp_path / "copy"
+    names = [f"{folder}/{tail}" for folder in ("messages", "agents/Red/inbox", "agents/Blue/outbox")]
+    writer.commit({names[0]: b"same", names[1]: b"same", names[2]: b"more"}, text(2), AT)
+
+    begin_from_bundle(copy, _tip(path), [_bundled(path)])
+    show_files(copy, most=_MOST, clock=_clock)
+
+    assert [(copy / name).read_bytes() for name in names] == [b"same", b"same", b"more"]
+    assert (copy / names[0]).samefile(copy / names[1])
+    assert not (copy / names[0]).samefile(copy / names[2])
+
+
+def test_beyond_many_files_those_of_recent_months_are_shown(path: Path, tmp_path: Path) -> None:
+    old, recent = "messages/2020/01/0-499/a.md", "messages/2027/01/0-499/b.md"
+    add_commit(begin(path), {"archive.json": IDENTITY, old: b"old", recent: b"new"}, seq=1)
+    copy = tmp_path / "copy"
+
+    begin_from_bundle(copy, _tip(path), [_bundled(path)])
+    show_files(copy, most=1, clock=_clock)
+
+    assert ((copy / old).exists(), (copy / recent).exists()) == (False, True)
+
+
+def _flipped(content: bytes, at: int) -> bytes:
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+def test_a_bundle_of_which_one_byte_differs_is_refused(grown: Path, tmp_path: Path) -> None:
+    bundle, tip = _bundled(grown), _tip(grown)
+
+    for number, at in enumerate([3, 20, len(bundle) // 2, len(bundle) - 1]):
+        with pytest.raises(UnfitBundle):
+            begin_from_bundle(tmp_path / f"copy{number}", tip, [_flipped(bundle, at)])
+
+
+def test_a_bundle_that_is_cut_off_or_of_another_commit_is_refused(grown: Path, tmp_path: Path) -> None:
+    bundle, tip = _bundled(grown), _tip(grown)
+
+    with pytest.raises(UnfitBundle, match="whole history"):
+        begin_from_bundle(tmp_path / "short", tip, [bundle[:-30]])
+    with pytest.raises(UnfitBundle, match="no bundle of"):
+        begin_from_bundle(tmp_path / "other", "0" * 40, [bundle])
+
+
+def test_a_bundle_that_lacks_what_came_before_is_refused(grown: Path, tmp_path: Path) -> None:
+    tip = _tip(grown)
+    header = f"# v2 git bundle\n{tip} refs/heads/main\n{tip} HEAD\n\n".encode()
+    asked = f"{tip}\n^{tip}~1\n".encode()
+    pack = _told(grown, asked, "pack-objects", "-q", "--revs", "--stdout")
+
+    with pytest.raises(UnfitBundle):
+        begin_from_bundle(tmp_path / "copy", tip, [header + pack])
+
+
+def _tree_of(path: Path, mode: str, name: str) -> str:
+    """A commit whose tree has `name` in that mode, where an archive has a folder or file of its own."""
+    blob = _told(path, b"/etc", "hash-object", "-w", "--stdin").decode().strip()
+    tree = _told(path, f"{mode} blob {blob}\t{name}\n".encode(), "mktree").decode().strip()
+    who = ("-c", "user.name=x", "-c", "user.email=x")
+    return _told(path, b"", *who, "commit-tree", "-m", "x", tree).decode().strip()
+
+
+def test_a_link_where_an_archive_has_files_is_refused(path: Path, tmp_path: Path) -> None:
+    repository = begin(path)
+    hostile = _tree_of(path, "120000", "agents")
+
+    with pytest.raises(UnfitBundle, match="is a link"):
+        begin_from_bundle(tmp_path / "copy", hostile, bundle_pieces(repository, hostile))
+
+
+def test_a_link_of_a_person_beside_the_archives_files_is_left_out_of_the_work_tree(path: Path, tmp_path: Path) -> None:
+    repository = begin(path)
+    hostile = _tree_of(path, "120000", "mine")
+    copy = tmp_path / "copy"
+
+    begin_from_bundle(copy, hostile, bundle_pieces(repository, hostile))
+    show_files(copy, most=_MOST, clock=_clock)
+
+    assert not os.path.lexists(copy / "mine")
+
+
+def test_a_pack_that_says_it_has_four_billion_objects_ends_in_a_refusal(grown: Path, tmp_path: Path) -> None:
+    bundle, tip = _bundled(grown), _tip(grown)
+    start = bundle.index(b"PACK")
+    lying = bundle[: start + 8] + b"\xff\xff\xff\xff" + bundle[start + 12 :]
+
+    with pytest.raises(UnfitBundle):
+        begin_from_bundle(tmp_path / "copy", tip, [lying])
+
+
+def test_pieces_may_be_of_any_size(grown: Path, tmp_path: Path) -> None:
+    bundle, tip = _bundled(grown), _tip(grown)
+    bytes_one_by_one: Iterable[bytes] = (bundle[at : at + 1] for at in range(200))
+
+    begin_from_bundle(tmp_path / "copy", tip, chain(bytes_one_by_one, [bundle[200:]]))
+
+    assert _tip(tmp_path / "copy") == tip

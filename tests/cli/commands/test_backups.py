@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Post
+
+
+def _backup(post: Post) -> dict[str, object]:
+    done = post.server.am("doctor", "backup", "--json")
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, object] = json.loads(done.stdout)
+    return answer
+
+
+def test_beside_a_server_there_is_a_backup_and_no_restore(post: Post) -> None:
+    made = _backup(post)
+
+    assert made["verified"] is True
+    assert Path(str(made["path"])).parent.name.endswith("-backups")
+    refused = post.server.am("doctor", "restore", str(made["path"]))
+    repaired = post.server.am("doctor", "repair")
+    assert (refused.returncode, repaired.returncode) == (1, 1)
+    assert refused.stderr == repaired.stderr
+    assert "is in use by process" in refused.stderr
+    assert f"Stop it (kill {post.server.pid}), then run this again." in refused.stderr
+
+
+def test_a_stopped_store_is_restored_and_brought_back(stopped_post: Post) -> None:
+    made = _backup(stopped_post)
+    server = stopped_post.server
+
+    done = server.am("doctor", "restore", Path(str(made["path"])).name, "--json")
+    assert done.returncode == 0, done.stderr
+    restored = json.loads(done.stdout)
+    assert (restored["verified"], restored["messages"]) == (True, made["messages"])
+    assert server.am("doctor", "verify").returncode == 0
+
+    undone = json.loads(server.am("doctor", "restore", "--undo", "--json").stdout)
+    assert (undone["restored"], undone["verified"]) == (restored["undo"], None)
+    assert "verified\tnot checked: am doctor verify" in server.am("doctor", "restore", "--undo").stdout
+    assert server.am("doctor", "verify").returncode == 0
+
+
+def test_a_restored_store_is_served(stopped_post: Post) -> None:
+    made = _backup(stopped_post)
+    stopped_post.server.am("doctor", "restore", str(made["path"]))
+
+    with stopped_post.server as server:
+        server.await_drained()
+        assert server.am("doctor", "verify").returncode == 0
+
+
+def test_a_damaged_backup_is_a_finding_and_no_source(stopped_post: Post) -> None:
+    path = Path(str(_backup(stopped_post)["path"]))
+    server = stopped_post.server
+    assert server.am("doctor", "backups", "--check").returncode == 0
+    content = (path / "mail.sqlite3").read_bytes()
+    (path / "mail.sqlite3").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+
+    listed = server.am("doctor", "backups", "--check", "--json")
+
+    assert listed.returncode == 1
+    (row,) = json.loads(listed.stdout)
+    assert [(fault["path"], fault["problem"]) for fault in row["faults"]] == [("mail.sqlite3", "different")]
+    assert (row["verified"], row["problem"]) == (False, "damaged since it was made: it cannot be restored")
+    assert server.am("doctor", "restore", str(path)).returncode == 1
+
+
+def test_a_good_store_has_nothing_to_repair(stopped_post: Post) -> None:
+    done = stopped_post.server.am("doctor", "repair", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"repaired": [], "left": [], "backup": None, "dry_run": False}
+
+
+def test_where_there_is_no_backup_that_is_said(stopped_post: Post) -> None:
+    assert stopped_post.server.am("doctor", "backups", "--json").stdout.strip() == "[]"
+    assert stopped_post.server.am("doctor", "restore").returncode == 2

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.offline.backups import (
+    back_up_offline,
+    list_backups_offline,
+    repair_offline,
+    restore_offline,
+)
+from mcp_agent_mail.cli.offline.store_lock import StoreOccupied
+from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
+from mcp_agent_mail.features.recovery.backups.backup import untold
+from mcp_agent_mail.store.engine.lock import StoreLock
+from tests.cli.shell import Shell
+
+
+@pytest.fixture
+def settings(at_stopped: Shell) -> Settings:
+    return at_stopped.context().settings
+
+
+def test_a_backup_beside_whoever_owns_the_store_is_listed_and_is_what_a_restore_takes(settings: Settings) -> None:
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    with StoreLock(settings.storage_root, settings.database_path):
+        made = back_up_offline(settings, None, 7, untold)
+        with pytest.raises(StoreOccupied):
+            restore_offline(settings, Path(made["path"]), untold)
+        with pytest.raises(StoreOccupied):
+            repair_offline(settings, dry_run=True, told=untold)
+
+    (listed,) = list_backups_offline(settings, None, reads_all=True)
+    restored = restore_offline(settings, Path(made["path"]), untold)
+
+    assert (listed["path"], listed["faults"], listed["messages"]) == (made["path"], [], made["messages"])
+    assert (restored["verified"], restored["problem"]) == (True, None)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == priority
+
+
+def test_where_there_is_no_store_there_is_nothing_to_back_up(settings: Settings) -> None:
+    settings.database_path.unlink()
+    with pytest.raises(DatabaseLost):
+        back_up_offline(settings, None, 7, untold)
+    (settings.storage_root / "projects").rename(settings.storage_root / "elsewhere")
+
+    with pytest.raises(NoServer):
+        back_up_offline(settings, None, 7, untold)

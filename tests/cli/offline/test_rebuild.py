@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.store.rebuild.dump import dump
+from tests.cli.conftest import Post
+
+
+@pytest.fixture
+def before(stopped_post: Post) -> list[str]:
+    return list(dump(stopped_post.server.database))
+
+
+@pytest.mark.parametrize("state", ["whole", "missing", "garbage", "damaged"])
+def test_whatever_the_database_is_archives_give_a_new_one(stopped_post: Post, before: list[str], state: str) -> None:
+    database = stopped_post.server.database
+    spoil(database, state)
+    spoiled = database.read_bytes() if database.exists() else None
+
+    done = stopped_post.server.am("doctor", "rebuild", "--json")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = json.loads(done.stdout)
+    assert list(dump(database)) == before
+    assert (made["findings"], made["queued"], made["stand_ins"]) == ([], 0, [])
+    if spoiled is None:
+        assert made["kept"] is None
+    elif state != "whole":
+        assert (Path(made["kept"]) / database.name).read_bytes() == spoiled
+
+
+def spoil(database: Path, state: str) -> None:
+    if state == "missing":
+        for path in database.parent.glob(f"{database.name}*"):
+            path.unlink()
+    if state == "garbage":
+        database.write_bytes(b"no database" * 100)
+    if state == "damaged":
+        content = bytearray(database.read_bytes())
+        content[2_048 * 3 : 2_048 * 6] = bytes(2_048 * 3)
+        database.write_bytes(content)
+
+
+def test_beside_a_server_it_is_refused_with_its_address(post: Post) -> None:
+    done = post.server.am("doctor", "rebuild")
+
+    assert done.returncode == 1
+    assert "in use by process" in done.stderr
+
+
+def test_a_store_is_made_elsewhere_beside_a_server(post: Post, tmp_path: Path) -> None:
+    post.server.await_drained()
+
+    done = post.server.am("doctor", "rebuild", "--into", str(tmp_path / "other"), "--json")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(dump(tmp_path / "other" / "mail.sqlite3")) == list(dump(post.server.database))
+
+
+def test_a_lost_archive_is_refused_by_name(stopped_post: Post) -> None:
+    archive = stopped_post.archive()
+    shutil.rmtree(archive)
+
+    done = stopped_post.server.am("doctor", "rebuild")
+
+    assert done.returncode == 1
+    assert archive.name in done.stderr

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from mcp_agent_mail.cli.offline.store_lock import StoreOccupied, lone_owner
+from mcp_agent_mail.store.engine.lock import StoreLock
+from tests.cli.shell import Shell
+
+
+def test_whoever_has_the_store_is_named_with_how_to_go_on(at_stopped: Shell) -> None:
+    settings = at_stopped.context().settings
+    stop_it = f"stop it (kill {os.getpid()}), then run this again."
+
+    with StoreLock(settings.storage_root, settings.database_path) as lock:
+        with pytest.raises(StoreOccupied, match=f"in use by process {os.getpid()}") as at_work, lone_owner(settings):
+            pass
+        lock.announce("http://127.0.0.1:1")
+        with pytest.raises(StoreOccupied, match="which serves http") as serving, lone_owner(settings):
+            pass
+
+    assert at_work.value.hint == f"Wait until it is done, or {stop_it}"
+    assert serving.value.hint == f"S{stop_it[1:]}"
+    with lone_owner(settings), pytest.raises(StoreOccupied), lone_owner(settings):
+        pass

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.archive_format.commit_message import CommitText
+from mcp_agent_mail.domain.archive_format.parse.commit_message import SealedText, parse_commit
+
+lines = st.one_of(
+    st.sampled_from(["mail: a -> b | c", "Outbox-Seq: 9", "Agent: Mallory", "Archive-Format: 7"]),
+    st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20),
+)
+
+
+@given(
+    st.builds(
+        CommitText,
+        subject=lines,
+        agents=st.lists(st.sampled_from(["BlueLake", "RedStone", "GreyOwl@lib-1"]), max_size=3).map(tuple),
+        last_seq=st.integers(0, 1 << 50).map(OutboxSeq),
+        lines=st.lists(lines, max_size=3).map(tuple),
+        version=st.sampled_from([None, 2]),
+    )
+)
+def test_what_a_commit_says_is_read_and_nothing_that_its_lines_tell(text: CommitText) -> None:
+    assert parse_commit(text.message) == SealedText(
+        subject=text.subject, agents=text.agents, last_seq=text.last_seq, version=text.version
+    )
+
+
+def test_a_commit_of_a_person_has_no_number() -> None:
+    sealed = parse_commit("Tidied\n\nOutbox-Seq: 5 as it says\nAgent: BlueLake\n")
+
+    assert (sealed.subject, sealed.last_seq, sealed.version) == ("Tidied", None, None)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.store_owner import SWAP_FILE
+from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, require_database
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    archive = tmp_path / "projects" / "shop"
+    archive.mkdir(parents=True)
+    (archive / "archive.json").write_text("{}")
+    return archive
+
+
+def test_archives_without_a_database_are_refused_with_each_way_on(archive: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatabaseLost, match="there are archives") as refused:
+        require_database(tmp_path, tmp_path / "mail.sqlite3")
+
+    assert str(archive) in refused.value.message
+    for way in ("am doctor rebuild", "am doctor restore", "DATABASE_URL", f"move {tmp_path}/projects away"):
+        assert way in refused.value.hint
+
+
+def test_an_archive_whose_files_lie_elsewhere_is_one_too(archive: Path, tmp_path: Path) -> None:
+    (archive / "archive.json").unlink()
+    (archive / ".git").mkdir()
+
+    with pytest.raises(DatabaseLost):
+        require_database(tmp_path, tmp_path / "mail.sqlite3")
+
+
+def test_an_empty_file_is_no_database(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "mail.sqlite3").touch()
+
+    with pytest.raises(DatabaseLost, match=archive.name):
+        require_database(tmp_path, tmp_path / "mail.sqlite3")
+
+
+def test_a_store_that_has_not_begun_may_begin(tmp_path: Path) -> None:
+    require_database(tmp_path, tmp_path / "mail.sqlite3")
+    (tmp_path / "projects" / "notes").mkdir(parents=True)
+
+    require_database(tmp_path, tmp_path / "mail.sqlite3")
+
+
+@pytest.mark.usefixtures("archive")
+def test_a_database_that_is_there_or_on_its_way_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / SWAP_FILE).write_text("{}")
+    require_database(tmp_path, tmp_path / "mail.sqlite3")
+    (tmp_path / SWAP_FILE).unlink()
+    (tmp_path / "mail.sqlite3").write_bytes(b"SQLite format 3")
+
+    require_database(tmp_path, tmp_path / "mail.sqlite3")

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.features.recovery.backups.backup import ArchiveMissing, BackupMaker, BackupUnfit
+from mcp_agent_mail.features.recovery.backups.backup_folder import list_backups
+from mcp_agent_mail.features.recovery.backups.manifest import check_backup, read_manifest
+from tests.archive_harness import Killed, killed_at
+from tests.features.recovery.backups.harness import Stored
+
+POINTS = [FailPoint.BACKUP_DATABASE, FailPoint.BACKUP_FILE, FailPoint.BACKUP_WRITTEN, FailPoint.BACKUP_VERIFIED]
+
+
+def test_a_backup_is_whole_verified_and_its_owners_alone(stored: Stored, tmp_path: Path) -> None:
+    made = stored.back_up(tmp_path / "backups")
+
+    manifest = read_manifest(made.path)
+    assert (made.verified, made.projects, made.messages, made.findings) == (True, 2, 1, ())
+    assert (manifest.store_id, manifest.bytes) == (stored.harness.store_id, made.bytes)
+    assert list(check_backup(made.path, manifest)) == []
+    assert [one.path for one in list_backups(tmp_path / "backups")] == [made.path]
+    for path in (made.path.parent, made.path, *made.path.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_what_was_not_in_git_yet_is_in_the_backup_all_the_same(stored: Stored, tmp_path: Path) -> None:
+    stored.harness.send(stored.blue, [stored.red], subject="not in Git")
+
+    assert stored.back_up(tmp_path / "backups").messages == 2
+
+
+def test_an_archive_that_has_gone_on_since_the_copy_comes_along_as_the_copy_knows_it(
+    stored: Stored, tmp_path: Path
+) -> None:
+    before = stored.harness.connection.execute("SELECT max(last_seq) FROM commits").fetchone()
+
+    def go_on(point: FailPoint) -> None:
+        if point is FailPoint.BACKUP_DATABASE and stored.harness.verify().pending_events == 0:
+            stored.send("later")
+
+    made = BackupMaker(place=stored.place, fault_hook=go_on).make(tmp_path / "backups", keep=7)
+
+    assert stored.harness.connection.execute("SELECT max(last_seq) FROM commits").fetchone() > before
+    assert (made.verified, made.messages) == (True, 1)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_backup_that_ends_early_leaves_nothing(point: FailPoint, stored: Stored, tmp_path: Path) -> None:
+    maker = BackupMaker(place=stored.place, fault_hook=killed_at(point))
+
+    with pytest.raises(Killed):
+        maker.make(tmp_path / "backups", keep=7)
+
+    assert [path.name for path in (tmp_path / "backups").iterdir()] == [".lock"]
+
+
+def test_a_store_at_fault_is_not_backed_up_unless_it_is_taken_as_it_is(stored: Stored, tmp_path: Path) -> None:
+    stored.harness.connection.execute("UPDATE agents SET unread_count = 7 WHERE name = 'BlueLake'")
+
+    with pytest.raises(BackupUnfit, match="counters wrong"):
+        stored.back_up(tmp_path / "backups")
+
+    assert not list_backups(tmp_path / "backups")
+    made = BackupMaker(place=stored.place, takes_faults=True).make(tmp_path / "backups", keep=7)
+    assert not made.verified
+    assert "its counter says 7" in made.findings[0]
+
+
+def test_a_lost_archive_is_named(stored: Stored, tmp_path: Path) -> None:
+    shutil.rmtree(stored.harness.path(stored.project) / ".git")
+
+    with pytest.raises(ArchiveMissing, match=stored.project.slug):
+        stored.back_up(tmp_path / "backups")
+
+    made = BackupMaker(place=stored.place, takes_faults=True).make(tmp_path / "backups", keep=7)
+    assert not made.verified

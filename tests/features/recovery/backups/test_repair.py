@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.features.recovery.backups.backup_folder import list_backups
+from mcp_agent_mail.features.recovery.backups.repair import NoDatabase, Repairer, RepairReport
+from mcp_agent_mail.store.engine.lock import StoreLock
+from tests.archive_harness import git
+from tests.features.recovery.backups.harness import Stored, faults_in, files_below
+
+
+def _repair(stored: Stored, *, dry_run: bool = False) -> RepairReport:
+    place = stored.place
+    repairer = Repairer(
+        place=place, archiver=stored.harness.settings, backups=place.storage_root.parent / "backups", keep=7
+    )
+    with StoreLock(place.storage_root, place.database_path):
+        return asyncio.run(repairer.repair(dry_run=dry_run))
+
+
+def _miscount(stored: Stored) -> None:
+    stored.harness.connection.execute("UPDATE agents SET unread_count = 7, inbox_count = 9 WHERE name = 'BlueLake'")
+
+
+def _forget_words(stored: Stored) -> None:
+    stored.harness.connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
+
+
+def _edit(stored: Stored) -> None:
+    place = next(stored.harness.path(stored.project).rglob("profile.json"))
+    place.unlink()
+    place.write_text("edited")
+
+
+def _lose_file(stored: Stored) -> None:
+    next((stored.harness.path(stored.project) / "messages").rglob("*.md")).unlink()
+
+
+def _lose_archive(stored: Stored) -> None:
+    shutil.rmtree(stored.harness.path(stored.project))
+
+
+def _lose_pack_index(stored: Stored) -> None:
+    for index in (stored.harness.path(stored.project) / ".git/objects/pack").glob("*.idx"):
+        index.unlink()
+
+
+def _tear_index(stored: Stored) -> None:
+    (stored.harness.path(stored.project) / ".git/index").write_bytes(b"torn")
+
+
+def _open_to_others(stored: Stored) -> None:
+    stored.harness.database.chmod(0o644)
+
+
+FAULTS: dict[str, tuple[Callable[[Stored], None], str]] = {
+    "counters": (_miscount, "database: counters"),
+    "search index": (_forget_words, "database: search index"),
+    "a file that was edited": (_edit, "work tree"),
+    "a file that was removed": (_lose_file, "work tree"),
+    "a lost archive": (_lose_archive, "lost"),
+    "a lost index of a pack": (_lose_pack_index, "pack index"),
+    "a torn index": (_tear_index, ": index"),
+    "permissions": (_open_to_others, "permissions"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_follows_from_the_rest_is_made_anew_after_a_backup(name: str, stored: Stored) -> None:
+    spoil, what = FAULTS[name]
+    spoil(stored)
+
+    planned = _repair(stored, dry_run=True)
+    done = _repair(stored)
+
+    assert any(one.what.endswith(what) or what in one.what for one in planned.repaired)
+    assert [one.what for one in done.repaired] == [one.what for one in planned.repaired]
+    assert (done.left, planned.backup) == ((), None)
+    assert [one.path for one in list_backups(stored.place.storage_root.parent / "backups")] == [done.backup]
+    assert faults_in(stored.place) == []
+    assert git(stored.harness.path(stored.project), "status", "--porcelain") == ""
+
+
+def test_a_store_without_faults_is_left_alone(stored: Stored) -> None:
+    before = files_below(stored.place.storage_root / "projects")
+
+    assert _repair(stored) == RepairReport(repaired=(), left=(), backup=None)
+
+    assert files_below(stored.place.storage_root / "projects") == before
+
+
+def test_damaged_objects_are_left_with_the_next_step(stored: Stored) -> None:
+    pack = max(
+        (stored.harness.path(stored.project) / ".git/objects/pack").glob("*.pack"), key=lambda one: one.stat().st_size
+    )
+    content = bytearray(pack.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    pack.chmod(0o600)
+    pack.write_bytes(content)
+    index = pack.with_suffix(".idx").read_bytes()
+
+    done = _repair(stored)
+
+    assert done.left
+    assert all(one.next_step for one in done.left)
+    assert pack.with_suffix(".idx").read_bytes() == index
+
+
+def test_mail_itself_is_never_mended(stored: Stored) -> None:
+    stored.harness.connection.execute("PRAGMA foreign_keys=OFF")
+    stored.harness.connection.execute("UPDATE recipients SET agent_id = 999")
+
+    done = _repair(stored)
+
+    assert (done.repaired, done.backup) == ((), None)
+    assert {one.what for one in done.left} >= {"database: references"}
+    assert "rebuild" in done.left[0].next_step
+
+
+def test_without_a_database_the_way_is_a_rebuild(stored: Stored, tmp_path: Path) -> None:
+    shutil.move(stored.harness.database, tmp_path / "away")
+
+    with pytest.raises(NoDatabase) as refused:
+        _repair(stored)
+
+    assert "am doctor rebuild" in refused.value.hint

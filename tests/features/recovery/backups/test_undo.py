@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.features.recovery.backups.undo import NothingToUndo
+from tests.features.recovery.backups.harness import faults_in, restorer_of, subjects_in
+
+
+def test_undo_brings_back_what_was_replaced_and_can_be_undone(went_on: StorePlace, backup: Path) -> None:
+    restorer = restorer_of(went_on)
+    first = restorer.restore(backup)
+
+    second = restorer.undo()
+    assert subjects_in(went_on) == ["Plan", "after the backup"]
+    assert faults_in(went_on) == []
+
+    restorer.undo()
+    assert subjects_in(went_on) == ["Plan"]
+    assert faults_in(went_on) == []
+    assert first.undo != second.undo
+    assert len(list((went_on.storage_root / "undo").iterdir())) == 1
+
+
+def test_a_second_restore_keeps_the_store_that_served_and_a_third_says_what_it_removes(
+    went_on: StorePlace, backup: Path
+) -> None:
+    restorer = restorer_of(went_on)
+    first, second = restorer.restore(backup), restorer.restore(backup)
+    assert first.undo is not None
+    kept = StorePlace(storage_root=first.undo, database_path=first.undo / went_on.database_path.name)
+
+    assert subjects_in(kept) == ["Plan", "after the backup"]
+    assert second.removed == ()
+
+    third = restorer.restore(backup)
+    assert third.removed == (first.undo,)
+    assert set((went_on.storage_root / "undo").iterdir()) == {second.undo, third.undo}
+
+
+def test_where_nothing_was_replaced_there_is_nothing_to_undo(went_on: StorePlace) -> None:
+    with pytest.raises(NothingToUndo):
+        restorer_of(went_on).undo()
+
+
+def test_a_database_that_lies_elsewhere_is_replaced_there(went_on: StorePlace, tmp_path: Path, backup: Path) -> None:
+    (tmp_path / "apart").mkdir()
+    place = StorePlace(storage_root=went_on.storage_root, database_path=tmp_path / "apart/store.db")
+    shutil.move(went_on.database_path, place.database_path)
+    restorer = restorer_of(place)
+
+    restorer.restore(backup)
+    assert (subjects_in(place), faults_in(place)) == (["Plan"], [])
+
+    restorer.undo()
+    assert subjects_in(place) == ["Plan", "after the backup"]
+    assert len([path for path in (tmp_path / "apart").iterdir() if not path.name.endswith(("-wal", "-shm"))]) == 2

@@ -1,0 +1,20 @@
+"""What random histories are worth: they use every tool that writes, and leave every kind of record."""
+
+from __future__ import annotations
+
+from tests.rebuild.histories import STEPS
+from tests.server.reference_pages import declared
+
+ELSEWHERE = {
+    "checkout_archive_month": "brings files into a work tree, which Git has",
+    "install_precommit_guard": "writes hooks into a code repository",
+    "uninstall_precommit_guard": "takes hooks out of a code repository",
+}
+"""Tools that write nothing into the store."""
+
+
+def test_every_tool_that_writes_is_used() -> None:
+    tools, _ = declared()
+    writing = {spec.name for spec in tools if not spec.read_only}
+
+    assert sorted(writing - {act for step in STEPS for act in step.acts}) == sorted(ELSEWHERE)

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_numbers, read_numbers
+from tests.store_templates import blank_store
+
+
+def test_a_store_goes_on_above_what_another_gave_out_and_never_below_its_own(tmp_path: Path) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    given = GivenNumbers(
+        sequences={"messages": 70, "outbox": 9, "no_such_table": 3}, counters={"delivery": 50, "fencing": 2}, latest=12
+    )
+
+    raise_numbers(tmp_path / "mail.sqlite3", given)
+    raise_numbers(tmp_path / "mail.sqlite3", GivenNumbers(sequences={"messages": 1}, counters={}, latest=3))
+
+    assert not (tmp_path / "mail.sqlite3-wal").exists()
+    found = read_numbers(tmp_path / "mail.sqlite3")
+    assert found is not None
+    assert found.sequences == {"messages": 70 + GAP, "outbox": 9 + GAP}
+    assert (found.counters, found.latest) == ({"delivery": 50 + GAP, "fencing": 2 + GAP}, 12)
+
+
+def test_the_next_message_has_the_next_number(tmp_path: Path) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    raise_numbers(tmp_path / "mail.sqlite3", GivenNumbers(sequences={"projects": 5}, counters={}, latest=0))
+
+    with closing(sqlite3.connect(tmp_path / "mail.sqlite3")) as connection:
+        connection.execute(
+            "INSERT INTO projects (slug, human_key, plain_slug, created_ts) VALUES ('app', '/app', 'app', 1)"
+        )
+        assert connection.execute("SELECT id FROM projects").fetchone() == (5 + GAP + 1,)
+
+
+def test_of_what_is_no_store_nothing_is_known(tmp_path: Path) -> None:
+    (tmp_path / "garbage").write_bytes(b"SQLite format 3\0" + bytes(200))
+
+    assert read_numbers(tmp_path / "garbage") is None
+    assert read_numbers(tmp_path / "nothing") is None

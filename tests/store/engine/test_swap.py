@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.core.store_owner import SWAP_FILE
+from mcp_agent_mail.store.engine import swap as swapping
+from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.swap import Move, SwapUnfinished, finish_swap, swap
+
+OLD = {"mail.sqlite3": "old mail", "mail.sqlite3-wal": "old log", "projects/a/.git/HEAD": "old a"}
+NEW = {"mail.sqlite3": "new mail", "projects/b/.git/HEAD": "new b", "attachments/aa": "new content"}
+WHOLE = NEW | {f"undo/1/{name}": text for name, text in OLD.items()}
+STEPS = [
+    *[(FailPoint.SWAP_BEGUN, 1), (FailPoint.SWAP_PLACED, 1)],
+    *[(FailPoint.SWAP_KEPT, nth) for nth in (1, 2, 3)],
+    *[(FailPoint.SWAP_MOVED, nth) for nth in (1, 2, 3)],
+]
+_SWAP = """
+import sys
+from pathlib import Path
+from mcp_agent_mail.core.failpoints import FailPoint, Kill, reach_that_kills
+from mcp_agent_mail.store.engine.swap import swap
+from tests.store.engine.test_swap import journal_in, moves_in
+kill = Kill(point=FailPoint(sys.argv[2]), nth=int(sys.argv[3]))
+swap(journal_in(Path(sys.argv[1])), moves_in(Path(sys.argv[1])), fault_hook=reach_that_kills(kill))
+"""
+
+
+class Stopped(Exception):
+    """The swap ends here."""
+
+
+def journal_in(root: Path) -> Path:
+    return root / SWAP_FILE
+
+
+def moves_in(root: Path) -> list[Move]:
+    """As a restore has them: a file, a file that only leaves, a folder, and one that was not there."""
+    return [
+        *(_move(root, "mail.sqlite3"), _move(root, "mail.sqlite3-wal", is_built=False)),
+        *(_move(root, "projects"), _move(root, "attachments")),
+    ]
+
+
+def _move(root: Path, name: str, *, is_built: bool = True) -> Move:
+    return Move(place=root / name, built=root / "built" / name if is_built else None, kept=root / "undo/1" / name)
+
+
+def _prepared(root: Path) -> Path:
+    for base, files in ((root, OLD), (root / "built", NEW)):
+        for name, text in files.items():
+            (base / name).parent.mkdir(parents=True, exist_ok=True)
+            (base / name).write_text(text)
+    return root
+
+
+def _found(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+def test_what_was_built_takes_the_place_of_what_was_there_and_that_is_kept(tmp_path: Path) -> None:
+    root = _prepared(tmp_path)
+
+    swap(journal_in(root), moves_in(root))
+
+    assert _found(root) == WHOLE
+    assert (root / "undo").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(("point", "nth"), STEPS)
+def test_a_swap_that_was_stopped_anywhere_is_finished_by_the_next_who_takes_the_lock(
+    point: FailPoint, nth: int, tmp_path: Path
+) -> None:
+    root, left = _prepared(tmp_path), [nth]
+
+    def stop(at: FailPoint) -> None:
+        left[0] -= at is point
+        if left[0] == 0:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        swap(journal_in(root), moves_in(root), fault_hook=stop)
+    root.chmod(0o700)
+
+    with StoreLock(root, root / "mail.sqlite3"):
+        found = _found(root)
+
+    assert {name: text for name, text in found.items() if not name.startswith("server.")} == WHOLE
+    assert not finish_swap(journal_in(root))
+
+
+def test_a_process_that_was_killed_in_a_swap_leaves_it_to_the_next(tmp_path: Path) -> None:
+    root = _prepared(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", _SWAP, str(root), FailPoint.SWAP_KEPT, "3"], check=False, env={**os.environ}
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert _found(root) != WHOLE
+
+    assert finish_swap(journal_in(root))
+
+    assert _found(root) == WHOLE
+
+
+def test_what_nobody_needs_then_goes_with_whoever_finishes(tmp_path: Path) -> None:
+    root = _prepared(tmp_path)
+    (root / "note").touch()
+
+    def stop(at: FailPoint) -> None:
+        if at is FailPoint.SWAP_MOVED:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        swap(
+            journal_in(root),
+            moves_in(root),
+            leftovers=[root / "built", root / "note", root / "missing"],
+            fault_hook=stop,
+        )
+    assert (root / "built").exists()
+
+    assert finish_swap(journal_in(root))
+
+    assert not (root / "built").exists()
+    assert _found(root) == WHOLE
+
+
+def test_what_somebody_put_in_a_place_meanwhile_is_not_written_over(tmp_path: Path) -> None:
+    root = _prepared(tmp_path)
+
+    def stop(at: FailPoint) -> None:
+        if at is FailPoint.SWAP_KEPT:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        swap(journal_in(root), moves_in(root), fault_hook=stop)
+    (root / "mail.sqlite3").write_text("another's")
+
+    with pytest.raises(SwapUnfinished, match="something else was put there"):
+        finish_swap(journal_in(root))
+    assert (root / "mail.sqlite3").read_text() == "another's"
+
+    (root / "mail.sqlite3").unlink()
+    assert finish_swap(journal_in(root))
+    assert _found(root) == WHOLE
+
+
+def test_what_was_refused_is_not_done_by_the_next_who_takes_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _prepared(tmp_path)
+    journal = journal_in(tmp_path)
+
+    def sync(path: Path) -> None:
+        if journal.exists():
+            raise OSError(errno.EIO, "no disk", str(path))
+
+    with monkeypatch.context() as sick:
+        sick.setattr(swapping, "_sync", sync)
+        with pytest.raises(OSError, match="no disk"):
+            swap(journal, moves_in(tmp_path))
+
+    assert not finish_swap(journal)
+    assert (tmp_path / "mail.sqlite3").read_text() == "old mail"
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"version": 1, "moves": [{}]}', '{"version": 2, "moves": []}'])
+def test_a_journal_that_says_nothing_stops_whoever_takes_the_lock(text: str, tmp_path: Path) -> None:
+    journal_in(tmp_path).write_text(text)
+    tmp_path.chmod(0o700)
+
+    with pytest.raises(SwapUnfinished), StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        pass
+
+
+def test_a_place_in_another_file_system_is_told_before_anything_moves(tmp_path: Path) -> None:
+    root = _prepared(tmp_path)
+    elsewhere = Path("/dev/shm")
+    if not elsewhere.is_dir() or elsewhere.stat().st_dev == root.stat().st_dev:
+        pytest.skip("there is one file system alone")
+    moves = [Move(place=root / "projects", built=root / "built/projects", kept=elsewhere / "agent-mail-kept")]
+
+    with pytest.raises(OSError, match="another file system"):
+        swap(journal_in(root), moves)
+
+    assert not journal_in(root).exists()
+    assert (root / "projects/a/.git/HEAD").read_text() == "old a"
