@@ -215,10 +215,11 @@ define make_venv
 endef
 
 # $(1): the requirements file. A .venv that cannot run, or has no pip where only pip is left, is made anew. The project itself comes last, without looking at dependencies or fetching anything.
+# --no-deps: each file is whole, and there is nothing to resolve. pip 23 would look for `pydantic[email]` afresh and refuse the release that came out after the lock.
 define install
 	@if ! $(BIN)/python -c 'import $(if $(UV),sys,pip)' >/dev/null 2>&1; then rm -rf $(VENV); $(make_venv); fi
 	@echo "Installing $(1) into $(VENV) with $(if $(UV),uv,pip) ..."
-	@$(pip_install) --require-hashes -r $(1)
+	@$(pip_install) --require-hashes --no-deps -r $(1)
 endef
 
 pip_install = $(if $(UV),"$(UV)" pip install --quiet --compile-bytecode --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
