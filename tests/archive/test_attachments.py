@@ -182,7 +182,7 @@ def test_a_content_that_is_there_is_touched_and_not_written_twice(files: Attachm
     assert staged_in(folder) == []
 
 
-@pytest.mark.parametrize("damage", ["cut", "longer", "link"])
+@pytest.mark.parametrize("damage", ["cut", "longer", "flipped", "link"])
 def test_a_content_that_was_damaged_is_written_anew(files: AttachmentFiles, folder: Path, damage: str) -> None:
     elsewhere = folder / "elsewhere"
     # A link is as long as what it says.
@@ -193,6 +193,8 @@ def test_a_content_that_was_damaged_is_written_anew(files: AttachmentFiles, fold
         place.rename(elsewhere)
         place.symlink_to(elsewhere)
         assert files.size(stored.sha256) is None
+    elif damage == "flipped":
+        place.write_bytes(b"y" + content[1:])
     else:
         os.truncate(place, len(content) + (1 if damage == "longer" else -1))
 

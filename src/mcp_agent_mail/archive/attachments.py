@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, FileIO
 from pathlib import Path
 from secrets import token_hex
 
@@ -98,11 +98,11 @@ class AttachmentFiles:
 
     def keep(self, staged: StagedContent) -> StoredContent:
         """Once this returns, the content survives a loss of power. One that is there already is touched, not written
-        twice. On OSError it is still staged, or in place whole.
+        twice; one that was damaged is written anew. On OSError it is still staged, or in place whole.
         """
         place = self._place(staged.sha256)
         with self._locked(fcntl.LOCK_SH):
-            is_there = _touch(place, staged.bytes)
+            is_there = _touch(place, staged)
         if is_there:
             staged.path.unlink(missing_ok=True)
         else:
@@ -213,15 +213,24 @@ def _chunks(descriptor: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _touch(place: Path, size: int) -> bool:
-    """Is the content in place? One of another size was damaged, and is written anew."""
+def _touch(place: Path, staged: StagedContent) -> bool:
+    """Is the content in place, byte for byte? A name and a size alone would be believed for what a disk had spoilt."""
     try:
-        found = os.lstat(place)
-        if not stat.S_ISREG(found.st_mode) or found.st_size != size:
-            return False
-        os.utime(place, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
+        with os.fdopen(os.open(place, _PLAIN), "rb", buffering=0) as kept:
+            found = os.fstat(kept.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_size != staged.bytes or not _has_bytes_of(kept, staged.path):
+                return False
+            os.utime(kept.fileno())
+    except OSError:
+        return False  # Not there, a link, or not to be read.
+    return True
+
+
+def _has_bytes_of(kept: FileIO, path: Path) -> bool:
+    with path.open("rb", buffering=0) as fresh:
+        while chunk := fresh.read(_CHUNK):
+            if kept.read(len(chunk)) != chunk:
+                return False
     return True
 
 

@@ -11,7 +11,8 @@ from mcp_agent_mail.features.recovery.backups.backup_folder import list_backups
 from mcp_agent_mail.features.recovery.backups.repair import NoDatabase, Repairer, RepairReport
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.archive_harness import git
-from tests.features.recovery.backups.harness import Stored, faults_in, files_below
+from tests.features.recovery.backups.harness import NOTES, Stored, faults_in, files_below
+from tests.stored_contents import content_path, keep_content
 
 
 def _repair(stored: Stored, *, dry_run: bool = False) -> RepairReport:
@@ -54,6 +55,18 @@ def _tear_index(stored: Stored) -> None:
     (stored.harness.path(stored.project) / ".git/index").write_bytes(b"torn")
 
 
+def _lose_content(stored: Stored) -> None:
+    _content(stored).unlink()
+
+
+def _spoil_content(stored: Stored) -> None:
+    _content(stored).write_bytes(NOTES.upper())
+
+
+def _content(stored: Stored) -> Path:
+    return content_path(stored.harness.root, keep_content(stored.harness.root, NOTES))
+
+
 def _open_to_others(stored: Stored) -> None:
     stored.harness.database.chmod(0o644)
 
@@ -66,6 +79,8 @@ FAULTS: dict[str, tuple[Callable[[Stored], None], str]] = {
     "a lost archive": (_lose_archive, "lost"),
     "a lost index of a pack": (_lose_pack_index, "pack index"),
     "a torn index": (_tear_index, ": index"),
+    "a lost content": (_lose_content, "attachment"),
+    "a damaged content": (_spoil_content, "attachment"),
     "permissions": (_open_to_others, "permissions"),
 }
 
@@ -78,7 +93,7 @@ def test_what_follows_from_the_rest_is_made_anew_after_a_backup(name: str, store
     planned = _repair(stored, dry_run=True)
     done = _repair(stored)
 
-    assert any(one.what.endswith(what) or what in one.what for one in planned.repaired)
+    assert any(what in one.what for one in planned.repaired)
     assert [one.what for one in done.repaired] == [one.what for one in planned.repaired]
     assert (done.left, planned.backup) == ((), None)
     assert [one.path for one in list_backups(stored.place.storage_root.parent / "backups")] == [done.backup]
@@ -109,6 +124,16 @@ def test_damaged_objects_are_left_with_the_next_step(stored: Stored) -> None:
     assert done.left
     assert all(one.next_step for one in done.left)
     assert pack.with_suffix(".idx").read_bytes() == index
+
+
+def test_a_content_that_no_archive_has_either_is_left_with_the_next_step(stored: Stored) -> None:
+    _lose_content(stored)
+    _lose_archive(stored)
+
+    done = _repair(stored)
+
+    (left,) = (one for one in done.left if one.what.startswith("attachments missing"))
+    assert "or a backup" in left.next_step
 
 
 def test_mail_itself_is_never_mended(stored: Stored) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,11 +19,37 @@ def content_pieces(beside: Path, holders: Iterable[tuple[Path, str]], sha256: st
     files = AttachmentFiles(beside)
     if Contents(files).problem_of(sha256) is None:
         return _read(files, sha256)
+    return next((_told(repository, blob) for repository, blob in _in_archives(holders, sha256)), None)
+
+
+def find_mendable(beside: Path, holders: Iterable[tuple[Path, str]], wanted: Iterable[str]) -> Iterator[str]:
+    """Those of `wanted` that are not whole beside the database, while an archive has something under their names."""
+    contents = Contents(AttachmentFiles(beside))
+    holders = tuple(holders)
+    for sha256 in wanted:
+        if contents.problem_of(sha256) is not None and next(_in_archives(holders, sha256), None) is not None:
+            yield sha256
+
+
+def bring_back(beside: Path, holders: Iterable[tuple[Path, str]], sha256: str) -> bool:
+    """Put a content that is missing or damaged in its place again, from an archive that has it whole. Has one?"""
+    files = AttachmentFiles(beside)
+    for repository, blob in _in_archives(holders, sha256):
+        staged = files.stage(_told(repository, blob), sys.maxsize)
+        try:
+            if staged.sha256 == sha256:
+                files.keep(staged)
+                return True
+        finally:
+            files.discard(staged)
+    return False
+
+
+def _in_archives(holders: Iterable[tuple[Path, str]], sha256: str) -> Iterator[tuple[ArchiveRepository, str]]:
     for archive, commit in holders:
         repository = ArchiveRepository(archive, only_git=True)
         if blob := _blob(repository, commit, sha256):
-            return _told(repository, blob)
-    return None
+            yield repository, blob
 
 
 def _read(files: AttachmentFiles, sha256: str) -> Iterator[bytes]:

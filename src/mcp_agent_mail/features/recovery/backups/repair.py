@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.ownership import ArchiveBehind
 from mcp_agent_mail.archive.recovery import is_unfinished
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
@@ -24,8 +27,9 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import LOCKS_FOLDER, ArchiverSettings, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of, renew_archive
-from mcp_agent_mail.features.doctor.verify import verify_archives
+from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, Told, untold
+from mcp_agent_mail.features.recovery.backups.contents import bring_back, find_mendable
 from mcp_agent_mail.features.recovery.backups.git_repair import (
     has_torn_index,
     has_unindexed_packs,
@@ -167,21 +171,45 @@ class Repairer:
             comparing=self.told("comparing files"),
         )
         seen: set[str] = set()
+        mendable = frozenset(self._mendable_contents()) if any(_is_content(one) for one in report.findings) else ()
         for finding in report.findings:
             if finding.check == "work tree" and finding.path is not None:
                 what = f"archive {finding.project}: work tree"
                 if what not in seen:
                     yield Repair(what=what, evidence=f"{finding.path} is {finding.problem}")
                 seen.add(what)
+            elif _is_content(finding) and Path(finding.path or "").name in mendable:
+                yield Repair(what=f"attachment {finding.path}", evidence=f"{finding.evidence}; Git has it")
             elif finding.check != "archive" or finding.problem != "missing" or finding.path is not None:
                 what = f"{finding.check} {finding.problem}: {finding.project or ''} {finding.path or ''}".rstrip()
                 yield Repair(what=what, evidence=finding.evidence, next_step=finding.next_step)
+
+    @property
+    def _contents(self) -> Path:
+        return self.place.storage_root / ATTACHMENTS_FOLDER
+
+    def _mendable_contents(self) -> Iterator[str]:
+        with open_artifacts(self.place.database_path) as artifacts:
+            yield from find_mendable(self._contents, self._holders(), artifacts.contents())
+
+    def _holders(self) -> Iterator[tuple[Path, str]]:
+        """Each archive that Git can read, at the end of its branch."""
+        with open_artifacts(self.place.database_path) as artifacts:
+            projects = list(artifacts.projects())
+        for project in projects:
+            path = archive_path(self.place.storage_root, project.slug)
+            with suppress(ArchiveRefused, GitFailed):
+                repository = ArchiveRepository(path, only_git=True)
+                if repository.exists() and (tip := repository.tip()) is not None:
+                    yield path, tip
 
     async def _mend(self) -> list[Repair]:
         for path in self._private():
             if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & _OTHERS:
                 path.chmod(mode & ~_OTHERS)
         rewrite_derived(self.place.database_path, REWRITTEN)
+        for sha256 in list(self._mendable_contents()):
+            bring_back(self._contents, self._holders(), sha256)
         failed: list[Repair] = []
         async with Store(self.place.database_path) as store:
             for project in await store.read(lambda view: view.projects.list_(include_archived=True, limit=100_000)):
@@ -227,6 +255,10 @@ def _git_faults(archive: Path, slug: str) -> Iterator[Repair]:
         yield Repair(what=f"archive {slug}: unfinished", evidence="a stop left it in the middle of something")
     elif has_torn_index(archive):
         yield Repair(what=f"archive {slug}: index", evidence="Git cannot read the index of its work tree")
+
+
+def _is_content(finding: Finding) -> bool:
+    return finding.check == "attachments"
 
 
 def _left(one: Repair, next_step: str) -> Repair:
