@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
 
 from mcp_agent_mail.cli.offline.store_lock import StoreOccupied, lone_owner
+from mcp_agent_mail.store.engine.free_space import DiskFull
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.cli.shell import Shell
 
@@ -24,3 +26,8 @@ def test_whoever_has_the_store_is_named_with_how_to_go_on(at_stopped: Shell) -> 
     assert serving.value.hint == f"S{stop_it[1:]}"
     with lone_owner(settings), pytest.raises(StoreOccupied), lone_owner(settings):
         pass
+
+
+def test_want_of_room_meanwhile_names_the_disk(at_stopped: Shell) -> None:
+    with pytest.raises(DiskFull, match="is full"), lone_owner(at_stopped.context().settings):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 from mcp_agent_mail.store.checks.integrity import DatabasePart, find_faults
 from mcp_agent_mail.store.engine.connection import add_functions
+from mcp_agent_mail.store.engine.free_space import DiskFull
 from mcp_agent_mail.store.engine.migrate import ForeignStore, shipped_migrations
+from tests.faults.disks import small_disk
 from tests.seeded_store import open_seeded_store
 
 
@@ -43,6 +46,23 @@ def test_the_store_is_looked_at_in_a_copy(store: Path) -> None:
     find_faults(store)
 
     assert store.read_bytes() == before
+
+
+def test_want_of_room_for_the_copy_is_no_fault_of_the_store(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it lacks for the copy itself, or for what a check writes into that."""
+    size_kib = store.stat().st_size // 1024
+    found: list[object] = []
+    for room_kib in range(size_kib - 16, size_kib + 96, 8):
+        with small_disk(tmp_path / "disk", size_kib=room_kib) as disk:
+            monkeypatch.setattr(tempfile, "tempdir", str(disk))
+            try:
+                found.append(find_faults(store))
+            except DiskFull as full:
+                found.append(full.data["disk"])
+
+    assert set(map(str, found)) == {str(tmp_path / "disk"), "[]"}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
@@ -25,6 +26,7 @@ from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.repair import Repairer
 from mcp_agent_mail.features.recovery.backups.restore import Restorer, RestoreReport
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.free_space import told_when_full
 
 KEPT = 7
 """Backups that stay unless another number is asked for."""
@@ -44,8 +46,9 @@ def back_up_offline(settings: Settings, target: Path | None, keep: int, told: To
     if not settings.database_path.is_file():
         require_database(settings.storage_root, settings.database_path)
         raise NoServer(f"There is no store in {settings.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
-    with _in_the_background():
-        made = BackupMaker(place=place_of(settings), told=told).make(target or settings.backup_dir, keep=keep)
+    folder = target or settings.backup_dir
+    with told_when_full(folder, Path(gettempdir())), _in_the_background():
+        made = BackupMaker(place=place_of(settings), told=told).make(folder, keep=keep)
     return {
         "path": str(made.path),
         "bytes": made.bytes,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
@@ -21,6 +22,7 @@ from mcp_agent_mail.features.recovery.rebuilt_store import (
     rebuild_in_place,
     rebuild_into,
 )
+from mcp_agent_mail.store.engine.free_space import told_when_full
 
 
 # Plain JSON, as `--json` prints it.
@@ -39,10 +41,13 @@ def rebuild_offline(settings: Settings, *, without: Collection[str], told: Told)
 def rebuild_elsewhere(
     settings: Settings, into: Path, *, without: Collection[str], until: Micros | None, told: Told
 ) -> dict[str, Any]:
-    """Make another store of the archives; a server may run. Raises NotEmpty, RebuildRefused, RebuildUnverified."""
+    """Make another store of the archives; a server may run. Raises NotEmpty, RebuildRefused, RebuildUnverified,
+    DiskFull.
+    """
     require_settled(settings.storage_root)
     plan = StoreCopyPlan(without=without, until=until, most_files=settings.archive_max_tracked_files)
-    return _shown(rebuild_into(settings.storage_root, into, plan, told=told))
+    with told_when_full(into, Path(gettempdir())):
+        return _shown(rebuild_into(settings.storage_root, into, plan, told=told))
 
 
 def _shown(made: RebuiltStore) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
@@ -22,6 +23,7 @@ from mcp_agent_mail.features.recovery.restore_saved import (
     restore_into,
 )
 from mcp_agent_mail.store.engine.folder import DATABASE_FILE
+from mcp_agent_mail.store.engine.free_space import told_when_full
 
 
 class UnfitPair(InvalidInput):
@@ -49,7 +51,8 @@ def restore_offline(
         rebuilding=rebuilding,
     )
     if into is not None:
-        restored = restore_into(request, into)
+        with told_when_full(into, Path(gettempdir())):
+            restored = restore_into(request, into)
         root, database = into.absolute(), into.absolute() / DATABASE_FILE
     else:
         root, database = settings.storage_root, settings.database_path

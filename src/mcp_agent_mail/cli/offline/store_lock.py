@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import gettempdir
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
 
 
@@ -16,7 +19,9 @@ class StoreOccupied(Conflict):
 
 @contextmanager
 def lone_owner(settings: Settings) -> Iterator[None]:
-    """Own the store meanwhile. Raises StoreOccupied, which names the process or the address of who does."""
+    """Own the store meanwhile. Raises StoreOccupied, which names the process or the address of who does; and DiskFull
+    where what is done within fails for want of room.
+    """
     with ExitStack() as held:
         try:
             held.enter_context(StoreLock(settings.storage_root, settings.database_path))
@@ -28,4 +33,5 @@ def lone_owner(settings: Settings) -> Iterator[None]:
                 hint=f"{stop_it}{f' (kill {pid})' if pid else ''}, then run this again.",
                 data=in_use.data,
             ) from in_use
-        yield
+        with told_when_full(settings.storage_root, settings.database_path, Path(gettempdir())):
+            yield

@@ -16,6 +16,8 @@ from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
+from mcp_agent_mail.store.engine.faults import faults_told, is_damage, is_outside_fault
+from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.migrate import apply_migration, require_ours, shipped_migrations
 
 FAULTS_SHOWN = 100
@@ -90,18 +92,20 @@ class IntegrityFault:
 
 
 def find_faults(path: Path) -> list[IntegrityFault]:
-    """All faults, at most FAULTS_SHOWN of each part. Raises StoreRefused for another program's file.
+    """All faults, at most FAULTS_SHOWN of each part. Raises StoreRefused for another program's file,
+    DiskFull where there is no room for the copy, and StoreFailed where that cannot be read or written.
 
     Needs as much free space for temporary files as the store is large; takes seconds per GB.
     """
     require_ours(path)
-    with TemporaryDirectory(prefix="am-verify-") as folder:
+    with TemporaryDirectory(prefix="am-verify-") as folder, told_when_full(Path(folder)):
         copy = Path(folder) / "store.sqlite3"
         with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
             with closing(open_reading(path)) as original:
                 original.backup(connection)
             add_functions(connection)
-            return list(_faults(connection))
+            with faults_told():
+                return list(_faults(connection))
 
 
 def is_sound(path: Path) -> bool:
@@ -118,6 +122,7 @@ def _faults(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
         try:
             yield from check(connection)
         except sqlite3.DatabaseError as unreadable:
+            _require_about_store(unreadable)
             yield IntegrityFault(
                 part=DatabasePart.PAGES, evidence=f"{check.__name__.removeprefix('_')} cannot be read: {unreadable}"
             )
@@ -176,6 +181,13 @@ def _search_index(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
         try:
             connection.execute(check)
         except sqlite3.DatabaseError as differs:
+            _require_about_store(differs)
             yield IntegrityFault(
                 part=DatabasePart.SEARCH_INDEX, evidence=f"it does not hold what the messages say: {differs}"
             )
+
+
+def _require_about_store(error: sqlite3.DatabaseError) -> None:
+    """Raise what fails with the copy, for want of room or by a disk that is failing: of the store it proves nothing."""
+    if is_outside_fault(error) and not is_damage(error):
+        raise error

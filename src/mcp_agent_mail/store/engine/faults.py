@@ -63,6 +63,11 @@ def is_full(error: sqlite3.Error) -> bool:
     return _primary_code(error) == sqlite3.SQLITE_FULL
 
 
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the error says that the file itself is not, or not any more, what SQLite wrote."""
+    return _primary_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
 def _primary_code(error: sqlite3.Error) -> int | None:
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & _PRIMARY_CODE

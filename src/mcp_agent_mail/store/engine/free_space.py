@@ -1,4 +1,4 @@
-"""A disk without room for a start is told as that: which disk, and what to do."""
+"""A disk without room for a start or a command is told as that: which disk, and what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HARDLY_ANY_BYTES = 128 * 1024
 
 
 class DiskFull(Unavailable):
-    """There is no room on the disk that the store lies on."""
+    """There is no room on a disk that is needed: the store's, or one that a copy of it is to be made on."""
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def _disk_full(place: Path) -> DiskFull:
     free_mib = free_bytes(place) / 2**20
     return DiskFull(
         f"The disk mounted at {disk}, which holds {place}, is full: {free_mib:.1f} MiB are free.",
-        hint=f"Free some room there (du -xh {disk} | sort -h | tail shows what is large), or set STORAGE_ROOT to a "
-        "folder on another disk, then start again. What was acknowledged is kept.",
+        hint=f"Free some room there (du -xh {disk} | sort -h | tail shows what is large), or name a folder on another "
+        "disk (STORAGE_ROOT, BACKUP_DIR, TMPDIR), then try again. What was acknowledged is kept.",
         data={"path": str(place), "disk": str(disk), "free_mib": round(free_mib, 1)},
     )
