@@ -20,8 +20,10 @@ class ImageTarget:
 
 
 def may_show_images(body: str) -> bool:
-    """Whether it is worth looking for images: every one of them begins like this."""
-    return "![" in body
+    """Whether it is worth looking for images: each begins with `![`, and has its target behind `](`, or in a
+    definition. A body with `vec![0; 8]` alone costs nothing more.
+    """
+    return "![" in body and ("](" in body or "]:" in body)
 
 
 def find_images(body: str) -> list[ImageTarget]:
@@ -30,7 +32,7 @@ def find_images(body: str) -> list[ImageTarget]:
     A reference's target is that of its definition. What stands in code, in HTML or in an image's own text is no image;
     nor is one without a target. Takes time and room in proportion to the body, whatever it holds.
     """
-    if "![" not in body:
+    if not may_show_images(body):
         return []
     blocks = MarkdownBlocks(body)
     places: dict[int, ImageTarget] = {}

@@ -54,6 +54,17 @@ async def test_a_send_across_projects_shows_in_each_delivery_what_it_carries_and
     assert "attachments" not in answer
 
 
+@pytest.mark.parametrize(
+    ("body", "convert"), [("no image", None), ("let v = vec![0; 8];", None), ("![a](a.png)", False)]
+)
+async def test_nothing_is_made_ready_for_mail_that_can_carry_nothing(
+    carrying: Carrying, body: str, convert: bool | None
+) -> None:
+    await carrying.send(body_md=body, **({} if convert is None else {"convert_images": convert}))
+
+    assert carrying.sources.asked == []
+
+
 async def test_the_senders_policy_and_what_it_asked_for_reach_whoever_makes_it_ready(carrying: Carrying) -> None:
     messaging = carrying.messaging
 

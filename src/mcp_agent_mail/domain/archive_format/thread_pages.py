@@ -86,11 +86,6 @@ def page_path(thread_id: str) -> str:
     return f"{THREADS_FOLDER}/{name}.md"
 
 
-def is_page_path(path: str) -> bool:
-    """Does a path lie where pages of threads do? Nothing is read from those."""
-    return path.startswith(f"{THREADS_FOLDER}/")
-
-
 def thread_page(head: ThreadHead, newest_first: Iterable[PageMessage]) -> bytes:
     """The page of a thread, at most MAX_BYTES of its newest messages, of which no more are taken than are shown."""
     shown: list[PageMessage] = []

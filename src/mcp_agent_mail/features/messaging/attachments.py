@@ -69,7 +69,10 @@ class MailStore:
 
 def brings_attachments(request: SendRequest | ReplyRequest) -> bool:
     """Whether anything may have to be made ready before the message is stored: files, or images of the body."""
-    return bool(request.attachment_paths) or may_show_images(request.body_md)
+    if request.attachment_paths:
+        return True
+    converts = not isinstance(request, SendRequest) or request.convert_images is not False
+    return converts and may_show_images(request.body_md)
 
 
 def carry(tx: Tx, draft: Draft, brought: PreparedAttachments, limit_bytes: int) -> Draft:
