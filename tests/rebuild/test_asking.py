@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.errors import AgentMailError
 from tests.rebuild import resource_asks, tool_asks
 from tests.rebuild.asking import ask, differences
 from tests.rebuild.copies import copy_of
@@ -96,7 +97,7 @@ async def test_whatever_agents_see_of_a_row_is_seen_to_differ(tmp_path: Path) ->
     async def is_seen(changed: Path) -> bool:
         try:
             return before != await ask(played.root, changed, played.now, facts)
-        except (AssertionError, LookupError, TypeError, ValueError):  # no such value is ever stored
+        except (AgentMailError, AssertionError, LookupError, TypeError, ValueError):  # no such value is ever stored
             return True
 
     shown = [column for column in columns() if not {column.table.name, str(column)} & _SEEN_BY_NOBODY.keys()]
