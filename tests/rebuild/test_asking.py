@@ -19,6 +19,7 @@ from tests.server.reference_pages import declared
 
 _TRIES = 4
 _SEEN_BY_NOBODY: Mapping[str, str] = {
+    "content_parties": "which contents are an agent's, asked for with its proof; here it is the operator who asks",
     "counters": "numbers that are given next",
     "digests": "stored summaries are not rebuilt",
     "guard_events": "the guard's log is not rebuilt",
