@@ -35,6 +35,6 @@ class OnDisk:
 
 def _state(path: Path) -> _State:
     if path.is_dir():
-        return {name: os.lstat(path / name).st_ino for name in os.listdir(path)}
+        return {entry.name: entry.lstat().st_ino for entry in path.iterdir()}
     found = path.stat()
     return (found.st_size, found.st_mtime_ns)
