@@ -12,7 +12,9 @@ from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import UnfitBundle, begin_from_bundle, bundle_pieces, show_files
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.git.process import FOREIGN_BYTES, GitFailed
 from tests.archive.one_archive import AT, IDENTITY, NOTE, add_commit, begin, open_writer, text
+from tests.on_disk import OnDisk
 
 _MOST = 100_000
 
@@ -141,8 +143,12 @@ def _tree_of(path: Path, mode: str, name: str) -> str:
     """A commit whose tree has `name` in that mode, where an archive has a folder or file of its own."""
     blob = _told(path, b"/etc", "hash-object", "-w", "--stdin").decode().strip()
     tree = _told(path, f"{mode} blob {blob}\t{name}\n".encode(), "mktree").decode().strip()
+    return _commit_of(path, tree.encode())
+
+
+def _commit_of(path: Path, tree: bytes) -> str:
     who = ("-c", "user.name=x", "-c", "user.email=x")
-    return _told(path, b"", *who, "commit-tree", "-m", "x", tree).decode().strip()
+    return _told(path, b"", *who, "commit-tree", "-m", "x", tree.decode().strip()).decode().strip()
 
 
 def test_a_link_where_an_archive_has_files_is_refused(path: Path, tmp_path: Path) -> None:
@@ -171,6 +177,65 @@ def test_a_pack_that_says_it_has_four_billion_objects_ends_in_a_refusal(grown: P
 
     with pytest.raises(UnfitBundle):
         begin_from_bundle(tmp_path / "copy", tip, [lying])
+
+
+def test_a_pack_whose_index_takes_more_memory_than_git_is_given_is_refused(grown: Path, tmp_path: Path) -> None:
+    bundle, tip = _bundled(grown), _tip(grown)
+    start = bundle.index(b"PACK")
+    # Of each object Git notes more than this, before it has seen one.
+    objects = FOREIGN_BYTES // 50
+    lying = bundle[: start + 8] + objects.to_bytes(4, "big") + bundle[start + 12 :]
+
+    with pytest.raises(UnfitBundle, match="Out of memory"):
+        begin_from_bundle(tmp_path / "copy", tip, [lying])
+
+
+def test_whatever_follows_a_pack_is_refused(grown: Path, tmp_path: Path) -> None:
+    bundle, tip = _bundled(grown), _tip(grown)
+
+    for number, rest in enumerate([b"x", bytes(1 << 20), bundle[bundle.index(b"PACK") :]]):
+        with pytest.raises(UnfitBundle, match="follows its pack"):
+            begin_from_bundle(tmp_path / f"copy{number}", tip, [bundle, rest])
+
+
+@pytest.mark.parametrize("entries", [[b".git"], [b".."], [b"a/b"], [b"same", b"same"], [b"b", b"a"]], ids=b"+".join)
+def test_a_folder_that_no_git_would_write_is_refused(entries: list[bytes], path: Path, tmp_path: Path) -> None:
+    repository = begin(path)
+    blob = bytes.fromhex(_told(path, b"text", "hash-object", "-w", "--stdin").decode())
+    content = b"".join(b"100644 " + name + b"\0" + blob for name in entries)
+    hostile = _commit_of(path, _told(path, content, "hash-object", "-t", "tree", "--literally", "-w", "--stdin"))
+
+    with pytest.raises(UnfitBundle, match="whole history"):
+        begin_from_bundle(tmp_path / "copy", hostile, bundle_pieces(repository, hostile))
+
+
+def test_a_bundle_of_another_branchs_history_alone_is_refused(grown: Path, tmp_path: Path) -> None:
+    older, tip = _git(grown, "rev-parse", "main~1").strip(), _tip(grown)
+    bundle = b"".join(bundle_pieces(ArchiveRepository(grown), older)).replace(older.encode(), tip.encode())
+
+    with pytest.raises(UnfitBundle, match="whole history"):
+        begin_from_bundle(tmp_path / "copy", tip, [bundle])
+
+
+def test_an_archive_begun_from_a_bundle_is_on_disk(
+    grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle, tip, copy = _bundled(grown), _tip(grown), tmp_path / "copy"
+    on_disk = OnDisk(monkeypatch)
+
+    begin_from_bundle(copy, tip, [bundle])
+
+    assert on_disk.lacks(copy) == []
+
+
+def test_a_file_of_which_git_lacks_the_content_is_not_shown_as_an_empty_one(path: Path) -> None:
+    begin(path)
+    _git(path, "update-ref", "refs/heads/main", _tree_of(path, "100644", "lost"))
+    blob = _git(path, "rev-parse", "main:lost").strip()
+    (path / ".git/objects" / blob[:2] / blob[2:]).unlink()
+
+    with pytest.raises(GitFailed):
+        show_files(path, most=_MOST, clock=_clock)
 
 
 def test_pieces_may_be_of_any_size(grown: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -97,6 +98,41 @@ def test_a_swap_that_was_stopped_anywhere_is_finished_by_the_next_who_takes_the_
     assert not finish_swap(journal_in(root))
 
 
+def _names_in(folder: Path) -> dict[str, int]:
+    return {path.name: path.lstat().st_ino for path in folder.iterdir()} if folder.is_dir() else {}
+
+
+def test_every_name_is_on_disk_before_the_next_step_and_nothing_is_ever_without_one_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, sync = _prepared(tmp_path), os.fsync
+    folders = [root, root / "built", root / "undo/1"]
+    on_disk = {str(folder): _names_in(folder) for folder in folders}
+    contents, points = set[int](), list[FailPoint]()
+    moved = {inode for names in on_disk.values() for inode in names.values()}
+
+    def synced(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        contents.add(os.fstat(descriptor).st_ino)
+        if str(path) in on_disk:
+            on_disk[str(path)] = _names_in(path)
+        assert moved <= {inode for names in on_disk.values() for inode in names.values()}, path
+        sync(descriptor)
+
+    def lasts(at: FailPoint | None) -> None:
+        assert on_disk == {str(folder): _names_in(folder) for folder in folders}, at
+        if at is not None:
+            points.append(at)
+            assert journal_in(root).stat().st_ino in contents
+
+    monkeypatch.setattr(os, "fsync", synced)
+
+    swap(journal_in(root), moves_in(root), fault_hook=lasts)
+
+    lasts(None)
+    assert set(points) == {point for point, _ in STEPS}
+
+
 def test_a_process_that_was_killed_in_a_swap_leaves_it_to_the_next(tmp_path: Path) -> None:
     root = _prepared(tmp_path)
     done = subprocess.run(
@@ -153,6 +189,24 @@ def test_what_somebody_put_in_a_place_meanwhile_is_not_written_over(tmp_path: Pa
     assert _found(root) == WHOLE
 
 
+def test_what_only_left_leaves_once_whatever_comes_to_its_place_since(tmp_path: Path) -> None:
+    root, log, left = _prepared(tmp_path), tmp_path / "mail.sqlite3-wal", [2]
+
+    def stop(at: FailPoint) -> None:
+        left[0] -= at is FailPoint.SWAP_KEPT
+        if left[0] == 0:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        swap(journal_in(root), moves_in(root), fault_hook=stop)
+    assert not log.exists()
+    log.write_text("another's")
+
+    assert finish_swap(journal_in(root))
+
+    assert _found(root) == WHOLE | {"mail.sqlite3-wal": "another's"}
+
+
 def test_what_was_refused_is_not_done_by_the_next_who_takes_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +233,18 @@ def test_a_journal_that_says_nothing_stops_whoever_takes_the_lock(text: str, tmp
 
     with pytest.raises(SwapUnfinished), StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
         pass
+
+
+def test_a_journal_of_another_version_is_left_to_the_program_that_knows_it(tmp_path: Path) -> None:
+    root = _prepared(tmp_path)
+    move = {"place": str(root / "projects"), "built": str(root / "built/projects"), "kept": str(root / "undo")}
+    journal_in(root).write_text(json.dumps({"version": 2, "moves": [move], "leftovers": []}))
+    before = _found(root)
+
+    with pytest.raises(SwapUnfinished, match="of another version of this program"):
+        finish_swap(journal_in(root))
+
+    assert _found(root) == before
 
 
 def test_a_place_in_another_file_system_is_told_before_anything_moves(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import KeptMonths, MonthsNote, months_around
 from mcp_agent_mail.archive.notes.thread_pages import begun_at, write_thread_note
 from mcp_agent_mail.archive.recovery import OPEN_NOTE
-from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, READ_UNASKED, ArchiveRepository, sync, sync_below
+from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, READ_UNASKED, ArchiveRepository, sync_below
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.git.environment import GitPlace
@@ -41,8 +41,8 @@ _PACKING_AS_IT_LIES = (
 )
 """Deltas as they lie there, and no new ones: what costs the most."""
 _PACKING_CONFIG = (BIG_FILES, "pack.deltaCacheSize=32m", "core.commitGraph=false", "core.deltaBaseCacheLimit=32m")
-_UNPACKING = ("index-pack", "--stdin", "--strict", "--check-self-contained-and-connected", "--threads=1")
-_UNPACKING_CONFIG = ("core.fsync=all", BIG_FILES, "core.deltaBaseCacheLimit=32m")
+_UNPACKING = ("index-pack", "--stdin", "--strict", "--threads=1")
+_UNPACKING_CONFIG = (BIG_FILES, "core.deltaBaseCacheLimit=32m")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _COPY = re.compile(r"agents/[^/]+/(?:inbox|outbox)/([0-9]{4}/[0-9]{2}/.+)")
 _ODD_MODES = ("120000", "160000")
@@ -88,7 +88,7 @@ def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_
         # Git leaves alone what follows a pack.
         if size != sum(pack.stat().st_size for pack in (repository.git_path / "objects" / "pack").glob("*.pack")):
             raise GitFailed("something follows its pack")
-        repository.git("update-ref", BRANCH, commit, config=("core.fsync=all",))
+        repository.git("update-ref", BRANCH, commit)
         _require_plain(repository)
     except GitFailed as failed:
         raise UnfitBundle(
@@ -98,7 +98,6 @@ def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_
     # What its pages tell of is not known here: all are due.
     write_thread_note(path, begun_at(OutboxSeq(0)))
     sync_below(repository.git_path)
-    sync(path)
 
 
 def show_files(path: Path, *, most: int, clock: Clock) -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import hashlib
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.features.recovery.backups.manifest import NewerBackup, UnreadableBackup, manifest_checksum
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.features.recovery.backups.restore import RestoreUnfit
 from mcp_agent_mail.features.recovery.backups.source import ForeignBackup
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.numbers import GAP, read_numbers
@@ -159,6 +163,72 @@ def test_a_damaged_newer_or_foreign_source_changes_nothing(name: str, went_on: S
     spoil(backup)
 
     with pytest.raises(error):
+        restorer_of(went_on).restore(backup)
+
+    assert files_below(went_on.storage_root) == before
+
+
+def _reseal(backup: Path, **fields: object) -> None:
+    """A backup whose files are as its checksums say, whatever is in them."""
+    paths = sorted(path for path in files_below(backup) if path not in ("manifest.json", "checksums.txt"))
+    lines = []
+    for path in paths:
+        content = (backup / path).read_bytes()
+        lines.append(f"{hashlib.sha256(content).hexdigest()}  {len(content)}  {path}\n")
+    listing = backup / "checksums.txt"
+    listing.chmod(0o600)
+    listing.write_text("".join(lines))
+    _change(backup, checksums_sha256=hashlib.sha256(listing.read_bytes()).hexdigest(), **fields)
+
+
+def _ask(backup: Path, statement: str) -> None:
+    database = backup / "mail.sqlite3"
+    database.chmod(0o600)
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute(statement)
+
+
+def _other_hour(backup: Path) -> None:
+    _ask(backup, "UPDATE messages SET created_ts = created_ts - 3600000000")
+
+
+def _other_store(backup: Path) -> None:
+    _ask(backup, "UPDATE meta SET value = 'another' WHERE key = 'store_id'")
+
+
+def _no_pages(backup: Path) -> None:
+    database = backup / "mail.sqlite3"
+    database.chmod(0o600)
+    content = database.read_bytes()
+    database.write_bytes(content[:8192] + bytes([255]) * (len(content) - 8192))
+
+
+def _no_archive(backup: Path) -> None:
+    """And the manifest says so."""
+    archives = json.loads((backup / "manifest.json").read_text())["archives"]
+    next((backup / "archives").glob("code-app*")).unlink()
+    _change(backup, archives=[one | {"commit": None} if one["slug"] == "code-app" else one for one in archives])
+
+
+LYING = {
+    "mail of another hour than in its archives": (_other_hour, {}, RestoreUnfit, "is at fault: (?!it)"),
+    "no archive of mail that it has": (_no_archive, {}, RestoreUnfit, "code-app"),
+    "pages that are none": (_no_pages, {}, RestoreUnfit, "at fault"),
+    "another store in its database": (_other_store, {}, UnreadableBackup, "of another store than its manifest says"),
+    "an older schema": (lambda _: None, {"schema_version": 1}, UnreadableBackup, "than its manifest says"),
+}
+
+
+@pytest.mark.parametrize("name", LYING)
+def test_a_backup_that_is_not_what_it_says_changes_nothing_however_right_its_checksums_are(
+    name: str, went_on: StorePlace, backup: Path
+) -> None:
+    spoil, said, error, words = LYING[name]
+    before = files_below(went_on.storage_root)
+    spoil(backup)
+    _reseal(backup, **said)
+
+    with pytest.raises(error, match=words):
         restorer_of(went_on).restore(backup)
 
     assert files_below(went_on.storage_root) == before
