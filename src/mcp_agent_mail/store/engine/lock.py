@@ -24,9 +24,10 @@ from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.private_files import replace_private
-from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, SWAP_FILE, Owner, owner_by, told_owner
+from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
 from mcp_agent_mail.store.engine.folder import require_private_place
 from mcp_agent_mail.store.engine.swap import finish_swap
+from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +43,15 @@ class StoreInUse(Unavailable):
 class StoreLock:
     """`with StoreLock(storage_root, database_path) as lock:` owns the store, or raises StoreInUse.
 
-    Whoever owns it finds it whole: a swap that was interrupted is finished first (SwapUnfinished if it cannot be).
+    Whoever owns it finds it whole: a swap that was interrupted is finished first (SwapUnfinished if it cannot be,
+    SwapRefused if it is none of ours).
 
     A database that lies elsewhere is locked there too: another STORAGE_ROOT may name it as well.
     """
 
     def __init__(self, storage_root: Path, database_path: Path, *, clock: Clock = system_clock) -> None:
         self._storage_root = storage_root
+        self._swap_places = SwapPlaces(storage_root=storage_root, database_path=database_path)
         self._places = [(storage_root / LOCK_FILE, storage_root / OWNER_FILE)]
         database = database_path.resolve()
         if database.parent != storage_root.resolve():
@@ -68,7 +71,7 @@ class StoreLock:
                 if number == 0:
                     _take_folder(self._storage_root, owner_file, taken)
                 taken.callback(owner_file.unlink, missing_ok=True)
-            finish_swap(self._storage_root / SWAP_FILE)
+            finish_swap(self._swap_places)
             self._started = iso(self._clock())
             self._note(url=None)
             self._held = taken.pop_all()

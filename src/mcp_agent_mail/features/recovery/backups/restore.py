@@ -21,7 +21,6 @@ from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.doctor.verify_store import verify_store
@@ -51,6 +50,7 @@ from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.engine.migrate import migrate, require_ours
 from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
 from mcp_agent_mail.store.engine.swap import swap
+from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 
 _BUILDING = "restoring"
 _OWNER_ONLY = 0o700
@@ -158,7 +158,7 @@ class Restorer:
         kept = new_undo(self.place, self.clock)
         removed = tuple(one.folder for one in surplus(kept, built, self.place))
         swap(
-            self.place.storage_root / SWAP_FILE,
+            SwapPlaces(storage_root=self.place.storage_root, database_path=self.place.database_path),
             list(built.moves_into(self.place, kept)),
             leftovers=list(leftovers(kept, built, self.place)),
             fault_hook=self.fault_hook,
