@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ def _linked(name: str, said: dict[str, Any]) -> Callable[[Path], dict[str, Any]]
     def make(world: Path) -> dict[str, Any]:
         place = world / "store" / name
         if place.is_dir():
-            os.rename(place, world / "store" / f"{name}.was")
+            place.rename(world / "store" / f"{name}.was")
         place.symlink_to(world / "home")
         return said
 

@@ -14,7 +14,8 @@ import json
 import logging
 import os
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -97,6 +98,28 @@ class StoreLock:
         for _, owner_file in self._places:
             if not _holds(owner_file, self._told):
                 replace_private(owner_file, self._told)
+
+
+@contextmanager
+def left_alone(storage_root: Path, database_path: Path) -> Iterator[None]:
+    """For who only reads a store of which nothing may be written, not even a lock: nobody owns it meanwhile, since the
+    locks that are there are shared. Raises StoreInUse.
+    """
+    files = [storage_root / LOCK_FILE, database_path.with_name(f"{database_path.name}.lock")]
+    with ExitStack() as held:
+        for path, flags in ((storage_root, os.O_DIRECTORY), *((file, os.O_NONBLOCK | os.O_NOFOLLOW) for file in files)):
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+            except OSError:
+                continue  # There is none, or none that anybody could have locked.
+            held.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError as owned:
+                raise _in_use(storage_root, told_owner(storage_root / OWNER_FILE)) from owned
+            except OSError as failed:
+                logger.info("%s cannot be locked (%s)", path, failed.strerror)
+        yield
 
 
 def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:
