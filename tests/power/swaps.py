@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcp_agent_mail.core.store_owner import SWAP_FILE
-from mcp_agent_mail.store.engine.swap import Move, finish_swap, swap
+from mcp_agent_mail.store.engine.swap import finish_swap, swap
+from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 from tests.power.log import Log
 
 SWAPS = 12
@@ -16,11 +17,15 @@ PARTS = ("mail.sqlite3", "projects", "attachments")
 def live(root: Path, log: Log) -> None:
     """An answer says that a store is in its place."""
     for number in range(SWAPS):
-        built, kept = root / "built", root / "kept" / str(number)
+        built, kept = root / "restoring", root / "undo" / str(number)
         _build(built, number)
         moves = [Move(place=root / part, built=built / part, kept=kept / part) for part in PARTS]
-        swap(root / SWAP_FILE, moves, leftovers=[built])
+        swap(_places(root), moves, leftovers=[built])
         log.answered({"store": number})
+
+
+def _places(root: Path) -> SwapPlaces:
+    return SwapPlaces(storage_root=root, database_path=root / "mail.sqlite3")
 
 
 def _build(folder: Path, number: int) -> None:
@@ -34,7 +39,7 @@ def faults_of_swapped(root: Path, recorded_root: Path, answered: list[int]) -> l
     journal = root / SWAP_FILE
     if journal.exists():
         journal.write_text(journal.read_text().replace(str(recorded_root), str(root)))
-    finish_swap(journal)
+    finish_swap(_places(root))
     there = {path.relative_to(root).as_posix(): path.read_text() for part in PARTS for path in _files(root / part)}
     last = max(answered, default=-1)
     expected = [_whole(number) for number in (last, last + 1)]

@@ -25,6 +25,7 @@ from mcp_agent_mail.archive.git_folder import (
     REAL_WORK_TREE,
     STATE,
     ArchiveRefused,
+    NotOurGitFolder,
     is_real_work_tree_noted,
     note_real_work_tree,
     real_work_tree_of,
@@ -78,15 +79,42 @@ def begin_in_workspace(place: Path, project: Path) -> None:
 
 def return_to_workspace(place: Path) -> None:
     """Before an archive is opened: make sure that its files' directory is there, that people's Git finds the archive
-    from it, and that the code repository around it ignores it. Raises WorkspaceGone.
+    from it, and that the code repository around it ignores it. Raises WorkspaceGone, NotOurGitFolder.
     """
-    if work_tree_of(place) == place:
+    named = work_tree_of(place)
+    if named == place:
         return
     work_tree = real_work_tree_of(place)
+    for path in (named, work_tree):
+        _require_workspace(place, path)
     require_project(place, work_tree)
     if not is_real_work_tree_noted(place):
         note_real_work_tree(place)
     _furnish(place, work_tree)
+
+
+def may_return(place: Path, work_tree: Path, project: Path) -> bool:
+    """May an archive that is put back to `place` have its files in `work_tree` again, where a copy says that they lay?
+
+    Only in the very directory of its own project, with no link on the way, and where nothing else lies.
+    """
+    try:
+        is_its_own = work_tree == project / WORKSPACE_FOLDER and real_path(str(project)) == str(project)
+        return is_its_own and project.is_dir() and _is_free(work_tree, place)
+    except (UnfitFile, OSError):
+        return False
+
+
+def _require_workspace(place: Path, work_tree: Path) -> None:
+    """Whatever the notes of an archive say that somebody unpacked, no other folder is written to."""
+    if work_tree.name != WORKSPACE_FOLDER or not work_tree.is_absolute() or ".." in work_tree.parts:
+        raise NotOurGitFolder(
+            f"{place} says that its files lie in {work_tree}, and those of an archive lie in a {WORKSPACE_FOLDER}. "
+            "Nothing was written there.",
+            hint=f"This program notes no such place. If you have this store from somebody else, do not use it; else "
+            f"move {place} away, keep it, and run `am archive renew {place.name}` without a server.",
+            data={"path": str(work_tree), "archive": str(place)},
+        )
 
 
 def require_project(place: Path, work_tree: Path) -> None:
@@ -112,7 +140,10 @@ def require_project(place: Path, work_tree: Path) -> None:
 
 
 def lead_people(place: Path, work_tree: Path) -> None:
-    """Write the `.git` file into the real `work_tree`. What else has its name is put aside, never read."""
+    """Write the `.git` file into the real `work_tree`. What else has its name is put aside, never read. Raises
+    NotOurGitFolder.
+    """
+    _require_workspace(place, work_tree)
     with opened(RealFolder(work_tree)) as fd:
         remove_unfinished(fd, _GIT_FILE)
         wanted = _git_file(place)
@@ -164,16 +195,20 @@ def _is_git_file(fd: int, wanted: bytes) -> bool:
 
 def _require_free(work_tree: Path, place: Path) -> None:
     """Nothing may lie there but what an interrupted begin, or this very archive, left: a folder that names it."""
-    try:
-        with opened(RealFolder(work_tree)) as fd:
-            if not names_in(fd) - unfinished(fd, _GIT_FILE) or _is_git_file(fd, _git_file(place)):
-                return
-    except FileNotFoundError:
+    if _is_free(work_tree, place):
         return
-    except NotADirectoryError:
-        pass
     raise WorkspaceTaken(
         f"{work_tree} is there already and is no archive of this store.",
         hint=f"Move {work_tree} away, or set ARCHIVE_LOCATION=store.",
         data={"path": str(work_tree)},
     )
+
+
+def _is_free(work_tree: Path, place: Path) -> bool:
+    try:
+        with opened(RealFolder(work_tree)) as fd:
+            return not names_in(fd) - unfinished(fd, _GIT_FILE) or _is_git_file(fd, _git_file(place))
+    except FileNotFoundError:
+        return True
+    except NotADirectoryError:
+        return False

@@ -18,6 +18,7 @@ from mcp_agent_mail.archive.steps import Steps, Syncing
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.file_sync import SYNCED_ONE_BY_ONE
 from mcp_agent_mail.domain.archive_format.attachments import Content
+from mcp_agent_mail.domain.archive_format.layout import is_own
 from mcp_agent_mail.domain.attachments import StoredContent
 
 SCRATCH = ".agent-mail-new"
@@ -38,7 +39,8 @@ class WorkTree:
     """The files below `root`. They are written in `scratch`, on the same file system, and moved to their names whole;
     `scratch` is `root` itself where `root` is somebody else's folder.
 
-    A path that `shows` denies is in Git alone and not written.
+    A path that `shows` denies is in Git alone and not written; likewise, in somebody else's folder, what is none of
+    ours, whatever the branch has.
     """
 
     def __init__(self, root: Path, scratch: Path, shows: Callable[[str], bool]) -> None:
@@ -46,7 +48,7 @@ class WorkTree:
         # In the store the way to it is ours; elsewhere others can lay it anew at any time.
         self._root = RealFolder(root) if scratch == root else root
         self._scratch = self._root if scratch == root else scratch
-        self._shows = shows
+        self._shows = shows if scratch != root else lambda path: is_own(path) and shows(path)
         self._not_synced: set[str] = set()
         self._is_all_unsynced = False
         self.blocked: set[str] = set()

@@ -22,6 +22,7 @@ from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.long_reads import LongReads
 from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.schema import require_own_schema
 from mcp_agent_mail.store.engine.writer import Unit, Writer
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -56,6 +57,9 @@ class Store:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opened:
+            if self._path.exists() and self._path.stat().st_size:
+                # Before a migration: what somebody else put there would run with it.
+                require_own_schema(self._path)
             migrate(self._path, fault_hook=self._fault_hook)
             counts = self.queries is not None
             self._writing = writing = open_writing(self._path, echo=self._echo, counts=counts)

@@ -9,7 +9,6 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.failpoints import FailPoint
-from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings
 from mcp_agent_mail.features.doctor.verify import verify_archives
@@ -23,6 +22,7 @@ from mcp_agent_mail.features.recovery.rebuilt_store import (
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
 from mcp_agent_mail.features.recovery.sources import UnknownSlug
 from mcp_agent_mail.store.engine.swap import finish_swap
+from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 from tests.archive_harness import Killed, killed_at
 from tests.features.recovery.harness import World, git
 
@@ -133,7 +133,7 @@ def test_one_that_is_killed_while_it_is_put_in_place_is_finished_by_whoever_come
 
     with pytest.raises(Killed):
         rebuild_in_place(settings_of(world), told=untold, fault_hook=killed_at(point))
-    assert finish_swap(world.root / SWAP_FILE)
+    assert finish_swap(SwapPlaces(storage_root=world.root, database_path=world.database))
 
     assert world.dump(world.database) == before
     assert world.rows("SELECT seq > 100000 FROM sqlite_sequence WHERE name = 'outbox'", world.database) == [(1,)]

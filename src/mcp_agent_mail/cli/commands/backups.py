@@ -97,7 +97,8 @@ def restore(
     Without a server. The new store is built aside and verified; only then it takes the place, all of it
     or nothing: what is interrupted, the next command finishes. The old one is kept for --undo; numbers
     that it gave out are not given again. A saved file brings no tokens back: am token reissue.
-    Exit codes: 0 restored, 1 refused, and nothing changed.
+    An archive's files go back to its project's directory only over the same store, where nothing else lies.
+    Exit codes: 0 restored, 1 refused, and nothing changed; or restored with findings, which are told.
     """
     if (source is None) is not undo:
         raise typer.BadParameter("Name a SOURCE, or say --undo.")
@@ -152,7 +153,7 @@ def _done(work: _Work, json: bool) -> int:
         print_fields(
             [(name.replace("_", " "), _in_words(name, value)) for name, value in answer.items() if value != []]
         )
-    return ExitCode.DONE
+    return ExitCode.FINDINGS if answer.get("findings") else ExitCode.DONE
 
 
 # Plain JSON, as `--json` prints it.

@@ -139,6 +139,7 @@ def _told(done: RestoreReport) -> dict[str, Any]:
         "undo": None if done.undo is None else str(done.undo),
         "removed": [str(path) for path in done.removed],
         "findings": list(done.findings),
+        "now_in_store": list(done.now_in_store),
         "left_out": list(done.left_out),
         "not_rebuilt": list(done.not_rebuilt),
     }

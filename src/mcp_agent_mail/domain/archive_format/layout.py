@@ -37,6 +37,15 @@ FOLDERS_BY_MONTH = ("agents", "messages", "receipts", *FOLDERS.values())
 OWN_FOLDERS = (*FOLDERS_BY_MONTH, ATTACHMENTS_FOLDER, CONTACTS_FOLDER, PRODUCTS_FOLDER)
 """With `archive.json`, all that the archiver writes; the rest of a repository is its owner's."""
 
+_GIT = ".git"
+
+
+def is_own(path: str) -> bool:
+    """Is a path in a repository one that the archiver writes? No part of it is a Git directory's name."""
+    first, *rest = path.split("/")
+    return path == ARCHIVE_FILE or (first in OWN_FOLDERS and bool(rest) and _GIT not in map(str.lower, rest))
+
+
 Snapshot = dict[str, Any]  # JSON: the keys stand in the functions below
 File = tuple[str, bytes]
 """Path inside the repository, and content."""

@@ -23,7 +23,6 @@ from mcp_agent_mail.core.clock import Clock, Micros, iso, system_clock, to_datet
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.archive_format.lease_snapshot import snapshot_name
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
 from mcp_agent_mail.features.archiving.artifact_files import Progress
@@ -39,7 +38,8 @@ from mcp_agent_mail.features.recovery.sources import doubtful_slugs, former_slug
 from mcp_agent_mail.store.checks.integrity import is_sound
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.migrate import ForeignStore, require_ours, require_same
-from mcp_agent_mail.store.engine.swap import Move, swap
+from mcp_agent_mail.store.engine.swap import swap
+from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 
 KEPT_FOLDER = "kept"
 """Below STORAGE_ROOT, and beside a database that lies elsewhere: what a rebuild has replaced, by time."""
@@ -189,7 +189,7 @@ def rebuild_in_place(
             moves.append(Move(place=database.with_name(name), built=None, kept=kept / name))
         moves += _moves_of_left_out(root, stamp, without)
         # From here on what is built is needed: a swap that was begun is finished by whoever comes next.
-        swap(root / SWAP_FILE, moves, fault_hook=fault_hook)
+        swap(SwapPlaces(storage_root=root, database_path=database), moves, fault_hook=fault_hook)
     with suppress(OSError):
         kept.rmdir()  # Nothing was there.
     _remove_oldest(kept.parent, database.name)

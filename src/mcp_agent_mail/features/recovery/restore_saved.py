@@ -16,7 +16,6 @@ from mcp_agent_mail.archive.transfer.bundles import show_files
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
-from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.projects import AliasKind
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
@@ -32,7 +31,8 @@ from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, aside, built_aside, remove_left
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.folder import DATABASE_FILE
-from mcp_agent_mail.store.engine.swap import Move, swap
+from mcp_agent_mail.store.engine.swap import swap
+from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 from mcp_agent_mail.store.transaction import Tx
 
 _DRAIN_S = 3_600.0
@@ -128,7 +128,8 @@ def restore_here(
     ]
     moves.append(Move(place=database_path, built=database, kept=database.with_name(f"{database.name}.before")))
     # What was there was empty.
-    swap(storage_root / SWAP_FILE, moves, leftovers=[built], fault_hook=fault_hook)
+    places = SwapPlaces(storage_root=storage_root, database_path=database_path)
+    swap(places, moves, leftovers=[built], fault_hook=fault_hook)
     return restored
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.search.identifiers import identifiers_in
-from mcp_agent_mail.store.checks.integrity import DatabasePart
+from mcp_agent_mail.store.checks.integrity import DatabasePart, IntegrityFault
 from mcp_agent_mail.store.engine.connection import add_functions
 
 REWRITTEN = frozenset({DatabasePart.PAGES, DatabasePart.COUNTERS, DatabasePart.SEARCH_INDEX})
@@ -54,6 +54,11 @@ _STATEMENTS = {
     DatabasePart.COUNTERS: _COUNTERS,
     DatabasePart.SEARCH_INDEX: _SEARCH_INDEX,
 }
+
+
+def is_derived(fault: IntegrityFault) -> bool:
+    """Can what is at fault be made anew from the rest of the database?"""
+    return fault.part in REWRITTEN and (fault.part is not DatabasePart.PAGES or "index" in fault.evidence)
 
 
 class DerivedUnwritable(Unavailable):

@@ -14,23 +14,19 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
 from mcp_agent_mail.store.engine.faults import faults_told, is_damage, is_outside_fault
 from mcp_agent_mail.store.engine.free_space import told_when_full
-from mcp_agent_mail.store.engine.migrate import apply_migration, require_ours, shipped_migrations
+from mcp_agent_mail.store.engine.migrate import require_ours
+from mcp_agent_mail.store.engine.schema import FTS_INDEXES, changed_parts
 
 FAULTS_SHOWN = 100
 
 _INTEGRITY = f"PRAGMA integrity_check({FAULTS_SHOWN})"
 _QUICK = "PRAGMA quick_check(1)"
-_SCHEMA = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name"
-# FTS5 makes these for itself; their text depends on SQLite's version.
-_FTS = ("messages_fts", "identifiers_fts")
-_FTS_OWN = frozenset(f"{index}_{part}" for index in _FTS for part in ("config", "content", "data", "docsize", "idx"))
 _FOREIGN_KEYS = "PRAGMA foreign_key_check"
 # rank 1: compare with the messages (the names) too, not only the index with itself.
-_SEARCH_INDEXES = [f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)" for index in _FTS]
+_SEARCH_INDEXES = [f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)" for index in FTS_INDEXES]
 _UNREAD = """
     SELECT id, name, unread_count, unread FROM (
         SELECT a.id, a.name, a.unread_count, count(r.message_id) AS unread
@@ -135,22 +131,8 @@ def _pages(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
 
 
 def _schema(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
-    """What the migrations make, against what is there."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
-        add_functions(fresh)
-        for migration in shipped_migrations()[:version]:
-            apply_migration(fresh, migration, no_fault)
-        wanted = _definitions(fresh)
-    found = _definitions(connection)
-    differing = [name for name in sorted(wanted | found) if wanted.get(name) != found.get(name)]
-    for name in differing[:FAULTS_SHOWN]:
-        how = "is missing" if name not in found else "differs" if name in wanted else "is not of this program"
-        yield IntegrityFault(part=DatabasePart.SCHEMA, evidence=f"{name} {how} (schema {version})")
-
-
-def _definitions(connection: sqlite3.Connection) -> dict[str, str]:
-    return {name: sql for name, sql in connection.execute(_SCHEMA) if name not in _FTS_OWN}
+    for changed in changed_parts(connection)[:FAULTS_SHOWN]:
+        yield IntegrityFault(part=DatabasePart.SCHEMA, evidence=changed)
 
 
 def _references(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:

@@ -14,7 +14,8 @@ import json
 import logging
 import os
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -24,9 +25,10 @@ from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.private_files import replace_private
-from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, SWAP_FILE, Owner, owner_by, told_owner
+from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
 from mcp_agent_mail.store.engine.folder import require_private_place
 from mcp_agent_mail.store.engine.swap import finish_swap
+from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +44,15 @@ class StoreInUse(Unavailable):
 class StoreLock:
     """`with StoreLock(storage_root, database_path) as lock:` owns the store, or raises StoreInUse.
 
-    Whoever owns it finds it whole: a swap that was interrupted is finished first (SwapUnfinished if it cannot be).
+    Whoever owns it finds it whole: a swap that was interrupted is finished first (SwapUnfinished if it cannot be,
+    SwapRefused if it is none of ours).
 
     A database that lies elsewhere is locked there too: another STORAGE_ROOT may name it as well.
     """
 
     def __init__(self, storage_root: Path, database_path: Path, *, clock: Clock = system_clock) -> None:
         self._storage_root = storage_root
+        self._swap_places = SwapPlaces(storage_root=storage_root, database_path=database_path)
         self._places = [(storage_root / LOCK_FILE, storage_root / OWNER_FILE)]
         database = database_path.resolve()
         if database.parent != storage_root.resolve():
@@ -68,7 +72,7 @@ class StoreLock:
                 if number == 0:
                     _take_folder(self._storage_root, owner_file, taken)
                 taken.callback(owner_file.unlink, missing_ok=True)
-            finish_swap(self._storage_root / SWAP_FILE)
+            finish_swap(self._swap_places)
             self._started = iso(self._clock())
             self._note(url=None)
             self._held = taken.pop_all()
@@ -94,6 +98,28 @@ class StoreLock:
         for _, owner_file in self._places:
             if not _holds(owner_file, self._told):
                 replace_private(owner_file, self._told)
+
+
+@contextmanager
+def left_alone(storage_root: Path, database_path: Path) -> Iterator[None]:
+    """For who only reads a store of which nothing may be written, not even a lock: nobody owns it meanwhile, since the
+    locks that are there are shared. Raises StoreInUse.
+    """
+    files = [storage_root / LOCK_FILE, database_path.with_name(f"{database_path.name}.lock")]
+    with ExitStack() as held:
+        for path, flags in ((storage_root, os.O_DIRECTORY), *((file, os.O_NONBLOCK | os.O_NOFOLLOW) for file in files)):
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+            except OSError:
+                continue  # There is none, or none that anybody could have locked.
+            held.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError as owned:
+                raise _in_use(storage_root, told_owner(storage_root / OWNER_FILE)) from owned
+            except OSError as failed:
+                logger.info("%s cannot be locked (%s)", path, failed.strerror)
+        yield
 
 
 def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:

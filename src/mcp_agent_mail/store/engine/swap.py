@@ -3,6 +3,7 @@
 What is to move is written down first, durably; then each thing is renamed, and what was written down goes last. Each
 step can be told from what lies on the disk, so an interrupted swap is only ever finished, never taken back: whoever
 takes the store's lock does that before anything else. Nothing is copied: built, place and kept are in one file system.
+What is written down is obeyed only as far as our own writers write it (`swap_places`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_tree
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 
 _VERSION = 1
 _MAX_JOURNAL_BYTES = 4 * 1024 * 1024
@@ -33,34 +35,25 @@ class SwapUnfinished(Unavailable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """`built` takes the place of what lies at `place`, which is kept at `kept`: files or folders, by absolute paths.
-
-    Without `built` what lies there only leaves. What lies nowhere need not be moved; `kept` is free at the beginning.
-    """
-
-    place: Path
-    built: Path | None
-    kept: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Journal:
     moves: Sequence[Move]
     leftovers: Sequence[Path]
 
 
 def swap(
-    journal: Path, moves: Sequence[Move], *, leftovers: Sequence[Path] = (), fault_hook: FaultHook = no_fault
+    places: SwapPlaces, moves: Sequence[Move], *, leftovers: Sequence[Path] = (), fault_hook: FaultHook = no_fault
 ) -> None:
     """Once this returns all of `moves` are done, and survive a loss of power. The caller holds the store's lock.
 
     `leftovers`: files and folders that nobody needs then; whoever finishes the swap removes them, as far as it can.
 
-    On OSError before the first rename nothing has moved; later (SwapUnfinished) `finish_swap` goes on. What was built
-    is synced here.
+    On OSError and SwapRefused, which come before the first rename, nothing has moved; later (SwapUnfinished)
+    `finish_swap` goes on. What was built is synced here.
     """
+    journal = places.journal
     _require_fit(journal, moves)
+    # Whoever finishes it asks the same.
+    places.require_ours(moves, leftovers)
     for move in moves:
         if move.built is not None:
             sync_tree(move.built)
@@ -70,18 +63,21 @@ def swap(
         _require_one_file_system(move)
     _write_journal(journal, _Journal(moves=moves, leftovers=leftovers))
     fault_hook(FailPoint.SWAP_BEGUN)
-    finish_swap(journal, fault_hook=fault_hook)
+    finish_swap(places, fault_hook=fault_hook)
 
 
-def finish_swap(journal: Path, *, fault_hook: FaultHook = no_fault) -> bool:
+def finish_swap(places: SwapPlaces, *, fault_hook: FaultHook = no_fault) -> bool:
     """Do what is left of an interrupted swap; was there one? The caller holds the store's lock.
 
-    Raises SwapUnfinished where that cannot be done; what has moved stays there, and the next call goes on.
+    Raises SwapUnfinished where that cannot be done; what has moved stays there, and the next call goes on. Raises
+    SwapRefused for a journal that names anything but this store's own parts, and touches nothing.
     """
+    journal = places.journal
     found = _read_journal(journal)
     if found is None:
         journal.with_name(f"{journal.name}.new").unlink(missing_ok=True)
         return False
+    places.require_ours(found.moves, found.leftovers)
     try:
         for move in found.moves:
             _do(move, fault_hook)
@@ -139,8 +135,7 @@ def _require_fit(journal: Path, moves: Sequence[Move]) -> None:
     assert not os.path.lexists(journal), "whoever took the lock has finished the last one"
     assert len(moves) <= _MAX_MOVES, len(moves)
     for move in moves:
-        paths = [path for path in (move.place, move.built, move.kept) if path is not None]
-        assert all(path.is_absolute() for path in paths), move
+        assert all(path.is_absolute() for path in move.paths), move
         assert not os.path.lexists(move.kept), move
         assert move.built is None or os.path.lexists(move.built), move
     assert len({path for move in moves for path in (move.place, move.kept)}) == 2 * len(moves), moves
@@ -193,7 +188,7 @@ def _read_journal(journal: Path) -> _Journal | None:
             raise _unfinished(journal, f"it is of version {found['version']}, of another version of this program")
         leftovers = [Path(path) for path in found["leftovers"]]
         return _Journal(moves=list(_moves(found["moves"])), leftovers=leftovers)
-    except (UnfitFile, ValueError, KeyError, TypeError) as unreadable:
+    except (UnfitFile, ValueError, KeyError, TypeError, RecursionError) as unreadable:
         raise _unfinished(journal, f"it cannot be read: {unreadable}") from unreadable
 
 

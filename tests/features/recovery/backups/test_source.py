@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -7,7 +8,9 @@ import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
-from tests.features.recovery.backups.harness import Stored, faults_in, restorer_of, subjects_in
+from mcp_agent_mail.features.recovery.backups.source import UnfinishedSource, UnknownSource
+from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
+from tests.features.recovery.backups.harness import Stored, faults_in, files_below, restorer_of, subjects_in
 
 
 def test_the_folder_of_another_store_is_a_source_too(went_on: StorePlace, filled: Stored, tmp_path: Path) -> None:
@@ -22,3 +25,45 @@ def test_neither_a_file_nor_any_folder_is_a_source(went_on: StorePlace, tmp_path
     for path in (tmp_path / "file", tmp_path, tmp_path / "nothing", went_on.storage_root):
         with pytest.raises(AgentMailError):
             restorer_of(went_on).restore(path)
+
+
+@pytest.fixture
+def other(filled: Stored, tmp_path: Path) -> Path:
+    """The folder of a store, as somebody has sent it."""
+    shutil.copytree(filled.harness.root, tmp_path / "other")
+    return tmp_path / "other"
+
+
+def test_nothing_is_written_in_a_store_that_is_a_source(went_on: StorePlace, other: Path) -> None:
+    before = files_below(other)
+
+    restorer_of(went_on).restore(other)
+
+    assert files_below(other) == before
+
+
+def test_what_the_journal_of_a_source_says_is_not_done(went_on: StorePlace, other: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    said = {"version": 1, "moves": [], "leftovers": [str(tmp_path / "mine"), str(other / "restoring")]}
+    (other / "swap.json").write_text(json.dumps(said))
+    (other / "restoring").mkdir()
+    before = files_below(tmp_path)
+
+    with pytest.raises(UnfinishedSource):
+        restorer_of(went_on).restore(other)
+
+    assert files_below(tmp_path) == before
+    assert (other / "restoring").exists()
+
+
+def test_a_store_that_somebody_owns_is_no_source(went_on: StorePlace, other: Path) -> None:
+    with StoreLock(other, other / "mail.sqlite3"), pytest.raises(StoreInUse):
+        restorer_of(went_on).restore(other)
+
+
+def test_a_database_that_a_link_leads_to_is_no_source(went_on: StorePlace, other: Path, tmp_path: Path) -> None:
+    (other / "mail.sqlite3").rename(tmp_path / "moved")
+    (other / "mail.sqlite3").symlink_to(tmp_path / "moved")
+
+    with pytest.raises(UnknownSource):
+        restorer_of(went_on).restore(other)

@@ -38,8 +38,8 @@ from mcp_agent_mail.features.recovery.backups.git_repair import (
 )
 from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, StorePlace
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
-from mcp_agent_mail.store.checks.derived_parts import REWRITTEN, rewrite_derived
-from mcp_agent_mail.store.checks.integrity import DatabasePart, find_faults
+from mcp_agent_mail.store.checks.derived_parts import REWRITTEN, is_derived, rewrite_derived
+from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.migrate import require_current
 
@@ -137,12 +137,10 @@ class Repairer:
 
     def _database_faults(self) -> Iterator[Repair]:
         for fault in find_faults(self.place.database_path):
-            # Of pages those of an index follow from the table.
-            is_mended = fault.part in REWRITTEN and (fault.part is not DatabasePart.PAGES or "index" in fault.evidence)
             yield Repair(
                 what=f"database: {fault.part.name.lower().replace('_', ' ')}",
                 evidence=fault.evidence,
-                next_step="" if is_mended else _REBUILD,
+                next_step="" if is_derived(fault) else _REBUILD,
             )
 
     def _archive_faults(self) -> Iterator[Repair]:

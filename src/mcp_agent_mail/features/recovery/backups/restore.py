@@ -7,7 +7,8 @@ calls holds the store's lock, and nobody is served meanwhile.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,14 +18,13 @@ from mcp_agent_mail.archive.ownership import store_of
 from mcp_agent_mail.archive.recovery import BLOCKED_NOTE, OPEN_NOTE
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import begin_from_bundle, show_files
+from mcp_agent_mail.archive.workspace import may_return
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
-from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings
-from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings, archive_path
 from mcp_agent_mail.features.recovery.backups.backup import Told, faults_of_store, untold
 from mcp_agent_mail.features.recovery.backups.files import make_private, pieces_of, write_new
 from mcp_agent_mail.features.recovery.backups.manifest import (
@@ -48,9 +48,14 @@ from mcp_agent_mail.features.recovery.backups.undo import (
     surplus,
 )
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
-from mcp_agent_mail.store.engine.migrate import migrate, require_ours
+from mcp_agent_mail.store.checks.derived_parts import is_derived
+from mcp_agent_mail.store.checks.integrity import find_faults
+from mcp_agent_mail.store.engine.faults import is_damage, is_outside_fault
+from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
+from mcp_agent_mail.store.engine.schema import changes_of, in_a_sentence, require_own_schema
 from mcp_agent_mail.store.engine.swap import swap
+from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 
 _BUILDING = "restoring"
 _OWNER_ONLY = 0o700
@@ -64,9 +69,10 @@ class RestoreUnfit(Conflict):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreReport:
     """`undo`: where the replaced store is kept; None where there was none. `in_workspaces`: projects whose archives'
-    files lie in their own directories, and are not shown there yet. `verified` is None where nothing was compared: what
-    had been in place is put back as it was. Of a saved file: the projects that it was made without (`left_out`), and
-    what no archive tells of (`not_rebuilt`). `removed`: older stores that are not kept any more.
+    files lie in their own directories, and are not shown there yet; `now_in_store`: those that the backup says this of,
+    and that are shown in the store from now on (`workspace.may_return`). `verified` is None where nothing was compared:
+    what had been in place is put back as it was. Of a saved file: the projects that it was made without (`left_out`),
+    and what no archive tells of (`not_rebuilt`). `removed`: older stores that are not kept any more.
     """
 
     source: Path
@@ -78,6 +84,7 @@ class RestoreReport:
     projects: int | None = None
     messages: int | None = None
     in_workspaces: tuple[str, ...] = ()
+    now_in_store: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     not_rebuilt: tuple[str, ...] = ()
@@ -110,8 +117,10 @@ class Restorer:
     def _build_backup(self, path: Path, building: StoreParts) -> RestoreReport:
         with open_source(path, self.place, building.folder / "source") as source:
             require_known(source.manifest)
-            self._require_own(source.manifest.store_id)
-            faults = self._build(source, building)
+            replaces_itself = self._require_own(source.manifest.store_id) is not None
+            self._build_database(source, building)
+            returning = self._returning(source.manifest, building) if replaces_itself else frozenset()
+            faults = self._build(source, building, returning)
         shutil.rmtree(building.folder / "source", ignore_errors=True)
         manifest = source.manifest
         return RestoreReport(
@@ -122,7 +131,10 @@ class Restorer:
             created=manifest.created,
             projects=manifest.projects,
             messages=manifest.messages,
-            in_workspaces=tuple(archive.slug for archive in manifest.archives if _returns(archive)),
+            in_workspaces=tuple(sorted(returning)),
+            now_in_store=tuple(
+                archive.slug for archive in manifest.archives if archive.work_tree and archive.slug not in returning
+            ),
             findings=tuple(faults[:_SHOWN]),
         )
 
@@ -144,10 +156,13 @@ class Restorer:
         )
 
     def undo(self) -> RestoreReport:
-        """Go back to the store that was replaced last; that one is kept now. Raises NothingToUndo."""
+        """Go back to the store that was replaced last; that one is kept now. Raises NothingToUndo, and
+        ChangedSchema where nobody would be served with it.
+        """
         kept = newest_undo(self.place)
         given = read_numbers(self.place.database_path)
         if given is not None and read_numbers(kept.database) is not None:
+            require_own_schema(kept.database)
             raise_numbers(kept.database, given)
         returning = tuple(_to_be_shown(kept.folder / PROJECTS_FOLDER))
         undo, removed = self._put_in_place(kept)
@@ -158,7 +173,7 @@ class Restorer:
         kept = new_undo(self.place, self.clock)
         removed = tuple(one.folder for one in surplus(kept, built, self.place))
         swap(
-            self.place.storage_root / SWAP_FILE,
+            SwapPlaces(storage_root=self.place.storage_root, database_path=self.place.database_path),
             list(built.moves_into(self.place, kept)),
             leftovers=list(leftovers(kept, built, self.place)),
             fault_hook=self.fault_hook,
@@ -198,13 +213,11 @@ class Restorer:
                 continue
         return None
 
-    def _build(self, source: RestoreSource, building: StoreParts) -> list[str]:
-        """What is wrong with the store that was built; nothing unless the backup was at fault already."""
+    def _build_database(self, source: RestoreSource, building: StoreParts) -> None:
         manifest = source.manifest
         with opened_of(source.folder, DATABASE) as database:
             write_new(building.database, pieces_of(database))
-        require_ours(building.database)
-        self._require_fit([str(found.evidence) for found in verify_store(building.database)], manifest)
+        self._require_mendable(building.database, manifest)
         with open_artifacts(building.database) as artifacts:
             found = (artifacts.store_id, artifacts.schema_version)
         if found != (manifest.store_id, manifest.schema_version):
@@ -214,13 +227,57 @@ class Restorer:
                 data={"path": str(source.folder)},
             )
         self._migrate(building.database)
-        self._build_archives(source, building)
+
+    def _build(self, source: RestoreSource, building: StoreParts, returning: Collection[str]) -> list[str]:
+        """What is wrong with the store that was built; nothing unless the backup was at fault already."""
+        self._build_archives(source, building, returning)
         _copy_contents(source, building)
         self._go_on_above(building.database)
-        shown = {archive.slug for archive in manifest.archives if not _returns(archive)}
-        faults = faults_of_store(building.folder, building.database, self.told, shows_files=shown.__contains__)
-        self._require_fit(faults, manifest)
+        faults = faults_of_store(
+            building.folder, building.database, self.told, shows_files=lambda slug: slug not in returning
+        )
+        self._require_fit(faults, source.manifest)
         return faults
+
+    def _returning(self, manifest: Manifest, building: StoreParts) -> frozenset[str]:
+        """The projects whose archives' files go back to their own directories: where a backup says that they lay is
+        the word of whoever made it.
+        """
+        with open_artifacts(building.database) as artifacts:
+            directories = {project.slug: Path(project.human_key) for project in artifacts.projects()}
+        root = self.place.storage_root
+        return frozenset(
+            archive.slug
+            for archive in manifest.archives
+            if archive.work_tree and archive.commit and not archive.is_adopted and archive.slug in directories
+            if may_return(archive_path(root, archive.slug), Path(archive.work_tree), directories[archive.slug])
+        )
+
+    def _require_mendable(self, database: Path, manifest: Manifest) -> None:
+        """Whatever a backup says of itself: it is one that we could have made. That of a repair has such faults alone
+        as that mends.
+        """
+        try:
+            changed = changes_of(database)
+        except sqlite3.DatabaseError as unreadable:
+            if is_outside_fault(unreadable) and not is_damage(unreadable):
+                raise
+            changed = [f"SQLite cannot read it ({unreadable})"]
+        if changed:
+            raise RestoreUnfit(
+                f"Its database has not the schema that this program makes: {in_a_sentence(changed)}",
+                hint="Nothing was changed. Take another backup; do not use this one if you have it from somebody else.",
+                data={"findings": changed[:_SHOWN]},
+            )
+        faults = find_faults(database)
+        self._require_fit([fault.evidence for fault in faults], manifest)
+        if grave := [fault.evidence for fault in faults if not is_derived(fault)]:
+            raise RestoreUnfit(
+                f"Its database is damaged: {grave[0]}.",
+                hint="Nothing was changed. Take another backup, or make the database anew from the archives: am doctor "
+                "rebuild.",
+                data={"findings": grave[:_SHOWN]},
+            )
 
     def _require_fit(self, faults: list[str], manifest: Manifest) -> None:
         """A backup of a store that was at fault is that store."""
@@ -236,28 +293,25 @@ class Restorer:
         for copy in database.parent.glob(f"{database.name}.before-*"):
             copy.unlink()
 
-    def _build_archives(self, source: RestoreSource, building: StoreParts) -> None:
+    def _build_archives(self, source: RestoreSource, building: StoreParts, returning: Collection[str]) -> None:
         told = self.told("unpacking archives")
         (building.folder / PROJECTS_FOLDER).mkdir(mode=_OWNER_ONLY)
         for done, archive in enumerate(source.manifest.archives, start=1):
             if archive.commit is not None:
-                self._build_archive(source, building.folder, archive, archive.commit)
+                is_returning = not archive.is_adopted and archive.slug in returning
+                self._build_archive(source, building.folder, archive, is_returning=is_returning)
             told(done, len(source.manifest.archives))
 
-    def _build_archive(self, source: RestoreSource, folder: Path, archive: SavedArchive, commit: str) -> None:
+    def _build_archive(self, source: RestoreSource, folder: Path, archive: SavedArchive, *, is_returning: bool) -> None:
+        assert archive.commit is not None
         path = folder / (ADOPTED_FOLDER if archive.is_adopted else PROJECTS_FOLDER) / archive.slug
-        work_tree = Path(archive.work_tree) if archive.work_tree and _returns(archive) else None
+        work_tree = Path(archive.work_tree) if archive.work_tree and is_returning else None
         with opened_of(source.folder, archive.path) as bundle:
-            begin_from_bundle(path, commit, pieces_of(bundle), work_tree=work_tree)
+            begin_from_bundle(path, archive.commit, pieces_of(bundle), work_tree=work_tree)
         if work_tree is None:
             show_files(path, most=self.archiver.max_tracked_files, clock=self.clock)
         else:
             _note_to_be_shown(path)
-
-
-def _returns(archive: SavedArchive) -> bool:
-    """Do its files lie in its project's directory still? Where that is gone they are shown in the store."""
-    return archive.work_tree is not None and archive.commit is not None and Path(archive.work_tree).parent.is_dir()
 
 
 def _note_to_be_shown(archive: Path) -> None:

@@ -1,19 +1,25 @@
 """A folder that a store can be restored from: a backup, or a store's, which is read as if it were backed up first.
 
-A source is looked through whole before anything is built of it.
+A source is looked through whole before anything is built of it, and nothing is written there, not even a lock: it may
+be anybody's, and what it says of itself is never done to it or to anything else.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from mcp_agent_mail.archive.folders import opened, opened_file
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.plain_files import real_path
+from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker
+from mcp_agent_mail.features.recovery.backups.files import pieces_of, write_new
 from mcp_agent_mail.features.recovery.backups.manifest import (
     Manifest,
     NewerBackup,
@@ -24,10 +30,13 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.store.engine.folder import DATABASE_FILE
-from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.lock import left_alone
 from mcp_agent_mail.store.engine.migrate import shipped_migrations
 
 _SHOWN = 20
+_OWNER_ONLY = 0o700
+_DATABASE_ENDS = ("", "-wal", "-journal")
+"""What SQLite needs to read it; it makes the rest anew."""
 
 
 class SourceNotFound(NotFound):
@@ -36,6 +45,10 @@ class SourceNotFound(NotFound):
 
 class UnknownSource(InvalidInput):
     """What lies there is neither a backup nor a store."""
+
+
+class UnfinishedSource(Conflict):
+    """The store there was being replaced by another one when something stopped it: it is neither."""
 
 
 class ForeignBackup(Conflict):
@@ -54,15 +67,15 @@ class RestoreSource:
 def open_source(path: Path, place: StorePlace, scratch: Path) -> Iterator[RestoreSource]:
     """`scratch`: a folder that is not there, for what has to be made first; it is the caller's to remove.
 
-    Raises SourceNotFound, UnknownSource, UnreadableBackup, NewerBackup, and StoreInUse for the folder of a store that
-    is served.
+    Raises SourceNotFound, UnknownSource, UnreadableBackup, NewerBackup; for a store's folder StoreInUse where it is
+    served, UnfinishedSource where it is half another one, and what `BackupMaker.make` does.
     """
     folder = Path(real_path(str(path)))
     if not folder.exists():
         raise SourceNotFound(f"There is nothing at {path}.", hint="`am doctor backups` lists the backups.")
     if is_backup(folder):
         yield RestoreSource(folder=folder, manifest=_whole(folder))
-    elif (folder / DATABASE_FILE).is_file():
+    elif (folder / DATABASE_FILE).is_file() and not (folder / DATABASE_FILE).is_symlink():
         yield _of_store(folder, place, scratch)
     else:
         raise UnknownSource(
@@ -89,10 +102,31 @@ def _of_store(folder: Path, place: StorePlace, scratch: Path) -> RestoreSource:
         raise UnknownSource(
             f"{folder} is the store itself.", hint="Name a backup (`am doctor backups`), or another store's folder."
         )
-    of_store = StorePlace(storage_root=folder, database_path=folder / DATABASE_FILE)
-    with StoreLock(of_store.storage_root, of_store.database_path):
-        manifest = BackupMaker(place=of_store).fill(scratch)
-    return RestoreSource(folder=scratch, manifest=manifest)
+    with left_alone(folder, folder / DATABASE_FILE):
+        if os.path.lexists(folder / SWAP_FILE):
+            raise UnfinishedSource(
+                f"{folder} was being replaced by another store, as its {SWAP_FILE} says, and that was interrupted.",
+                hint=f"Nothing was changed. If it is a store of yours, let it finish first: STORAGE_ROOT={folder} am "
+                "agents list. If you have it from somebody else, do not use it.",
+                data={"path": str(folder)},
+            )
+        scratch.mkdir(mode=_OWNER_ONLY)
+        # SQLite writes beside a database that it reads.
+        copied = scratch / "database"
+        _copy_database(folder, copied)
+        of_store = StorePlace(storage_root=folder, database_path=copied / DATABASE_FILE)
+        manifest = BackupMaker(place=of_store).fill(scratch / "backup")
+        shutil.rmtree(copied, ignore_errors=True)
+    return RestoreSource(folder=scratch / "backup", manifest=manifest)
+
+
+def _copy_database(folder: Path, copied: Path) -> None:
+    """With what belongs to it, none of it over a link. Nobody writes it meanwhile."""
+    copied.mkdir(mode=_OWNER_ONLY)
+    with opened(folder) as fd:
+        for name in (f"{DATABASE_FILE}{end}" for end in _DATABASE_ENDS):
+            with suppress(FileNotFoundError), opened_file(fd, name) as file, open(file, "rb", closefd=False) as content:
+                write_new(copied / name, pieces_of(content))
 
 
 def require_known(manifest: Manifest) -> None:

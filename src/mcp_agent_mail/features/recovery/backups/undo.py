@@ -14,7 +14,7 @@ from mcp_agent_mail.core.clock import Clock, to_datetime
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.features.recovery.backups.backup_folder import free_name
 from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, FOLDERS, StorePlace
-from mcp_agent_mail.store.engine.swap import Move
+from mcp_agent_mail.store.engine.swap_places import Move
 
 UNDO_FOLDER = "undo"
 STORES_KEPT = 2

@@ -1,0 +1,181 @@
+"""A backup or a store's folder says of itself what its maker liked: none of that is done to anything but the store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.features.recovery.backups.manifest import manifest_checksum
+from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.features.recovery.backups.restore import RestoreUnfit
+from mcp_agent_mail.store.engine.lock import StoreLock
+from tests.archive_harness import open_archive_harness
+from tests.features.recovery.backups.harness import Stored, restorer_of
+
+_TRIGGER = "CREATE TRIGGER {name} AFTER INSERT ON messages BEGIN UPDATE agents SET task_description = 'read'; END"
+
+
+def _change(backup: Path, **fields: object) -> None:
+    manifest = backup / "manifest.json"
+    said = json.loads(manifest.read_text()) | fields
+    manifest.write_text(json.dumps(said | {"sha256": manifest_checksum(said)}))
+
+
+def _spoil(backup: Path, *statements: str) -> None:
+    """And let all that the backup says of itself fit."""
+    with closing(sqlite3.connect(backup / "mail.sqlite3")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    content = (backup / "mail.sqlite3").read_bytes()
+    lines = (backup / "checksums.txt").read_text().splitlines(keepends=True)
+    fresh = f"{hashlib.sha256(content).hexdigest()}  {len(content)}  mail.sqlite3\n"
+    text = "".join(fresh if line.endswith("  mail.sqlite3\n") else line for line in lines)
+    (backup / "checksums.txt").write_text(text)
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    _change(backup, checksums_sha256=sha256, verified=False, findings=["as it was"])
+
+
+FOREIGN = {
+    "a trigger": [_TRIGGER.format(name="heard")],
+    "a trigger by a table's name": [_TRIGGER.format(name="agents")],
+    "a trigger by a name like SQLite's own": [_TRIGGER.format(name="sqliteXheard")],
+    "a trigger by the name of a part of the search index": [_TRIGGER.format(name="messages_fts_data")],
+    "a view": ["CREATE VIEW seen AS SELECT * FROM messages"],
+    "a table": ["CREATE TABLE kept (text)"],
+    "an index": ["CREATE INDEX quick ON messages (subject)"],
+    "a part that is missing": ["DROP TRIGGER messages_fts_insert"],
+    "a trigger that calls itself a table": [
+        _TRIGGER.format(name="heard"),
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_schema SET type = 'table', name = 'messages_fts_data' WHERE name = 'heard'",
+    ],
+    "references that lead nowhere": ["UPDATE messages SET sender_id = 99"],
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_backup_that_says_it_was_at_fault_is_refused_all_the_same(
+    name: str, went_on: StorePlace, backup: Path
+) -> None:
+    _spoil(backup, *FOREIGN[name])
+    before = went_on.database_path.read_bytes()
+
+    with pytest.raises(RestoreUnfit):
+        restorer_of(went_on).restore(backup)
+
+    assert went_on.database_path.read_bytes() == before
+
+
+def test_what_a_repair_mends_is_no_reason_to_refuse_the_backup_that_it_made(went_on: StorePlace, backup: Path) -> None:
+    _spoil(backup, "UPDATE agents SET unread_count = unread_count + 1")
+
+    done = restorer_of(went_on).restore(backup)
+
+    assert not done.verified
+    assert "counter" in done.findings[0]
+
+
+@pytest.fixture
+def lying_in_code(tmp_path: Path) -> Iterator[Stored]:
+    """A store whose archive of `/…/code` lies in that directory."""
+    code = tmp_path / "code"
+    code.mkdir()
+    (tmp_path / "store").mkdir(mode=0o700)
+    with open_archive_harness(tmp_path / "store") as harness:
+        harness.in_workspace = True
+        project = harness.add_project(str(code))
+        blue, red = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
+        harness.send(blue, [red])
+        assert harness.archive() == 0
+        yield Stored(harness, project, blue, red)
+
+
+def _backup_of(stored: Stored, target: Path) -> Path:
+    return stored.back_up(target).path
+
+
+def test_files_go_back_to_the_directory_of_their_project(lying_in_code: Stored, tmp_path: Path) -> None:
+    backup = _backup_of(lying_in_code, tmp_path / "backups")
+
+    done = restorer_of(lying_in_code.place).restore(backup)
+
+    assert (done.in_workspaces, done.now_in_store) == ((lying_in_code.project.slug,), ())
+
+
+def _elsewhere(backup: Path, work_tree: Path) -> None:
+    (archive,) = json.loads((backup / "manifest.json").read_text())["archives"]
+    _change(backup, archives=[archive | {"work_tree": str(work_tree)}])
+
+
+@pytest.mark.parametrize("where", ["home", "home/.mcp-mail", "code", "code/../home/.mcp-mail", "code/below/.mcp-mail"])
+def test_no_other_directory_that_a_backup_names_is_written_to(
+    where: str, lying_in_code: Stored, tmp_path: Path
+) -> None:
+    backup = _backup_of(lying_in_code, tmp_path / "backups")
+    for name in ("home/.git", "code/below"):
+        (tmp_path / name).mkdir(parents=True)
+    _elsewhere(backup, tmp_path / where)
+
+    done = restorer_of(lying_in_code.place).restore(backup)
+
+    assert (done.in_workspaces, done.now_in_store) == ((), (lying_in_code.project.slug,))
+    assert [path.name for path in (tmp_path / "home").iterdir()] == [".git"]
+    archive = lying_in_code.place.storage_root / "projects" / lying_in_code.project.slug
+    assert (archive / "archive.json").exists()
+    assert not (archive / ".git/agent-mail/work-tree").exists()
+
+
+@pytest.mark.parametrize("what", ["a file of somebody", "another repository", "a link"])
+def test_what_lies_in_the_place_of_the_files_is_left_alone(what: str, lying_in_code: Stored, tmp_path: Path) -> None:
+    backup = _backup_of(lying_in_code, tmp_path / "backups")
+    place = tmp_path / "code/.mcp-mail"
+    place.rename(tmp_path / "moved")
+    if what == "a link":
+        place.symlink_to(tmp_path / "moved")
+    else:
+        place.mkdir()
+        (place / ("notes" if what == "a file of somebody" else ".git")).mkdir()
+
+    done = restorer_of(lying_in_code.place).restore(backup)
+
+    assert done.now_in_store == (lying_in_code.project.slug,)
+
+
+def test_a_directory_that_a_link_leads_to_is_not_gone_back_to(lying_in_code: Stored, tmp_path: Path) -> None:
+    backup = _backup_of(lying_in_code, tmp_path / "backups")
+    (tmp_path / "code").rename(tmp_path / "moved")
+    (tmp_path / "code").symlink_to(tmp_path / "moved")
+
+    assert restorer_of(lying_in_code.place).restore(backup).in_workspaces == ()
+
+
+def test_in_an_empty_place_no_directory_outside_of_the_store_is_gone_back_to(
+    lying_in_code: Stored, tmp_path: Path
+) -> None:
+    for source in (_backup_of(lying_in_code, tmp_path / "backups"), lying_in_code.harness.root):
+        root = tmp_path / f"elsewhere-{source.name}"
+        place = StorePlace(storage_root=root, database_path=root / "mail.sqlite3")
+        with StoreLock(root, place.database_path):
+            done = restorer_of(place).restore(source)
+
+        assert (done.in_workspaces, done.now_in_store) == ((), (lying_in_code.project.slug,))
+
+
+def test_the_note_of_a_stores_folder_leads_nowhere_else(lying_in_code: Stored, tmp_path: Path) -> None:
+    archive = lying_in_code.harness.root / "projects" / lying_in_code.project.slug
+    (tmp_path / "home").mkdir()
+    for note in ("work-tree", "work-tree.real"):
+        (archive / ".git/agent-mail" / note).write_text(f"{tmp_path / 'home'}\n")
+    with lying_in_code.harness.drain() as drain:
+        drain.resume()
+        lying_in_code.harness.describe(lying_in_code.project, lying_in_code.blue, "on")
+        drain.step()
+
+    assert list((tmp_path / "home").iterdir()) == []
