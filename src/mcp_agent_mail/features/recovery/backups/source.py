@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.plain_files import real_path
+from mcp_agent_mail.domain.own_files import DATABASE_FILE
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker
 from mcp_agent_mail.features.recovery.backups.manifest import (
     Manifest,
@@ -23,7 +24,6 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
     read_manifest,
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
-from mcp_agent_mail.store.engine.folder import DATABASE_FILE
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import shipped_migrations
 
