@@ -53,7 +53,7 @@ async def _prepared(settings: Settings, path: Path, project_key: Path) -> bytes:
 
 
 def _written(file: Path) -> Path:
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"written")
     return file
 
@@ -66,11 +66,45 @@ async def test_what_is_made_ready_lies_where_it_is_read(tmp_path: Path) -> None:
     assert os.listdir(settings.storage_root) == ["attachments"]  # noqa: PTH208  # names alone
 
 
-@pytest.mark.parametrize("end", ["", "-wal", "-shm"])
-async def test_the_database_is_lent_to_nobody_wherever_it_lies(tmp_path: Path, end: str) -> None:
-    elsewhere = tmp_path / "elsewhere" / "mail.sqlite3"
-    settings = settings_of(tmp_path, DATABASE_URL=f"sqlite:///{elsewhere}")
-    named = _written(Path(f"{elsewhere}{end}"))
+_BESIDE = [
+    "",
+    "-wal",
+    "-shm",
+    "-journal",
+    ".undo-2026-01-01",
+    ".before-0007",
+    ".lock",
+    ".lock.json",
+    ".rebuilt",
+    ".NEW",
+]
 
-    with pytest.raises(InvalidInput):
+
+@pytest.mark.parametrize("name", [*(f"mail.db{end}" for end in _BESIDE), ".mail.db.restoring", "MAIL.db", "kept/1/a"])
+@pytest.mark.parametrize("is_link", [False, True])
+async def test_the_database_and_what_lies_beside_it_are_lent_to_nobody_wherever_it_lies(
+    tmp_path: Path, name: str, *, is_link: bool
+) -> None:
+    elsewhere = tmp_path / "elsewhere" / "mail.db"
+    named = _written(elsewhere.parent / name)
+    notes = _written(elsewhere.with_name("mail.db_notes.txt"))
+    settings = settings_of(tmp_path, DATABASE_URL=f"sqlite:///{elsewhere}")
+    if is_link:
+        (tmp_path / "named.db").symlink_to(elsewhere)
+        settings = settings_of(tmp_path, DATABASE_URL=f"sqlite:///{tmp_path / 'named.db'}")
+
+    with pytest.raises(InvalidInput, match="never lent"):
         await _prepared(settings, named, elsewhere.parent)
+    assert await _prepared(settings, notes, elsewhere.parent) == b"written"
+
+
+async def test_what_lies_beside_a_database_is_known_by_a_second_name_and_over_a_link(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "mail.db"
+    settings = settings_of(tmp_path, DATABASE_URL=f"sqlite:///{elsewhere}")
+    second, alias = elsewhere.with_name("notes.txt"), tmp_path / "alias"
+    os.link(_written(elsewhere.with_name("mail.db.undo-1")), second)
+    alias.symlink_to(elsewhere.parent)
+
+    for named in (second, alias / "mail.db.undo-1"):
+        with pytest.raises(InvalidInput, match="never lent"):
+            await _prepared(settings, named, elsewhere.parent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
@@ -14,8 +15,8 @@ from mcp_agent_mail.features.attachments.preparation import AttachmentRules
 from mcp_agent_mail.features.attachments.service import AttachmentService
 from mcp_agent_mail.features.attachments.sources import FindFolders, Lender
 from mcp_agent_mail.features.messaging.contents import ContentReader
-
-_BESIDE_DATABASE = ("", "-wal", "-shm")
+from mcp_agent_mail.store.engine.database_files import is_of_database
+from mcp_agent_mail.workspace.lent_places import OwnNames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +53,17 @@ def attachment_parts(
     lender = Lender(
         find_archive=places.find_lent,
         never=(settings.storage_root,),
-        # The database may lie elsewhere.
-        apart=(settings.backup_dir, *(Path(f"{settings.database_path}{end}") for end in _BESIDE_DATABASE)),
+        apart=(settings.backup_dir,),
+        own_names=_beside_database(settings.database_path, settings.storage_root),
         may_be_anywhere=settings.allow_absolute_attachment_paths,
     )
     service = AttachmentService(files, converter, lender=lender, look=look, rules=rules)
     return AttachmentParts(files=files, service=service, reader=ContentReader(files.open), converter=converter)
+
+
+def _beside_database(database: Path, storage_root: Path) -> tuple[OwnNames, ...]:
+    """What lies beside a database that is elsewhere, and beside what a link in its place leads to."""
+    places = [path for path in dict.fromkeys((database, database.resolve())) if path.parent != storage_root]
+    return tuple(
+        OwnNames(folder=path.parent, is_own=partial(is_of_database, database_name=path.name)) for path in places
+    )

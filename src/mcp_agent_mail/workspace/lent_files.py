@@ -29,9 +29,11 @@ from mcp_agent_mail.workspace.lent_places import (
     LentFolder,
     LentPlaces,
     LentRoot,
+    OwnNames,
     identity,
     is_made_up,
 )
+from mcp_agent_mail.workspace.own_products import is_own_product, is_part_of_store, is_written_by_us
 
 MAX_PATH = 4_096
 """Characters of a path."""
@@ -64,7 +66,8 @@ class LentRoots:
     holds a folder of `never`, or the home of the server's user, lends nothing. `archive`: the project's, looked into
     last, and lent wherever it lies, but for what the server writes there. `never`: nothing below is lent otherwise
     (STORAGE_ROOT). `apart`: nor below these, but a workspace around them is lent (BACKUP_DIR). `elsewhere`: directories
-    that lead to others by now, and lend nothing.
+    that lead to others by now, and lend nothing. `own_names`: folders that are lent but for some names (that of a
+    database which lies outside of `never`).
     """
 
     workspaces: tuple[LentFolder, ...]
@@ -72,6 +75,7 @@ class LentRoots:
     never: tuple[Path, ...]
     apart: tuple[Path, ...] = ()
     elsewhere: tuple[Path, ...] = ()
+    own_names: tuple[OwnNames, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ def open_lent(path: str, roots: LentRoots, *, may_be_anywhere: bool) -> LentFile
         archive=roots.archive,
         never=roots.never,
         apart=roots.apart,
+        own_names=roots.own_names,
         may_be_anywhere=may_be_anywhere,
     )
     begins: list[LentRoot | None] = [None] if path.startswith("/") else [*places.roots]
@@ -224,7 +229,9 @@ class _Walk:
 
     def _look(self, name: str) -> os.stat_result:
         spot = self._spots[-1]
-        if self._places.is_unlent_name(spot.parts, name, in_archive=spot.in_archive):
+        if self._places.is_unlent_name(spot.parts, name, in_archive=spot.in_archive, known=spot.identity):
+            raise _withheld(self._path)
+        if not self._places.has_own_names(spot.identity) and is_part_of_store(self._fd, name):
             raise _withheld(self._path)
         return os.stat(name, dir_fd=self._fd, follow_symlinks=False)
 
@@ -262,6 +269,8 @@ class _Walk:
         self._stand_in(below)
         found = os.fstat(below)
         self._require_lent(found)
+        if is_written_by_us(below, name):
+            raise _withheld(self._path)
         parts = (*spot.parts, name)
         self._spots.append(_Spot(parts, identity(found), self._places.is_archive(name, found)))
 
@@ -323,7 +332,7 @@ class _Walk:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or is_made_up(found):
                 raise _unfit(self._path, "is no plain file")
-            if self._places.is_unlent_file(found):
+            if self._places.is_unlent_file(found) or is_own_product(descriptor):
                 raise _withheld(self._path)
         except BaseException:
             os.close(descriptor)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import pwd
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,6 +88,14 @@ class LentRoot:
 WHOLE_DISK = LentRoot(())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnNames:
+    """A folder that may be anybody's, in which the names are the server's that `is_own` says are."""
+
+    folder: Path
+    is_own: Callable[[str], bool]
+
+
 class LentPlaces:
     """What is lent, and what is not, as the disk has it now: for one call.
 
@@ -101,6 +109,7 @@ class LentPlaces:
         archive: LentFolder | None,
         never: Iterable[Path],
         apart: Iterable[Path],
+        own_names: Iterable[OwnNames] = (),
         may_be_anywhere: bool,
     ) -> None:
         self.may_be_anywhere = may_be_anywhere
@@ -113,6 +122,8 @@ class LentPlaces:
         self._apart = [*kept, *map(_real, apart)]
         self._apart_parts = {folder.parts[1:] for folder in self._apart}
         self._unlent = set(_identities(self._apart))
+        self._own_names = [OwnNames(folder=_real(own.folder), is_own=own.is_own) for own in own_names]
+        self._own_folders = [set(_identities([own.folder])) for own in self._own_names]
         self._archive: Identity | None = None
         self._withheld: set[Identity] = set()
         for workspace in workspaces:
@@ -143,12 +154,24 @@ class LentPlaces:
         """The root whose path, as it was named or without links, is spelt so."""
         return self._spelt.get(tuple(parts))
 
-    def is_unlent_name(self, folder: tuple[str, ...], name: str, *, in_archive: bool) -> bool:
-        """Is what would lie there never lent, whether it does or not?"""
+    def is_unlent_name(
+        self, folder: tuple[str, ...], name: str, *, in_archive: bool, known: Identity | None = None
+    ) -> bool:
+        """Is what would lie there never lent, whether it does or not? `known`: which folder it is."""
         path, folded = (*folder, name), _folded(name)
         if folded == _GIT or (in_archive and (folded in _OF_ARCHIVES or folded.startswith(_BEGIN_OF_ARCHIVES))):
             return True
-        return path in self._apart_parts or path in _KERNELS_OWN
+        if path in self._apart_parts or path in _KERNELS_OWN:
+            return True
+        return any(
+            own.is_own(name) or own.is_own(folded)
+            for own, found in zip(self._own_names, self._own_folders, strict=True)
+            if own.folder.parts[1:] == folder or known in found
+        )
+
+    def has_own_names(self, known: Identity) -> bool:
+        """Is it a folder of which some names are the server's?"""
+        return any(known in found for found in self._own_folders)
 
     def is_unlent(self, found: os.stat_result) -> bool:
         return identity(found) in self._unlent
@@ -161,12 +184,15 @@ class LentPlaces:
         return _folded(name) == _WORKSPACE_ARCHIVE or identity(found) == self._archive
 
     def is_unlent_file(self, found: os.stat_result) -> bool:
-        """Is it a file that lies right in a folder that is never lent, such as the database, by another name?"""
+        """Is it a file that lies right in a folder that is never lent, or under a name of the server's, whatever it was
+        found by?
+        """
         if self.is_unlent(found):
             return True
-        for folder in self._apart:
+        own = ((names.folder, names.is_own) for names in self._own_names)
+        for folder, is_own in (*((folder, _whatever) for folder in self._apart), *own):
             with suppress(OSError), os.scandir(folder) as entries:
-                if any(_is_entry(entry, found) for entry in entries):
+                if any(is_own(entry.name) and _is_entry(entry, found) for entry in entries):
                     return True
         return False
 
@@ -183,6 +209,10 @@ def is_made_up(found: os.stat_result) -> bool:
             if fields[2] == number:
                 return fields[fields.index(b"-") + 1] in _MADE_UP
     return False
+
+
+def _whatever(_name: str) -> bool:
+    return True
 
 
 def _real(folder: Path) -> Path:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from mcp_agent_mail.store.engine.swap import finish_swap
 from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 from tests.archive_harness import Killed, killed_at
 from tests.features.recovery.harness import World, git
+from tests.names_beside import NamesBeside
 
 BEGIN = Micros(1_800_000_000 * SECOND)
 
@@ -58,6 +60,20 @@ def test_what_was_there_is_kept_and_the_new_database_is_in_its_place(world: Worl
     assert (made.kept / world.database.name).read_bytes() == content
     assert made.findings == ()
     assert [path.name for path in world.root.iterdir() if "rebuil" in path.name] == []
+
+
+def test_what_lies_beside_a_database_elsewhere_is_known_as_its_own(world: World, tmp_path: Path) -> None:
+    database = tmp_path / "apart" / "store.db"
+    database.parent.mkdir()
+    shutil.move(world.database, database)
+    names = NamesBeside(database)
+
+    made = rebuild_in_place(replace(settings_of(world), database_path=str(database)), told=untold, fault_hook=names)
+
+    assert made.kept is not None
+    assert made.kept.parent == database.parent / "kept"
+    assert names.strangers() == []
+    assert {"store.db", "store.db.rebuilt", "kept"} <= names.seen
 
 
 def test_an_archive_that_is_left_out_is_moved_away(world: World) -> None:

@@ -26,6 +26,8 @@ from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.rebuild.dump import dump
 from tests.archive_harness import ArchiveHarness, Killed, killed_at, open_archive_harness
 from tests.features.recovery.team import Team, silent
+from tests.names_beside import NamesBeside
+from tests.workspace.lending import lent_below
 
 SWAPPING = (FailPoint.SWAP_BEGUN, FailPoint.SWAP_MOVED, FailPoint.SWAP_PLACED)
 
@@ -155,14 +157,29 @@ def test_the_place_of_the_settings_is_taken_where_no_store_is(team: Team, saved_
         _here(team, saved_pattern, root)
 
 
+def test_of_a_store_that_is_made_in_a_directory_of_a_project_no_mail_is_lent(
+    team: Team, saved_pattern: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "code" / "attachments").mkdir(parents=True)
+    restore_into(_request(team, saved_pattern), tmp_path / "code" / "mail")
+    (tmp_path / "code" / "attachments" / "mine.txt").touch()
+
+    assert any((tmp_path / "code" / "mail" / "projects").rglob("*.md"))
+    lent = lent_below(tmp_path / "code")
+    assert {name for name in lent if "lock" not in name} == {"attachments/mine.txt"}
+
+
 def test_a_database_that_lies_elsewhere_comes_there(team: Team, saved_pattern: Path, tmp_path: Path) -> None:
     root, database = tmp_path / "here", tmp_path / "db" / "other.sqlite3"
     database.parent.mkdir()
 
+    names = NamesBeside(database)
     with StoreLock(root, database):
-        restore_here(_request(team, saved_pattern), root, database)
+        restore_here(_request(team, saved_pattern), root, database, fault_hook=names)
 
     assert _is_clean(root, database)
+    assert names.strangers() == []
+    assert ".other.sqlite3.restoring" in names.seen
     assert not (root / "mail.sqlite3").exists()
 
 

@@ -29,6 +29,7 @@ from mcp_agent_mail.features.recovery.scratch import PlaceTaken, UnfitTarget
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from tests.archive_harness import Killed, killed_at
 from tests.features.recovery.team import Team, silent
+from tests.workspace.lending import lent_below
 
 SAVING = (FailPoint.SAVE, FailPoint.SAVE_STAGED, FailPoint.SAVE_NAMED)
 
@@ -82,6 +83,21 @@ def test_the_file_is_for_its_owner_alone_and_nothing_is_left_beside_it(team: Tea
 
     assert [path.name for path in folder.iterdir()] == ["saved.tar"]
     assert stat.S_IMODE((folder / "saved.tar").stat().st_mode) == 0o600
+
+
+def test_a_saved_file_is_not_lent_by_any_name_nor_while_it_is_written(team: Team, tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    meanwhile: set[str] = set()
+
+    def look(_point: FailPoint) -> None:
+        meanwhile.update(lent_below(code))
+
+    save(team.root, code / "holiday.jpg", known=None, progress=silent, fault_hook=look)
+    (code / "notes.txt").touch()
+
+    assert meanwhile == set()
+    assert lent_below(code) == {"notes.txt"}
 
 
 def test_nothing_is_written_over(team: Team, tmp_path: Path) -> None:

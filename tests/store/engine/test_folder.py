@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.store_owner import LOCK_FILE
-from mcp_agent_mail.store.engine.folder import DATABASE_FILE, StoreOpenToOthers, require_private_place
+from mcp_agent_mail.domain.own_files import DATABASE_FILE
+from mcp_agent_mail.store.engine.folder import StoreOpenToOthers, require_private_place
 from mcp_agent_mail.store.engine.lock import StoreLock
 
 

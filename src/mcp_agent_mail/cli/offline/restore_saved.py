@@ -13,6 +13,7 @@ from mcp_agent_mail.cli.offline.store_lock import lone_owner
 from mcp_agent_mail.cli.project_option import absolute_key
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.domain.own_files import DATABASE_FILE
 from mcp_agent_mail.domain.projects import canonical_path
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.projects.lookup import resolved_path
@@ -22,7 +23,6 @@ from mcp_agent_mail.features.recovery.restore_saved import (
     restore_here,
     restore_into,
 )
-from mcp_agent_mail.store.engine.folder import DATABASE_FILE
 from mcp_agent_mail.store.engine.free_space import told_when_full
 
 

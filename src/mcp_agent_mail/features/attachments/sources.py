@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.attachments.data_uris import is_data_uri
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.workspace.lent_files import ArchivedContent, LentFile, LentRoots, open_lent
-from mcp_agent_mail.workspace.lent_places import LentFolder, ProjectFolders
+from mcp_agent_mail.workspace.lent_places import LentFolder, OwnNames, ProjectFolders
 
 FindFolders = Callable[[Project, str], Awaitable[ProjectFolders]]
 """The directories of the project that a caller may mean by how it named it."""
@@ -29,14 +29,15 @@ class RemotePath(InvalidInput):
 class Lender:
     """Opens the files that callers name: of the project's directories, and of its archive.
 
-    `find_archive` says where the archive's files really lie, and looks at the disk. `never` and `apart` as in
-    LentRoots.
+    `find_archive` says where the archive's files really lie, and looks at the disk. `never`, `apart` and `own_names` as
+    in LentRoots.
     `may_be_anywhere`: files outside of these too, which the operator may name always.
     """
 
     find_archive: Callable[[Project], LentFolder | None]
     never: tuple[Path, ...]
     apart: tuple[Path, ...] = ()
+    own_names: tuple[OwnNames, ...] = ()
     may_be_anywhere: bool = False
 
     def open(self, path: str, request: AttachmentRequest, directories: ProjectFolders) -> LentFile | ArchivedContent:
@@ -48,6 +49,7 @@ class Lender:
             never=self.never,
             apart=self.apart,
             elsewhere=directories.elsewhere,
+            own_names=self.own_names,
         )
         return open_lent(path, roots, may_be_anywhere=self.may_be_anywhere or request.caller.is_operator)
 

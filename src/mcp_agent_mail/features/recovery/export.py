@@ -10,10 +10,9 @@ from pathlib import Path
 from mcp_agent_mail.archive.repository import sync
 from mcp_agent_mail.archive.transfer.export import export_history
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.domain.own_files import EXPORTING
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, UnfitTarget, aside, remove_left, scratch_folder
-
-_EXPORTING = "exporting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,7 @@ def export(archive: Path, target: Path, *, is_exact: bool, progress: Progress) -
     target = target.absolute()
     _require_empty(target)
     try:
-        with scratch_folder(aside(target, _EXPORTING), for_what=target) as building:
+        with scratch_folder(aside(target, EXPORTING), for_what=target) as building:
             made, scratch = building / "made", building / "scratch"
             made.mkdir(mode=0o700)
             scratch.mkdir()
@@ -48,7 +47,7 @@ def export(archive: Path, target: Path, *, is_exact: bool, progress: Progress) -
 def _require_empty(target: Path) -> None:
     """A link counts as something."""
     if os.path.lexists(target) and (target.is_symlink() or not target.is_dir() or any(target.iterdir())):
-        remove_left(aside(target, _EXPORTING))
+        remove_left(aside(target, EXPORTING))
         raise _in_the_way(target)
 
 

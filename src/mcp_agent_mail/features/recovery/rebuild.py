@@ -14,6 +14,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.domain.attachments import is_content_path
+from mcp_agent_mail.domain.own_files import REBUILDING
 from mcp_agent_mail.features.doctor.external_sort import Spool
 from mcp_agent_mail.features.recovery.event_numbers import NumbersExhausted
 from mcp_agent_mail.features.recovery.events_pass import EventsPass, made
@@ -27,7 +28,6 @@ from mcp_agent_mail.features.recovery.scratch import aside, scratch_folder
 from mcp_agent_mail.features.recovery.sources import ArchiveSource, Readers, blamed, open_readers, open_sources
 from mcp_agent_mail.store.rebuild.database import RebuiltCounts, RebuiltDatabase, RowsContradict
 
-_REBUILDING = "rebuilding"
 NOT_REBUILT = (
     "registration tokens",
     "join codes",
@@ -86,7 +86,7 @@ def rebuild_database(
         problems.require_none()
     found = sources[0].archived.store_id
     with (
-        scratch_folder(aside(database_path, _REBUILDING), for_what=database_path) as folder,
+        scratch_folder(aside(database_path, REBUILDING), for_what=database_path) as folder,
         open_readers() as readers,
         RebuiltDatabase(database_path, found, clock=clock) as database,
     ):

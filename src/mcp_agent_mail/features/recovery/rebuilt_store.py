@@ -24,6 +24,7 @@ from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.lease_snapshot import snapshot_name
+from mcp_agent_mail.domain.own_files import BUILDING, DATABASE_FILE
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.backfill import has_backfill, queue_backfill
@@ -37,19 +38,16 @@ from mcp_agent_mail.features.recovery.scratch import aside, built_aside, remove_
 from mcp_agent_mail.features.recovery.sources import doubtful_slugs, former_slugs, open_sources, require_mentioned
 from mcp_agent_mail.store.checks.integrity import is_sound
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, beside, kept_folder
 from mcp_agent_mail.store.engine.migrate import ForeignStore, require_ours, require_same
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 
-KEPT_FOLDER = "kept"
-"""Below STORAGE_ROOT, and beside a database that lies elsewhere: what a rebuild has replaced, by time."""
-
 KEPT_MOST = 3
-DATABASE = "mail.sqlite3"
+DATABASE = DATABASE_FILE
 """Of a store that is made somewhere else."""
 
 _ASIDE = ".rebuilt"
-_BUILDING = "building"
 _ENDS = ("", "-wal", "-shm", "-journal")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}")
 _TIMEOUT_S = 3_600.0
@@ -161,7 +159,7 @@ def rebuild_in_place(
     """
     root, database = Path(settings.storage_root), Path(settings.database_path).resolve()
     doubtful = doubtful_slugs(root, without, database)
-    built = database.with_name(database.name + _ASIDE)
+    built = beside(database, _ASIDE)
     _remove_database(built)
     AttachmentFiles(root / ATTACHMENTS_FOLDER).remove_leftovers()
     with ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s):
@@ -182,11 +180,11 @@ def rebuild_in_place(
             _remove_database(built)
             raise
         stamp = f"{to_datetime(clock()):%Y-%m-%dT%H-%M-%SZ}-{token_hex(2)}"
-        kept = database.parent / KEPT_FOLDER / stamp
+        kept = kept_folder(database) / stamp
         moves = [Move(place=database, built=built, kept=kept / database.name)]
         for end in _ENDS[1:]:
-            name = f"{database.name}{end}"
-            moves.append(Move(place=database.with_name(name), built=None, kept=kept / name))
+            log = beside(database, end)
+            moves.append(Move(place=log, built=None, kept=kept / log.name))
         moves += _moves_of_left_out(root, stamp, without)
         # From here on what is built is needed: a swap that was begun is finished by whoever comes next.
         swap(SwapPlaces(storage_root=root, database_path=database), moves, fault_hook=fault_hook)
@@ -262,7 +260,7 @@ def rebuild_into(
     _require_room(storage_root, into)
     doubtful = doubtful_slugs(storage_root, plan.without, None)
     into.parent.mkdir(parents=True, exist_ok=True)
-    with built_aside(into, _BUILDING) as building:
+    with built_aside(into, BUILDING) as building:
         commits = _commits_at(storage_root, plan)
         (building / PROJECTS_FOLDER).mkdir(mode=_OWNER_ONLY)
         copied = told("copying archives")
@@ -295,7 +293,7 @@ def _require_room(storage_root: Path, into: Path) -> None:
             hint="Name a folder outside of it.",
         )
     if os.path.lexists(into) and (into.is_symlink() or not into.is_dir() or any(into.iterdir())):
-        remove_left(aside(into, _BUILDING))
+        remove_left(aside(into, BUILDING))
         raise NotEmpty(f"{into} is not empty.", hint="Name a folder that is empty, or not there yet.")
 
 

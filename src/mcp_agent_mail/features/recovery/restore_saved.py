@@ -16,6 +16,7 @@ from mcp_agent_mail.archive.transfer.bundles import show_files
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
+from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.domain.projects import AliasKind
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
@@ -30,13 +31,12 @@ from mcp_agent_mail.features.recovery.saved_archives import unpack
 from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, aside, built_aside, remove_left
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.folder import DATABASE_FILE
+from mcp_agent_mail.store.engine.database_files import beside, hidden_beside
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 from mcp_agent_mail.store.transaction import Tx
 
 _DRAIN_S = 3_600.0
-_RESTORING = "restoring"
 _MOST_ROUNDS = 1_000
 
 
@@ -90,12 +90,12 @@ def restore_into(request: RestoreRequest, folder: Path) -> RestoreOutcome:
     """
     folder = folder.absolute()
     if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
-        remove_left(aside(folder, _RESTORING))
+        remove_left(aside(folder, RESTORING))
         raise StoreInTheWay(
             f"{folder} is there already and is no empty folder; nothing is written over.",
             hint="Name another folder, or move that one away.",
         )
-    with built_aside(folder, _RESTORING) as built:
+    with built_aside(folder, RESTORING) as built:
         return build_saved(request, built, built / DATABASE_FILE)
 
 
@@ -106,12 +106,12 @@ def restore_here(
     is no store yet, or the whole one once the next holder of the lock has finished.
     """
     _require_no_store(storage_root, database_path)
-    built = storage_root / _RESTORING
+    built = storage_root / RESTORING
     database = built / DATABASE_FILE
     if database_path.parent.resolve() != storage_root.resolve():
         # Renamed into its place, so in its file system.
-        database = database_path.with_name(f".{database_path.name}.{_RESTORING}")
-    for left in (database.with_name(f"{database.name}{ending}") for ending in ("", "-wal", "-shm")):
+        database = hidden_beside(database_path, f".{RESTORING}")
+    for left in (database, beside(database, "-wal"), beside(database, "-shm")):
         left.unlink(missing_ok=True)
     shutil.rmtree(built, ignore_errors=True)
     built.mkdir(mode=0o700)
@@ -126,7 +126,7 @@ def restore_here(
         for name in (PROJECTS_FOLDER, ATTACHMENTS_FOLDER)
         if (built / name).exists()
     ]
-    moves.append(Move(place=database_path, built=database, kept=database.with_name(f"{database.name}.before")))
+    moves.append(Move(place=database_path, built=database, kept=beside(database, ".before")))
     # What was there was empty.
     places = SwapPlaces(storage_root=storage_root, database_path=database_path)
     swap(places, moves, leftovers=[built], fault_hook=fault_hook)

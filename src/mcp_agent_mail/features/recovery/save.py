@@ -22,6 +22,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, NotFound, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.own_files import SAVING
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.recovery.saved_file import (
@@ -35,7 +36,6 @@ from mcp_agent_mail.store.checks.artifacts import Artifacts
 
 _NAMED = 10
 _CHUNK = 1 << 20
-_SAVING = "saving"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -92,11 +92,11 @@ def save(
     """
     target = target.absolute()
     if os.path.lexists(target):
-        remove_left(aside(target, _SAVING))
+        remove_left(aside(target, SAVING))
         raise _in_the_way(target)
     manifest = _manifest(storage_root, known, only)
     try:
-        with scratch_folder(aside(target, _SAVING), for_what=target) as folder:
+        with scratch_folder(aside(target, SAVING), for_what=target) as folder:
             staged = folder / "file"
             with os.fdopen(os.open(staged, _NEW, 0o600), "wb") as out:
                 saved = _write(storage_root, manifest, out, folder, known, progress, fault_hook)

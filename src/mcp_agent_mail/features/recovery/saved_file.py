@@ -25,10 +25,11 @@ from typing import Any, BinaryIO
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.archive_format.json_text import document
+from mcp_agent_mail.domain.own_files import SAVED_MANIFEST
 from mcp_agent_mail.domain.projects import UnfitPath, canonical_path, is_slug
 
 FORMAT = 1
-MANIFEST = "manifest.json"
+MANIFEST = SAVED_MANIFEST
 CHECKSUMS = "checksums.json"
 MOST_PROJECTS = 100_000
 

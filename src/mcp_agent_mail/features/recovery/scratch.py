@@ -62,7 +62,7 @@ def built_aside(folder: Path, doing: str) -> Iterator[Path]:
 
 
 def aside(place: Path, doing: str) -> Path:
-    """Where is built what is to lie at `place`."""
+    """Where is built what is to lie at `place`; by a word of SCRATCH it is known as ours wherever that is."""
     return place.with_name(f".{place.name}.{doing}")
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.store_owner import LOCK_FILE
+from mcp_agent_mail.domain.own_files import DATABASE_FILE
 
 logger = logging.getLogger(__name__)
 
-DATABASE_FILE = "mail.sqlite3"
 OWNER_ONLY = 0o700
 _OTHERS = 0o077
 _BEFORE_A_STORE = {"guard-spool", "starting.lock", "server.log"}

@@ -26,6 +26,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.private_files import replace_private
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
+from mcp_agent_mail.store.engine.database_files import beside
 from mcp_agent_mail.store.engine.folder import require_private_place
 from mcp_agent_mail.store.engine.swap import finish_swap
 from mcp_agent_mail.store.engine.swap_places import SwapPlaces
@@ -56,8 +57,8 @@ class StoreLock:
         self._places = [(storage_root / LOCK_FILE, storage_root / OWNER_FILE)]
         database = database_path.resolve()
         if database.parent != storage_root.resolve():
-            lock_file = database.with_name(database.name + ".lock")
-            self._places.append((lock_file, lock_file.with_name(lock_file.name + ".json")))
+            lock_file = beside(database, ".lock")
+            self._places.append((lock_file, beside(lock_file, ".json")))
         self._clock = clock
         self._started: str | None = None
         self._told = ""

@@ -18,15 +18,14 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import new_store_id
+from mcp_agent_mail.domain.own_files import APPLICATION_ID, is_database, is_sqlite
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
+from mcp_agent_mail.store.engine.database_files import beside
 
-APPLICATION_ID = int.from_bytes(b"amai", "big")
 PAGE_BYTES = 2_048
 """Of a new store. A send touches 24 pages, most of them by one row; each goes whole into the log (docs/adr/0032)."""
 COPIES_KEPT = 3
-_MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
-_APPLICATION_ID_AT = slice(68, 72)
 _BUSY_S = 5.0
 
 
@@ -131,9 +130,9 @@ def require_ours(path: Path) -> None:
     """Raise ForeignStore unless the header of `path` says that this program made it."""
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
-    if header.startswith(_MAGIC) and int.from_bytes(header[_APPLICATION_ID_AT], "big") == APPLICATION_ID:
+    if is_database(header):
         return
-    kind = "an SQLite database of another program" if header.startswith(_MAGIC) else "no SQLite database"
+    kind = "an SQLite database of another program" if is_sqlite(header) else "no SQLite database"
     raise ForeignStore(
         f"{path} is {kind}. It was left untouched.",
         hint="Point DATABASE_URL (or STORAGE_ROOT) to another place; the store is made there.",
@@ -143,8 +142,8 @@ def require_ours(path: Path) -> None:
 
 def keep_copy(connection: sqlite3.Connection, path: Path, *, before: int) -> Path:
     """Copy the store beside itself and drop the oldest copies beyond COPIES_KEPT. Safe to repeat."""
-    copy = path.with_name(f"{path.name}.before-{before:04}")
-    building = copy.with_name(copy.name + ".new")
+    copy = beside(path, f".before-{before:04}")
+    building = beside(copy, ".new")
     _remove(building)
     try:
         with closing(sqlite3.connect(building, isolation_level=None)) as target:
@@ -164,7 +163,7 @@ def keep_copy(connection: sqlite3.Connection, path: Path, *, before: int) -> Pat
 
 def _create(path: Path, migrations: Sequence[Migration], fault_hook: FaultHook) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    building = path.with_name(path.name + ".new")
+    building = beside(path, ".new")
     _remove(building)
     with closing(_connect(building)) as connection:
         building.chmod(0o600)

@@ -12,6 +12,7 @@ from mcp_agent_mail.features.recovery.backups.backup_folder import list_backups
 from mcp_agent_mail.features.recovery.backups.manifest import check_backup, read_manifest
 from tests.archive_harness import Killed, killed_at
 from tests.features.recovery.backups.harness import Stored
+from tests.workspace.lending import lent_below
 
 POINTS = [FailPoint.BACKUP_DATABASE, FailPoint.BACKUP_FILE, FailPoint.BACKUP_WRITTEN, FailPoint.BACKUP_VERIFIED]
 
@@ -26,6 +27,26 @@ def test_a_backup_is_whole_verified_and_its_owners_alone(stored: Stored, tmp_pat
     assert [one.path for one in list_backups(tmp_path / "backups")] == [made.path]
     for path in (made.path.parent, made.path, *made.path.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_nothing_of_a_backup_is_lent_in_a_directory_of_a_project_nor_while_it_is_made(
+    stored: Stored, tmp_path: Path
+) -> None:
+    target = tmp_path / "code" / "backups"
+    target.mkdir(parents=True, mode=0o700)
+    meanwhile: set[str] = set()
+
+    def look(_point: FailPoint) -> None:
+        meanwhile.update(lent_below(tmp_path / "code"))
+
+    made = BackupMaker(place=stored.place, fault_hook=look).make(target, keep=7)
+    (tmp_path / "code" / "notes.txt").touch()
+
+    assert {path.name for path in made.path.iterdir()} >= {"mail.sqlite3", "archives", "manifest.json"}
+    assert meanwhile <= {"backups/.lock"}
+    assert lent_below(tmp_path / "code") == {"backups/.lock", "notes.txt"}
+    (made.path / "mail.sqlite3").rename(tmp_path / "code" / "holiday.jpg")
+    assert "holiday.jpg" not in lent_below(tmp_path / "code")
 
 
 def test_what_was_not_in_git_yet_is_in_the_backup_all_the_same(stored: Stored, tmp_path: Path) -> None:

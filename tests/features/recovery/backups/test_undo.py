@@ -8,6 +8,7 @@ import pytest
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.undo import NothingToUndo
 from tests.features.recovery.backups.harness import faults_in, restorer_of, subjects_in
+from tests.names_beside import NamesBeside
 
 
 def test_undo_brings_back_what_was_replaced_and_can_be_undone(went_on: StorePlace, backup: Path) -> None:
@@ -50,7 +51,8 @@ def test_a_database_that_lies_elsewhere_is_replaced_there(went_on: StorePlace, t
     (tmp_path / "apart").mkdir()
     place = StorePlace(storage_root=went_on.storage_root, database_path=tmp_path / "apart/store.db")
     shutil.move(went_on.database_path, place.database_path)
-    restorer = restorer_of(place)
+    names = NamesBeside(place.database_path)
+    restorer = restorer_of(place, fault_hook=names)
 
     restorer.restore(backup)
     assert (subjects_in(place), faults_in(place)) == (["Plan"], [])
@@ -58,3 +60,5 @@ def test_a_database_that_lies_elsewhere_is_replaced_there(went_on: StorePlace, t
     restorer.undo()
     assert subjects_in(place) == ["Plan", "after the backup"]
     assert len([path for path in (tmp_path / "apart").iterdir() if not path.name.endswith(("-wal", "-shm"))]) == 2
+    assert names.strangers() == []
+    assert {".store.db.restoring"} < {name for name in names.seen if not name.startswith("store.db.undo-")}

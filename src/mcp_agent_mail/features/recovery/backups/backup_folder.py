@@ -16,6 +16,7 @@ from secrets import token_hex
 from mcp_agent_mail.archive.repository import sync
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.domain.own_files import BACKUP_BUILDING
 from mcp_agent_mail.features.recovery.backups.manifest import (
     BackupFault,
     Manifest,
@@ -26,7 +27,7 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
     read_manifest,
 )
 
-BUILDING = ".building-"
+BUILDING = BACKUP_BUILDING
 """What the name begins with while a backup is made, or removed."""
 
 _MOST = 10_000

@@ -19,16 +19,16 @@ from typing import IO, Any
 from mcp_agent_mail.archive.folders import NotAFile, names_in, opened, opened_file
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.domain.own_files import BACKUP_KIND, BACKUP_MANIFEST, DATABASE_FILE
 
-MANIFEST_FILE = "manifest.json"
+MANIFEST_FILE = BACKUP_MANIFEST
 CHECKSUMS_FILE = "checksums.txt"
-DATABASE = "mail.sqlite3"
+DATABASE = DATABASE_FILE
 ARCHIVES = "archives"
 ADOPTED = "adopted"
 CONTENTS = "attachments"
 
 VERSION = 1
-_KIND = "mcp-agent-mail backup"
 _CHECKSUM = "sha256"
 _MAX_MANIFEST_BYTES = 64 * 1024 * 1024
 _MAX_LINE_BYTES = 1_024
@@ -87,7 +87,7 @@ class Manifest:
         return sum(not archive.is_adopted for archive in self.archives)
 
     def to_text(self) -> str:
-        said = {"kind": _KIND, "version": VERSION, **asdict(self)}
+        said = {"kind": BACKUP_KIND, "version": VERSION, **asdict(self)}
         return json.dumps({**said, _CHECKSUM: manifest_checksum(said)}, indent=1)
 
 
@@ -143,7 +143,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 # As JSON has it.
 def _parsed(found: dict[str, Any], folder: Path) -> Manifest:
-    if found["kind"] != _KIND:
+    if found["kind"] != BACKUP_KIND:
         raise ValueError
     if not isinstance(found["version"], int) or found["version"] > VERSION:
         raise NewerBackup(

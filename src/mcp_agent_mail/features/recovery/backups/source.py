@@ -18,6 +18,7 @@ from mcp_agent_mail.archive.folders import opened, opened_file
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.core.store_owner import SWAP_FILE
+from mcp_agent_mail.domain.own_files import DATABASE_FILE
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker
 from mcp_agent_mail.features.recovery.backups.files import pieces_of, write_new
 from mcp_agent_mail.features.recovery.backups.manifest import (
@@ -29,7 +30,6 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
     read_manifest,
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
-from mcp_agent_mail.store.engine.folder import DATABASE_FILE
 from mcp_agent_mail.store.engine.lock import left_alone
 from mcp_agent_mail.store.engine.migrate import shipped_migrations
 

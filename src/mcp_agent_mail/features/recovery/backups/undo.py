@@ -14,6 +14,7 @@ from mcp_agent_mail.core.clock import Clock, to_datetime
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.features.recovery.backups.backup_folder import free_name
 from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, FOLDERS, StorePlace
+from mcp_agent_mail.store.engine.database_files import beside, hidden_beside
 from mcp_agent_mail.store.engine.swap_places import Move
 
 UNDO_FOLDER = "undo"
@@ -48,7 +49,7 @@ def _move(place: Path, built: Path, kept: Path) -> Iterator[Move]:
 
 
 def _ended(database: Path, end: str) -> Path:
-    return database.with_name(f"{database.name}{end}")
+    return beside(database, end) if end else database
 
 
 def built_in(folder: Path, place: StorePlace) -> StoreParts:
@@ -56,7 +57,7 @@ def built_in(folder: Path, place: StorePlace) -> StoreParts:
     inside = _is_inside(place)
     name = place.database_path.name
     return StoreParts(
-        folder=folder, database=folder / name if inside else place.database_path.with_name(f".{name}.restoring")
+        folder=folder, database=folder / name if inside else hidden_beside(place.database_path, ".restoring")
     )
 
 
@@ -112,9 +113,8 @@ def _all(place: StorePlace) -> list[Path]:
 
 
 def _kept_at(path: Path, place: StorePlace) -> StoreParts:
-    name = place.database_path.name
-    beside = place.database_path.with_name(f"{name}.{UNDO_FOLDER}-{path.name}")
-    return StoreParts(folder=path, database=path / name if _is_inside(place) else beside)
+    name, elsewhere = place.database_path.name, beside(place.database_path, f".{UNDO_FOLDER}-{path.name}")
+    return StoreParts(folder=path, database=path / name if _is_inside(place) else elsewhere)
 
 
 def _is_inside(place: StorePlace) -> bool:

@@ -1,0 +1,37 @@
+"""How everything is called that lies beside a database: its log, copies, locks, what is built, what is kept.
+
+Whoever writes there asks for the name here, so that all of it is known as the store's, wherever the database lies.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+KEPT_FOLDER = "kept"
+"""What a rebuild has replaced, by time: beside a database, and below STORAGE_ROOT."""
+
+_AFTER_THE_NAME = ("-", ".")
+
+
+def beside(database: Path, ending: str) -> Path:
+    """A file or folder of the database's: `ending`, which begins with `-` or `.`, follows its name."""
+    assert ending.startswith(_AFTER_THE_NAME), ending
+    return database.with_name(f"{database.name}{ending}")
+
+
+def hidden_beside(database: Path, ending: str) -> Path:
+    """As `beside`, out of a person's sight: for what is being built."""
+    assert ending.startswith(_AFTER_THE_NAME), ending
+    return database.with_name(f".{database.name}{ending}")
+
+
+def kept_folder(database: Path) -> Path:
+    """Where lies, by time, what a rebuild has replaced."""
+    return database.with_name(KEPT_FOLDER)
+
+
+def is_of_database(name: str, database_name: str) -> bool:
+    """Is it the name of the database, or one that this module gives for it? In any letter case."""
+    name, own = name.casefold(), database_name.casefold()
+    rest = name.removeprefix(".")
+    return name in (own, KEPT_FOLDER) or (rest.startswith(own) and rest[len(own) :].startswith(_AFTER_THE_NAME))
