@@ -174,7 +174,7 @@ def test_one_that_somebody_changed_is_refused_by_name_and_stays(
 
     assert refused.value.message.startswith(f"{former.work_tree} is not taken for the archive that {former.link}")
     assert why in refused.value.message
-    assert "am archive renew code" in refused.value.hint
+    assert "am doctor repair" in refused.value.hint
     assert (former.link.is_symlink(), former.left_over()) == (True, [])
 
 

@@ -142,7 +142,7 @@ def test_one_that_somebody_changed_is_refused_by_name(harness: ArchiveHarness, w
 
     failure = harness.failures[0]
     assert f"{work_tree} is not taken for the archive" in failure.message
-    assert f"am archive renew {project.slug}" in failure.hint
+    assert "am doctor repair" in failure.hint
     assert link.is_symlink()
     assert list((harness.root / MOVING_FOLDER).iterdir()) == []
 

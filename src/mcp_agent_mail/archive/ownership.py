@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, SealedCommit
+from mcp_agent_mail.archive.way_back import of_lost
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION, converted_folder, version_in
@@ -203,7 +204,6 @@ def _lacking(repository: ArchiveRepository, claim: OutboxPosition, held: OutboxS
     path = repository.path
     return ArchiveBehind(
         f"{what}; the database has seen event {claim.archived_seq} there.",
-        hint=f"Put the archive back to {path}: it is then gone on with by itself. If it is lost for good, stop the "
-        f"server and run `am archive renew {path.name}`, which writes what is missing from the database.",
+        hint=of_lost(path, has_database=True),
         data={"path": str(path), "archive_seq": held, "archived_seq": claim.archived_seq},
     )

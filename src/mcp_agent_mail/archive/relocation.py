@@ -127,7 +127,7 @@ def _refused(link: Path, work_tree: Path, why: str) -> MoveRefused:
     return MoveRefused(
         f"{work_tree} is not taken for the archive that {link} stands for: {why}.",
         hint=f"Put the right archive back to {work_tree}: it is then moved by itself. If it is lost, stop the server, "
-        f"move {work_tree} away, remove the link {link} and run `am archive renew {link.name}`.",
+        f"move {work_tree} away, remove the link {link} and run `am doctor repair`.",
         data={"path": str(work_tree), "link": str(link)},
     )
 

@@ -125,7 +125,7 @@ def require_project(place: Path, work_tree: Path) -> None:
         raise WorkspaceGone(
             f"{project} is not there, and the archive lay in it (ARCHIVE_LOCATION=workspace).",
             hint=f"Put {project} back: it is then gone on with by itself. If it is lost for good, stop the "
-            f"server, move {place} away and run `am archive renew {place.name}`.",
+            f"server, move {place} away and run `am doctor repair`.",
             data=data,
         )
     if is_real_work_tree_noted(place) and (leads_to := real_path(str(project))) != str(project):

@@ -89,6 +89,19 @@ _MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 def _exit_code_of(arguments: Sequence[str]) -> int:
+    """What a damaged database, or a failing disk, raises wherever a command reads it, is told too."""
+    try:
+        return _ended(arguments)
+    except Exception as error:
+        # Imported only here: it knows SQLite.
+        from mcp_agent_mail.store.engine.faults import told_fault
+
+        if (told := told_fault(error)) is None:
+            raise
+        return tell_error(told)
+
+
+def _ended(arguments: Sequence[str]) -> int:
     try:
         # Not `main()`: it would turn a closed pipe into an exit code of its own.
         command = typer.main.get_command(app)

@@ -51,12 +51,15 @@ class CliContext:
 
     def require_store(self, hint: str = "Look at STORAGE_ROOT: am config show") -> None:
         """Raises NoServer where there is no store, DatabaseLost where all but its database is there."""
-        if not self.store_exists():
-            self.require_not_lost()
+        is_there = self.store_exists()
+        self.require_not_lost()
+        if not is_there:
             raise NoServer(f"There is no store in {self.storage_root}.", hint=hint)
 
     def require_not_lost(self) -> None:
-        """Raises DatabaseLost where there are archives and no database; a store that has not begun yet passes."""
+        """Raises DatabaseLost where there are archives and no database, nothing or a file that is none; a store that
+        has not begun yet passes.
+        """
         from mcp_agent_mail.features.archiving.lost_database import require_database
 
         require_database(self.storage_root, self.settings.database_path)

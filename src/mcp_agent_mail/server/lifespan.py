@@ -33,6 +33,7 @@ from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.transport.listener import base_url, bound_url, open_listener
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.faults import faults_told
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.lock import StoreLock
@@ -70,7 +71,7 @@ async def run_server(
     """Serve until a signal, and tell `lines` of the calls that change something. Raises AgentMailError (StoreInUse,
     PortTaken, DiskFull, …) when it cannot start.
     """
-    with told_when_full(settings.storage_root, settings.database_path):
+    with told_when_full(settings.storage_root, settings.database_path), faults_told():
         await _run_server(settings, announce, faults, lines)
 
 

@@ -258,7 +258,7 @@ def test_a_port_taken_by_another_program_is_told(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["doctor check", "doctor verify", "doctor backup", "history agent BlueLake", "mail inbox BlueLake", "serve"],
+    ["doctor verify", "doctor backup", "history agent BlueLake", "mail inbox BlueLake", "serve"],
 )
 def test_where_the_database_is_lost_every_command_says_so_and_none_begins_another(
     at_stopped: Shell, stopped_post: Post, command: str

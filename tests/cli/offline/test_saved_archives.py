@@ -9,6 +9,7 @@ import pytest
 from mcp_agent_mail.cli.offline.saved_archives import export_offline, list_offline, save_offline
 from mcp_agent_mail.domain.projects import UnknownProject
 from tests.cli.shell import Shell
+from tests.served import git
 
 
 def _silent(done: int, total: int) -> None:
@@ -70,3 +71,30 @@ def test_an_unknown_project_is_told_with_what_a_person_can_do(at_stopped: Shell,
     assert "Unknown project: nowhere." in done.err
     assert "Hint: `am projects list` shows those that there are." in done.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("content", [None, b"noise" * 1_000])
+def test_without_a_database_a_folder_elsewhere_is_not_taken_for_an_archive(
+    at_stopped: Shell, tmp_path: Path, content: bytes | None
+) -> None:
+    context = at_stopped.context()
+    project, database = str(context.settings.agent_mail_project), context.settings.database_path
+    database.unlink()
+    if content is not None:
+        database.write_bytes(content)
+    (slug,) = (path.name for path in (context.storage_root / "projects").iterdir() if path.is_dir())
+    other = tmp_path / "code"
+    git(tmp_path, "init", "-q", str(other))
+
+    refused = [
+        at_stopped.am("archive", "export", str(other), str(tmp_path / "out")),
+        at_stopped.am("archive", "save", str(tmp_path / "s.tar"), "--project", str(other)),
+    ]
+    by_path = at_stopped.am("archive", "export", project, str(tmp_path / "mine"))
+
+    for one in refused:
+        assert one.code == 1
+        assert "Error (NOT_FOUND)" in one.err
+        assert slug in one.err
+    assert (by_path.code, (tmp_path / "mine" / "archive.json").is_file()) == (0, True), by_path.err
+    assert not (tmp_path / "s.tar").exists()

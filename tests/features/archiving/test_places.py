@@ -278,7 +278,7 @@ async def test_an_archive_whose_git_directory_is_lost_is_written_again_where_it_
     async with Store(harness.database) as store:
         renewed = await renew_archive(store, harness.settings, project)
 
-    assert "am archive renew" in harness.failures[0].hint
+    assert "am doctor repair" in harness.failures[0].hint
     assert renewed.failed == []
     assert mail_in(code / ".mcp-mail") == 2
     assert harness.verify().findings == ()

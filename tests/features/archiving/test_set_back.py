@@ -61,7 +61,7 @@ def test_a_branch_set_back_is_not_written_to_until_it_is_put_right(
 
     assert after == wrong
     assert "it was set back, or is older" in told.message
-    assert "am archive renew code-app" in told.hint
+    assert "am doctor repair" in told.hint
     assert harness.archive() == 0
     assert harness.verify().findings == ()
 

@@ -234,7 +234,7 @@ def test_a_deleted_archive_is_a_finding_that_names_both_ways_back(archived: Arch
 
     assert (finding.check, finding.problem, finding.project) == ("archive", "refused", "code-app")
     assert "Put the archive back" in finding.next_step
-    assert "am archive renew code-app" in finding.next_step
+    assert "am doctor repair" in finding.next_step
 
 
 def test_an_archive_set_back_by_a_person_is_a_finding(archived: Archived) -> None:
@@ -255,7 +255,7 @@ def test_a_damaged_object_of_git_is_a_finding(archived: Archived) -> None:
     finding = only_finding(target(archived))
 
     assert (finding.check, finding.problem, finding.project) == ("git", "damaged", "code-app")
-    assert finding.next_step.startswith(f"git -C {archived.path} fsck --strict")
+    assert "am doctor repair" in finding.next_step
 
 
 def test_a_folder_of_nobody_among_the_archives_is_a_finding(archived: Archived) -> None:

@@ -118,7 +118,8 @@ def repair(
     """Make anew what follows from the rest of the store.
 
     Without a server, and after a backup: permissions, search index, inbox counts, indexes of Git, the
-    files that archives show, lost archives. Mail itself is never written: what is left has its next step.
+    files that archives show, archives that are lost or damaged. Mail itself is never written: what is
+    left has its next step.
     Exit codes: 0 nothing is left, 1 refused or something is.
     """
 
@@ -137,8 +138,9 @@ def repair(
             print_text(f"{'would repair' if dry_run else 'repaired'}: {one['what']}: {one['evidence']}")
         for one in answer["left"]:
             print_text(f"left: {one['what']}: {one['evidence']}\n  next: {one['next_step']}")
+        kept = [("kept", path) for path in answer["kept"]]
         print_fields(
-            [("repaired", len(answer["repaired"])), ("left", len(answer["left"])), ("backup", answer["backup"])]
+            [("repaired", len(answer["repaired"])), ("left", len(answer["left"])), ("backup", answer["backup"]), *kept]
         )
     return ExitCode.FINDINGS if answer["left"] else ExitCode.DONE
 

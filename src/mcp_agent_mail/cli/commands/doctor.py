@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mcp_agent_mail.cli.commands.backups import backup, backups, repair, restore
 from mcp_agent_mail.cli.commands.recovery import rebuild
-from mcp_agent_mail.cli.context import CliContext, load_context
-from mcp_agent_mail.cli.exit_codes import ExitCode, tell_error
+from mcp_agent_mail.cli.context import CliContext, StoreUnfinished, load_context
+from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, tell_error
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import JsonFlag, is_terminal, print_fields, print_json, print_text
 from mcp_agent_mail.cli.progress import progress_bars
@@ -45,14 +47,16 @@ def check(json: JsonFlag = False) -> int:
     from mcp_agent_mail.cli.offline.check import check_around
 
     context, checks = load_context(), []
-    if not _has_store(context):
+    try:
+        with progress_bars() as bars:
+            for checked in check_around(context, bars.bar("checking archives")):
+                checks.append(asdict(checked))
+                if not json:
+                    with bars.hidden():
+                        _print_checked(checks[-1])
+    except (NoServer, StoreUnfinished) as nothing:
+        tell_error(nothing)
         return ExitCode.REFUSED
-    with progress_bars() as bars:
-        for checked in check_around(context, bars.bar("checking archives")):
-            checks.append(asdict(checked))
-            if not json:
-                with bars.hidden():
-                    _print_checked(checks[-1])
     findings = [finding for one in checks for finding in one["findings"]]
     if json:
         print_json({"well": not findings, "findings": findings, "checks": checks})
@@ -65,8 +69,7 @@ def check(json: JsonFlag = False) -> int:
 def _print_checked(checked: dict[str, Any]) -> None:
     if not checked["findings"]:
         print_text(f"ok: {checked['check']}: {checked['evidence']}" if is_terminal() else _cells("ok", checked))
-    for finding in checked["findings"]:
-        _print_finding(finding)
+    _print_findings(checked["findings"])
 
 
 def _cells(first: str, checked: dict[str, Any]) -> str:
@@ -104,12 +107,17 @@ def _has_store(context: CliContext) -> bool:
 
 def _verify(context: CliContext) -> VerifyReport:
     # The services of the archive: 0.1 s.
-    from mcp_agent_mail.features.doctor.verify import verify_archives
+    from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
     from mcp_agent_mail.features.doctor.verify_store import verify_store
 
     database_path = context.settings.database_path
     with progress_bars() as bars:
         of_store = verify_store(database_path)
+        if any(one.check == "database" for one in of_store):
+            # What a damaged database says of its archives proves nothing.
+            return VerifyReport(
+                projects=0, files=0, pending_events=0, findings=tuple(of_store), finding_count=len(of_store)
+            )
         report = verify_archives(
             context.storage_root,
             database_path,
@@ -120,8 +128,7 @@ def _verify(context: CliContext) -> VerifyReport:
 
 
 def _print_report(report: VerifyReport) -> None:
-    for finding in report.findings:
-        _print_finding(asdict(finding))
+    _print_findings([asdict(finding) for finding in report.findings])
     if report.finding_count > len(report.findings):
         print_text(f"... and {report.finding_count - len(report.findings)} more.\n")
     print_fields(
@@ -134,14 +141,22 @@ def _print_report(report: VerifyReport) -> None:
     )
 
 
-# A Finding as JSON has it.
-def _print_finding(finding: dict[str, Any]) -> None:
+# Findings as JSON has them.
+def _print_findings(findings: Sequence[dict[str, Any]]) -> None:
+    """Where several in a row have one next step, a person is told it once, after the last."""
+    for finding, following in zip_longest(findings, findings[1:]):
+        _print_finding(finding, has_step=following is None or following["next_step"] != finding["next_step"])
+
+
+# Likewise.
+def _print_finding(finding: dict[str, Any], *, has_step: bool) -> None:
     """On a terminal a paragraph, piped one line of cells."""
     if is_terminal():
         where = " ".join(part for part in (finding["project"], finding["path"]) if part)
         print_text(f"{finding['check']}: {finding['problem']}: {where or 'the store'}")
         print_text(f"  evidence: {finding['evidence']}")
-        print_text(f"  next:     {finding['next_step']}\n")
+        if has_step:
+            print_text(f"  next:     {finding['next_step']}\n")
     else:
         cells = [str(finding[name] or "") for name in ("check", "problem", "project", "path", "evidence", "next_step")]
         print_text("\t".join(["finding", *(" ".join(cell.split()) for cell in cells)]))

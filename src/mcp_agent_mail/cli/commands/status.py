@@ -52,7 +52,7 @@ def status(json: JsonFlag = False) -> int:
 
 def _report(context: CliContext) -> Report:
     """`status` is the server's own (ok, degraded, error), or refusing, stopped, starting, unreachable, absent,
-    lost (all of the store but its database).
+    lost (all of the store but its database), damaged (a server says that it is well, and its database is not).
     """
     owner = context.owner()
     url = context.named_url() or (owner.url if owner else None)
@@ -70,7 +70,7 @@ def _report(context: CliContext) -> Report:
         "archive": {"pending_events": None, "oldest_pending_s": None, "last_commit_at": None, "last_error": None},
     }
     if url is None and owner is None:
-        if not report["store"]["exists"] and _is_lost(report, context):
+        if _is_lost(report, context):
             return report
         _ask_elsewhere(report, context)
         if not report["store"]["exists"]:
@@ -78,6 +78,7 @@ def _report(context: CliContext) -> Report:
     if url is not None and _ask(report, server_at(url, context)) is _Listener.SERVER:
         if report["serves"] == context.settings.database_url:
             report["serves"] = None
+            _look_for_damage(report, context)
         return report
     if url is not None or owner is not None:
         report["status"] = "unreachable" if url else "starting"
@@ -144,24 +145,47 @@ def _is_lost(report: Report, context: CliContext) -> bool:
     return False
 
 
+def _look_for_damage(report: Report, context: CliContext) -> None:
+    """A server goes on for long with what it has in memory: it may not know yet of damage."""
+    if not report["store"]["exists"]:
+        return
+    from mcp_agent_mail.core.errors import AgentMailError
+
+    try:
+        _require_undamaged(context)
+    except AgentMailError as damaged:
+        report["problem"] = damaged.text
+        if report["status"] == "ok":
+            report["status"] = "damaged"
+
+
+def _require_undamaged(context: CliContext) -> None:
+    """A look that costs next to nothing. Raises StoreFailed."""
+    from mcp_agent_mail.store.checks.quick_look import require_undamaged
+
+    require_undamaged(context.settings.database_path)
+
+
 def _look_into_store(report: Report, context: CliContext) -> None:
     """Schema and backlog straight from the file, which a sick or stopped server cannot tell."""
     from mcp_agent_mail.core.clock import iso_or_none, system_clock
     from mcp_agent_mail.core.errors import AgentMailError
     from mcp_agent_mail.store.engine.connection import open_reading
+    from mcp_agent_mail.store.engine.faults import faults_told
     from mcp_agent_mail.store.engine.migrate import require_ours
     from mcp_agent_mail.store.transaction import View
 
     path = context.settings.database_path
     try:
         require_ours(path)
-        with closing(open_reading(path)) as connection:
+        _require_undamaged(context)
+        with faults_told(), closing(open_reading(path)) as connection:
             view = View(connection, system_clock)
             backlog = view.outbox.backlog(view.now)
             last_commit_at = iso_or_none(view.outbox.last_commit_at())
             report["store"]["schema_version"] = view.meta.schema_version()
     except AgentMailError as refused:
-        report["problem"] = refused.message
+        report["problem"] = refused.text
     else:
         report["archive"] = {
             "pending_events": backlog.pending_events,
@@ -175,6 +199,7 @@ _IN_WORDS = {
     "ok": "up, well",
     "degraded": "up, degraded: mail is safe and can be read, but not all is well",
     "error": "up, but its store cannot be read or written",
+    "damaged": "up, but its database is damaged",
     "stopped": "not running (start it with: am serve)",
     "starting": "not up yet: a server that starts, or a command at work",
     "refusing": "up, and refuses us",

@@ -43,8 +43,8 @@ def place_of(settings: Settings) -> StorePlace:
 def back_up_offline(settings: Settings, target: Path | None, keep: int, told: Told) -> dict[str, Any]:
     """A backup in `target` or BACKUP_DIR. Raises NoServer where there is no store, and as `BackupMaker.make`."""
     require_settled(settings.storage_root)
+    require_database(settings.storage_root, settings.database_path)
     if not settings.database_path.is_file():
-        require_database(settings.storage_root, settings.database_path)
         raise NoServer(f"There is no store in {settings.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
     folder = target or settings.backup_dir
     with told_when_full(folder, Path(gettempdir())), _in_the_background():
@@ -118,6 +118,7 @@ def repair_offline(settings: Settings, *, dry_run: bool, told: Told) -> dict[str
         "repaired": [{"what": one.what, "evidence": one.evidence} for one in report.repaired],
         "left": [asdict(one) for one in report.left],
         "backup": None if report.backup is None else str(report.backup),
+        "kept": [str(path) for path in report.kept],
         "dry_run": dry_run,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
@@ -11,6 +12,7 @@ from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.archiving.artifact_files import Progress
+from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
 from mcp_agent_mail.features.doctor.check import CheckResult, CheckTarget, ServerAnswer, check_everything
 
 _ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer
@@ -18,9 +20,10 @@ _ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer
 
 def check_around(context: CliContext, progress: Progress = lambda _done, _total: None) -> Iterator[CheckResult]:
     """The results of every check on the store of these settings, one by one; `progress` counts archives. Raises
-    NoServer where there is no store, StoreRefused for another program's file.
+    NoServer where there is no store; one whose database is lost is looked at as far as it goes.
     """
-    context.require_store()
+    with suppress(DatabaseLost):
+        context.require_store()
     yield from check_everything(
         CheckTarget(
             storage_root=context.storage_root,

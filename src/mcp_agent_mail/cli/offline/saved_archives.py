@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from mcp_agent_mail.archive.damage import damage_told
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.project_option import absolute_key
 from mcp_agent_mail.core.clock import system_clock
@@ -17,8 +18,16 @@ from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import archive_path
 from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
+from mcp_agent_mail.features.recovery.archives_on_disk import find_slug
 from mcp_agent_mail.features.recovery.export import export
-from mcp_agent_mail.features.recovery.save import KnownStore, SavedArchives, known_store, save, save_to_stream
+from mcp_agent_mail.features.recovery.save import (
+    KnownStore,
+    SavedArchives,
+    known_store,
+    require_held,
+    save,
+    save_to_stream,
+)
 from mcp_agent_mail.features.recovery.saved_archives import check
 from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
@@ -60,8 +69,12 @@ def list_offline(file: Path, *, progress: Progress) -> Answer:
 
 def export_offline(context: CliContext, key: str, target: Path, *, is_exact: bool, progress: Progress) -> Answer:
     """Export the project's history into a new folder."""
-    (slug,) = _slugs(context, [key], _known(context))
-    made = export(archive_path(context.storage_root, slug), target, is_exact=is_exact, progress=progress)
+    known = _known(context)
+    (slug,) = _slugs(context, [key], known)
+    archive = archive_path(context.storage_root, slug)
+    require_held(context.storage_root, slug, known)
+    with damage_told(archive, has_database=known is not None):
+        made = export(archive, target, is_exact=is_exact, progress=progress)
     return {"project": slug, "path": made.path, "commit": made.commit, "commits": made.commits, "exact": made.is_exact}
 
 
@@ -95,9 +108,11 @@ def _known(context: CliContext) -> KnownStore | None:
 
 
 def _slugs(context: CliContext, keys: Sequence[str], known: KnownStore | None) -> list[str]:
-    """Of projects by path or slug; without a database a slug alone is known."""
-    if known is None or not keys:
-        return list(keys)
+    """Of projects by path or slug; without a database those whose archives are there."""
+    if known is None:
+        return [find_slug(context.storage_root, key, absolute_key(key)) for key in keys]
+    if not keys:
+        return []
     with closing(open_reading(context.settings.database_path)) as connection, looking_at_disk():
         view = View(connection, system_clock)
         return [_slug(view, absolute_key(key)) for key in keys]

@@ -8,6 +8,8 @@ from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
+from mcp_agent_mail.store.engine.faults import WAYS_BACK
+from mcp_agent_mail.store.engine.file_kind import is_database_file
 
 _GIT_FOLDER = ".git"
 
@@ -17,32 +19,24 @@ class DatabaseLost(Conflict):
 
 
 def require_database(storage_root: Path, database_path: Path) -> None:
-    """Raise DatabaseLost where archives lie in `storage_root` and there is no database to them; a store that has not
-    begun yet passes. Whoever opens a store that may be new asks this under its lock.
+    """Raise DatabaseLost where archives lie in `storage_root` and there is no database to them, nothing or a file that
+    is none; a store that has not begun yet passes. Whoever opens a store that may be new asks this under its lock.
 
     One that is being put in place just now is not lost.
     """
-    if _has_database(database_path) or (storage_root / SWAP_FILE).exists():
+    if is_database_file(database_path) or (storage_root / SWAP_FILE).exists():
         return
     archive = _find_archive(storage_root / PROJECTS_FOLDER)
     if archive is None:
         return
+    is_there = database_path.is_file() and database_path.stat().st_size
+    what = f"{database_path} is no SQLite database" if is_there else f"There is no database at {database_path}"
     raise DatabaseLost(
-        f"There is no database at {database_path}, and there are archives ({archive} is one): the database of this "
-        "store is lost, or lies elsewhere.",
-        hint="Make it anew from the archives: am doctor rebuild. Or take a backup (am doctor backups): am doctor "
-        f"restore BACKUP. If it lies elsewhere, name it (DATABASE_URL). To begin anew, move "
+        f"{what}, and there are archives ({archive} is one): the database of this store is lost, or lies elsewhere.",
+        hint=f"{WAYS_BACK} If it lies elsewhere, name it (DATABASE_URL). To begin anew, move "
         f"{storage_root / PROJECTS_FOLDER} away.",
         data={"database": str(database_path), "archive": str(archive)},
     )
-
-
-def _has_database(path: Path) -> bool:
-    """An empty file is none."""
-    try:
-        return path.stat().st_size > 0
-    except FileNotFoundError:
-        return False
 
 
 def _find_archive(folder: Path) -> Path | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.contents import contents_of_branch
+from mcp_agent_mail.archive.damage import ArchiveDamaged, damage_of
 from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition, require_fit
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.errors import Conflict
@@ -61,10 +62,12 @@ class RenewedArchive:
 async def renew_archive(
     store: Store, settings: ArchiverSettings, project: Project, *, progress: Progress | None = None
 ) -> RenewedArchive:
-    """The caller holds the store lock; `progress` counts events. Raises NothingToRenew, and ArchiveRefused for a
-    repository that is not ours.
+    """The caller holds the store lock; `progress` counts events. Raises NothingToRenew, ArchiveRefused for a
+    repository that is not ours, ArchiveDamaged for one on top of which nothing is to be written.
     """
     repository = ArchiveRepository(archive_path(Path(settings.storage_root), project.slug), only_git=True)
+    if problem := damage_of(repository.path):
+        raise ArchiveDamaged(repository.path, problem, has_database=True)
     store_id, claim = await store.read(lambda view: (view.meta.store_id(), claim_of(view.outbox, project.id)))
     is_behind = False
     try:

@@ -16,17 +16,21 @@ from pathlib import Path
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, git_version
 from mcp_agent_mail.archive.lock_holders import LockHolder, holders, named
+from mcp_agent_mail.archive.way_back import of_damaged
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.store_owner import is_held
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
+from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, require_database
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of
 from mcp_agent_mail.features.doctor.verify import Finding, find_strange_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
+from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.migrate import StoreRefused
 
 LOW_SPACE_BYTES = 256 * 1024 * 1024
 _PRIVATE = stat.S_IRWXG | stat.S_IRWXO
@@ -69,8 +73,8 @@ class CheckTarget:
 
 
 def check_everything(place: CheckTarget, progress: Progress = lambda _done, _total: None) -> Iterator[CheckResult]:
-    """One after the other, as they come: the last ones take seconds on large stores. `progress` counts archives. Raises
-    StoreRefused.
+    """One after the other, as they come: the last ones take seconds on large stores. `progress` counts archives. A
+    database that is lost, or is none, is a finding.
     """
     yield _owner(place)
     yield _permissions(place)
@@ -81,7 +85,9 @@ def check_everything(place: CheckTarget, progress: Progress = lambda _done, _tot
     yield store
     yield _git()
     if any(finding.check == "database" for finding in store.findings):
-        return  # What a damaged database says of its archives proves nothing.
+        # What a damaged database says of its archives proves nothing; they are what one can be made of.
+        yield from _archives_alone(place, progress)
+        return
     with open_artifacts(place.database_path) as artifacts:
         yield _outbox(place, artifacts)
         projects = list(artifacts.projects())
@@ -229,7 +235,14 @@ def _kill(found: list[LockHolder], path: Path) -> str:
 
 
 def _store(place: CheckTarget) -> CheckResult:
-    findings = verify_store(place.database_path)
+    try:
+        require_database(place.storage_root, place.database_path)
+        findings = verify_store(place.database_path)
+    except (DatabaseLost, StoreRefused, StoreFailed) as refused:
+        problem = "lost" if isinstance(refused, DatabaseLost) else "unreadable"
+        step = refused.hint or "look at it with what made it"
+        finding = _finding("database", problem, refused.message, step, path=str(place.database_path))
+        return CheckResult(check="database", evidence=refused.message, findings=(finding,))
     evidence = f"pages, schema, references, counters and search index of {place.database_path}, compared in a copy"
     return CheckResult(check="database", evidence=evidence, findings=tuple(findings))
 
@@ -275,10 +288,29 @@ def _archive(place: CheckTarget, artifacts: Artifacts, project: Project) -> Chec
     if problem is None:
         evidence = f"of this store, holds event {claim.archived_seq} as the database says, git fsck --strict is clean"
         return CheckResult(check=name, evidence=evidence)
-    finding = _finding(
-        "git", "damaged", problem, f"git -C {archive.path} fsck --strict, then am doctor verify", project=project.slug
-    )
+    finding = _damaged(archive, problem, has_database=True)
     return CheckResult(check=name, evidence=problem, findings=(finding,))
+
+
+def _archives_alone(place: CheckTarget, progress: Progress) -> Iterator[CheckResult]:
+    """Whether Git finds each archive whole that lies there, where no database says which there should be."""
+    folder = place.storage_root / PROJECTS_FOLDER
+    paths = [path for path in sorted(folder.iterdir()) if (path / ".git").is_dir()] if folder.is_dir() else []
+    for done, path in enumerate(paths):
+        progress(done, len(paths))
+        archive = Inspection(path)
+        try:
+            problem = archive.fsck()
+        except (ArchiveRefused, GitFailed, OSError) as unreadable:
+            problem = str(unreadable)
+        findings = () if problem is None else (_damaged(archive, problem, has_database=False),)
+        evidence = problem or "git fsck --strict is clean; the database was not asked what it should hold"
+        yield CheckResult(check=f"archive {path.name}", evidence=evidence, findings=findings)
+
+
+def _damaged(archive: Inspection, problem: str, *, has_database: bool) -> Finding:
+    step = of_damaged(archive.path, has_database=has_database)
+    return _finding("git", "damaged", problem, step, project=archive.path.name)
 
 
 def _strangers(place: CheckTarget, artifacts: Artifacts) -> CheckResult:

@@ -19,6 +19,7 @@ from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.archive.notes.thread_pages import written_pages
+from mcp_agent_mail.archive.way_back import of_damaged, of_lost
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
@@ -278,9 +279,9 @@ class _ProjectCheck:
         if check == "history":
             return f"git -C {where} log --stat main"
         if check == "git":
-            return f"git -C {where} fsck --strict"
+            return of_damaged(where, has_database=True)
         if path is None or self._commit is None:
-            return f"ls {where}, and restore it from a backup"
+            return of_lost(where, has_database=True)
         if self._is_converted and converted_folder(path.rpartition("/")[0]) is not None:
             return "start the server: it moves what an earlier version has written here to its new place"
         return f"git -C {where} log --stat -- {path}"

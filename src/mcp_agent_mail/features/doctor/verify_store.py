@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mcp_agent_mail.features.doctor.verify import Finding
 from mcp_agent_mail.store.checks.integrity import DatabasePart, IntegrityFault, find_faults
+from mcp_agent_mail.store.engine.faults import WAYS_BACK
 
 _PROBLEMS = {
     DatabasePart.PAGES: "damaged",
@@ -14,6 +15,10 @@ _PROBLEMS = {
     DatabasePart.COUNTERS: "wrong",
     DatabasePart.SEARCH_INDEX: "different",
 }
+
+_DERIVED = (DatabasePart.COUNTERS, DatabasePart.SEARCH_INDEX)
+"""What follows from the rest of the database."""
+_REPAIR = "Stop the server and run `am doctor repair`, which makes it anew from the rest of the database."
 
 
 def verify_store(database_path: Path) -> list[Finding]:
@@ -28,5 +33,5 @@ def _finding(fault: IntegrityFault, database_path: Path) -> Finding:
         project=None,
         path=str(database_path),
         evidence=fault.evidence,
-        next_step=f"stop the server, keep a copy of {database_path}, and put a backup in its place",
+        next_step=_REPAIR if fault.part in _DERIVED else f"Stop the server. {WAYS_BACK}",
     )

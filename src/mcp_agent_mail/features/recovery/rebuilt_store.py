@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from secrets import token_hex
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
@@ -19,7 +19,8 @@ from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.reading.branch import Branch
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import begin_from_bundle, bundle_pieces, show_files
-from mcp_agent_mail.core.clock import Clock, Micros, iso, system_clock, to_datetime
+from mcp_agent_mail.archive.way_back import of_unfit
+from mcp_agent_mail.core.clock import Clock, Micros, iso, system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
@@ -30,15 +31,17 @@ from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.backfill import has_backfill, queue_backfill
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, archive_path
-from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
+from mcp_agent_mail.features.doctor.verify import Finding, find_strange_archives, verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.recovery.kept import free_place
 from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
-from mcp_agent_mail.features.recovery.refusals import ArchiveProblems
+from mcp_agent_mail.features.recovery.refusals import ArchiveProblems, RebuildRefused
 from mcp_agent_mail.features.recovery.scratch import aside, built_aside, remove_left
 from mcp_agent_mail.features.recovery.sources import doubtful_slugs, former_slugs, open_sources, require_mentioned
+from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.integrity import is_sound
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, beside, kept_folder
+from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, beside
 from mcp_agent_mail.store.engine.migrate import ForeignStore, require_ours, require_same
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
@@ -52,6 +55,8 @@ _ENDS = ("", "-wal", "-shm", "-journal")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}")
 _TIMEOUT_S = 3_600.0
 _OWNER_ONLY = 0o700
+_SNAPSHOT = "lease snapshot"
+_SNAPSHOTS_MOVED = 500  # The rest stay: what is put in place at once has a bound, and they do no harm.
 _ELSEWHERE = ("work tree", "attachments", "history", "git")
 """Checks of what lay there before, as it was: a new database changes nothing about that."""
 
@@ -117,8 +122,8 @@ async def give_pending(settings: ArchiverSettings, *, without: Collection[str], 
         why = next((f"{one.message} {one.hint}".strip() for one in failed if one.project == slug), "")
         raise NotInGit(
             f"{left[slug]} events of {slug} are in the database and cannot be given to Git: {why}",
-            hint=f"Mend that archive; or leave it out (--without {slug}); or move the database away, and keep it: what "
-            "only it knows is then not rebuilt.",
+            hint=f"{of_unfit([slug], has_database=True)}. Or move the database away, and keep it: what only it knows "
+            "is then not rebuilt.",
             data={"projects": left},
         )
     return store_id
@@ -140,7 +145,7 @@ def _require_there(storage_root: Path, slugs: Collection[str]) -> None:
         with suppress(ArchiveRefused, GitFailed):  # What is wrong with one that is there is told when it is read.
             if not Branch(path).exists():
                 problems.add(slug, f"{path} holds no archive, and the database knows of one")
-    problems.require_none()
+    problems.require_none(has_database=True)
 
 
 def rebuild_in_place(
@@ -154,15 +159,15 @@ def rebuild_in_place(
 ) -> RebuiltStore:
     """Put a new database in the place of the present one, whatever that is; what is left out is moved away as well.
 
-    The caller holds the store lock. Raises RebuildRefused, RebuildUnverified, UnknownSlug; then nothing has
-    changed.
+    The caller holds the store lock. `store_id`: of the present one, where that can be read. Raises RebuildRefused,
+    RebuildUnverified, UnknownSlug; then nothing has changed.
     """
     root, database = Path(settings.storage_root), Path(settings.database_path).resolve()
     doubtful = doubtful_slugs(root, without, database)
     built = beside(database, _ASIDE)
     _remove_database(built)
     AttachmentFiles(root / ATTACHMENTS_FOLDER).remove_leftovers()
-    with ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s):
+    with ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s), _repair_told(store_id):
         try:
             rebuilt = rebuild_database(
                 root / PROJECTS_FOLDER,
@@ -179,13 +184,12 @@ def rebuild_in_place(
         except BaseException:
             _remove_database(built)
             raise
-        stamp = f"{to_datetime(clock()):%Y-%m-%dT%H-%M-%SZ}-{token_hex(2)}"
-        kept = kept_folder(database) / stamp
+        kept = free_place(database.parent, clock)
         moves = [Move(place=database, built=built, kept=kept / database.name)]
         for end in _ENDS[1:]:
             log = beside(database, end)
             moves.append(Move(place=log, built=None, kept=kept / log.name))
-        moves += _moves_of_left_out(root, stamp, without)
+        moves += _moves_of_left_out(root, kept.name, without, built)
         # From here on what is built is needed: a swap that was begun is finished by whoever comes next.
         swap(SwapPlaces(storage_root=root, database_path=database), moves, fault_hook=fault_hook)
     with suppress(OSError):
@@ -194,19 +198,35 @@ def rebuild_in_place(
     return RebuiltStore(database=database, rebuilt=rebuilt, kept=kept if kept.exists() else None, findings=findings)
 
 
-def _moves_of_left_out(root: Path, stamp: str, without: Collection[str]) -> Iterator[Move]:
+@contextmanager
+def _repair_told(store_id: str | None) -> Iterator[None]:
+    """Where the present database can be read, what is refused can be made whole with it: nothing need be given up."""
+    try:
+        yield
+    except RebuildRefused as refused:
+        if store_id is None:
+            raise
+        hint = of_unfit(refused.data["archives"], has_database=True)
+        raise refused.reworded(hint=hint, data=refused.data) from refused
+
+
+def _moves_of_left_out(root: Path, stamp: str, without: Collection[str], built: Path) -> Iterator[Move]:
+    """And of snapshots of leases without a project, which nothing reads any more."""
     projects, kept = root / PROJECTS_FOLDER, root / KEPT_FOLDER / stamp / PROJECTS_FOLDER
-    for slug in without:
-        for name in (slug, snapshot_name(slug)):
-            if os.path.lexists(projects / name):
-                yield Move(place=projects / name, built=None, kept=kept / name)
+    with open_artifacts(built) as artifacts:
+        known = {project.slug for project in artifacts.projects()}
+    strange = (Path(one.path).name for one in find_strange_archives(root, known) if one.check == _SNAPSHOT and one.path)
+    names = {*without, *map(snapshot_name, without), *islice(strange, _SNAPSHOTS_MOVED)}
+    for name in sorted(names):
+        if os.path.lexists(projects / name):
+            yield Move(place=projects / name, built=None, kept=kept / name)
 
 
 def _verified(root: Path, database: Path, told: Told, without: Collection[str] = ()) -> tuple[Finding, ...]:
     """What is wrong with the archives themselves. Raises RebuildUnverified for anything else."""
     of_store = verify_store(database)
     report = verify_archives(root, database, progress=told("rendering messages"), comparing=told("comparing files"))
-    is_strange = [one for one in report.findings if one.problem == "unexpected" and one.path is None]
+    is_strange = [one for one in report.findings if _is_nobodys(one)]
     others = [one for one in report.findings if one not in is_strange]
     new = [*of_store, *(one for one in others if one.check not in _ELSEWHERE)]
     if new:
@@ -220,7 +240,16 @@ def _verified(root: Path, database: Path, told: Told, without: Collection[str] =
             data={"findings": len(new)},
         )
     left_out = frozenset(without)
-    return tuple(one for one in report.findings if one not in is_strange or one.project not in left_out)
+    return tuple(
+        one
+        for one in report.findings
+        if one not in is_strange or (one.check != _SNAPSHOT and one.project not in left_out)
+    )
+
+
+def _is_nobodys(finding: Finding) -> bool:
+    """What lies beside the archives, and is none of a project of the new database: it contradicts nothing."""
+    return finding.problem == "unexpected" and (finding.check == _SNAPSHOT or finding.path is None)
 
 
 def _remove_oldest(folder: Path, name: str) -> None:

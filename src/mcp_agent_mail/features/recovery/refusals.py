@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mcp_agent_mail.archive.way_back import of_unfit
 from mcp_agent_mail.core.errors import Conflict, in_sentences
 
 _SHOWN = 20
@@ -35,16 +36,15 @@ class ArchiveProblems:
         more = self._counts[slug] - 1
         return f"{self._first[slug]}{f' (and {more} more like it)' if more else ''}"
 
-    def require_none(self) -> None:
-        """Raise RebuildRefused when there is one."""
+    def require_none(self, *, has_database: bool = False) -> None:
+        """Raise RebuildRefused when there is one. `has_database`: there is one that can be read."""
         if not self._first:
             return
         shown = self.by_slug
         left = len(self._first) - len(shown)
         told = "; ".join(f"{slug}: {problem}" for slug, problem in shown.items())
-        options = " ".join(f"--without {slug}" for slug in shown)
         raise RebuildRefused(
             in_sentences("The archives do not make a whole store", f"{told}{f'; and {left} more' if left else ''}"),
-            hint=f"Put what is missing back from a backup; or go on without it: am doctor rebuild {options}",
+            hint=of_unfit(shown, has_database=has_database),
             data={"archives": dict(shown)},
         )

@@ -14,10 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
+from mcp_agent_mail.archive.damage import ArchiveDamaged, damage_of, damage_told
 from mcp_agent_mail.archive.ownership import require_in_store
 from mcp_agent_mail.archive.repository import ArchiveRepository, sync
 from mcp_agent_mail.archive.transfer.bundles import bundle_pieces
 from mcp_agent_mail.archive.transfer.description import describe
+from mcp_agent_mail.archive.way_back import of_lost
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, NotFound, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
@@ -25,6 +27,7 @@ from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.own_files import SAVING
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
+from mcp_agent_mail.features.recovery.archives_on_disk import slugs_on_disk
 from mcp_agent_mail.features.recovery.saved_file import (
     SavedFileWriter,
     SavedManifest,
@@ -145,7 +148,8 @@ def _write(
         fault_hook(FailPoint.SAVE)
         repository = _repository(storage_root, project.slug)
         bundle = folder / "bundle"
-        with os.fdopen(os.open(bundle, _NEW, 0o600), "w+b") as staged:
+        telling = damage_told(repository.path, has_database=known is not None)
+        with telling, os.fdopen(os.open(bundle, _NEW, 0o600), "w+b") as staged:
             for piece in bundle_pieces(repository, project.commit):
                 staged.write(piece)
             size = staged.tell()
@@ -167,7 +171,7 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _manifest(storage_root: Path, known: KnownStore | None, only: Collection[str]) -> SavedManifest:
-    there = _slugs_of_disk(storage_root)
+    there = slugs_on_disk(storage_root)
     wanted = sorted(set(only)) if only else sorted({*there, *(() if known is None else known.commits)})
     projects, store_ids = [], {} if known is None else {known.store_id: "its database"}
     for slug in wanted:
@@ -203,15 +207,6 @@ def _unsaved(slug: str, there: Iterable[str]) -> NothingSaved:
     )
 
 
-def _slugs_of_disk(storage_root: Path) -> Iterable[str]:
-    """Folders with a repository in them. What else lies there is nobody's archive."""
-    folder = storage_root / PROJECTS_FOLDER
-    try:
-        return [entry.name for entry in folder.iterdir() if entry.is_dir() and ArchiveRepository(entry).exists()]
-    except FileNotFoundError:
-        return []
-
-
 def _repository(storage_root: Path, slug: str) -> ArchiveRepository:
     return ArchiveRepository(storage_root / PROJECTS_FOLDER / slug, only_git=True)
 
@@ -221,18 +216,11 @@ def _described(storage_root: Path, slug: str, known: KnownStore | None) -> tuple
     require_writable_name(slug)
     repository = _repository(storage_root, slug)
     require_in_store(repository)
-    seen = None if known is None else known.commits.get(slug)
-    commit = repository.tip() if repository.exists() else None
-    if seen is not None and (commit is None or not _holds(repository, seen, commit)):
-        raise ArchiveNotWhole(
-            f"{repository.path} lacks commit {seen}, which the database has seen in it: it was deleted, or set back.",
-            hint=f"Put it back, or stop the server and write it anew: am archive renew {slug}. "
-            "To save the others, name them with --project.",
-            data={"project": slug, "path": str(repository.path)},
-        )
+    commit = require_held(storage_root, slug, known)
     if commit is None:
         return None
-    said = describe(repository, commit)
+    with damage_told(repository.path, has_database=known is not None):
+        said = describe(repository, commit)
     if said.slug != slug:
         raise ArchiveNotWhole(
             f"{repository.path} says that it is the archive of {said.slug}.",
@@ -241,6 +229,25 @@ def _described(storage_root: Path, slug: str, known: KnownStore | None) -> tuple
         )
     project = SavedProject(slug=slug, human_key=said.human_key, commit=commit, messages=said.messages)
     return project, said.store_id
+
+
+def require_held(storage_root: Path, slug: str, known: KnownStore | None) -> str | None:
+    """The newest commit of an archive; None where it has not begun. Raises ArchiveNotWhole where it lacks what the
+    database has seen in it, ArchiveDamaged where that cannot be read.
+    """
+    repository = _repository(storage_root, slug)
+    seen = None if known is None else known.commits.get(slug)
+    with damage_told(repository.path, has_database=known is not None):
+        commit = repository.tip() if repository.exists() else None
+    if seen is not None and (commit is None or not _holds(repository, seen, commit)):
+        if commit is not None and (problem := damage_of(repository.path)):
+            raise ArchiveDamaged(repository.path, problem, has_database=True)
+        raise ArchiveNotWhole(
+            f"{repository.path} lacks commit {seen}, which the database has seen in it: it was deleted, or set back.",
+            hint=f"{of_lost(repository.path, has_database=True)} To save the others, name them with --project.",
+            data={"project": slug, "path": str(repository.path)},
+        )
+    return commit
 
 
 def _holds(repository: ArchiveRepository, seen: str, commit: str) -> bool:

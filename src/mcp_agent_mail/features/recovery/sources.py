@@ -14,6 +14,7 @@ from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedProject
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
+from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, parse_file
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, version_in
 from mcp_agent_mail.domain.project_identity import slug_alias
@@ -142,11 +143,12 @@ def former_slugs(sources: Collection[ArchiveSource]) -> dict[str, ArchiveSource]
 
 
 def doubtful_slugs(root: Path, without: Collection[str], database: Path | None) -> Collection[str]:
-    """What is to be left out, and is known neither by its folder nor by the database: others may still speak of it.
+    """What is to be left out, and is known neither by its folder, or the snapshot of leases that is left beside it, nor
+    by the database: others may still speak of it.
 
     Raises UnknownSlug for what is no slug.
     """
-    left = frozenset(without) - frozenset(_folders(root))
+    left = frozenset(without) - frozenset(_folders(root)) - frozenset(_snapshots(root))
     if left and database is not None:
         left -= _slugs_in(database)
     _require_none([slug for slug in left if not is_slug(slug)], root)
@@ -172,6 +174,14 @@ def _require_none(unknown: Collection[str], root: Path) -> None:
 def _folders(root: Path) -> Collection[str]:
     projects = root / PROJECTS_FOLDER
     return [path.name for path in projects.iterdir() if path.is_dir()] if projects.is_dir() else []
+
+
+def _snapshots(root: Path) -> Iterator[str]:
+    """Slugs of projects whose leases were told there."""
+    projects = root / PROJECTS_FOLDER
+    for path in projects.iterdir() if projects.is_dir() else ():
+        if (slug := slug_of_snapshot(path.name)) is not None:
+            yield slug
 
 
 def _slugs_in(database: Path) -> frozenset[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.faults import WAYS_BACK, is_damage
 from mcp_agent_mail.store.engine.migrate import require_ours
 
 _PAGES_AT_ONCE = 256
@@ -22,6 +23,12 @@ _OWNER_ONLY = 0o600
 
 class CopyFailed(Unavailable):
     """SQLite could not read all of the database, or not write the copy."""
+
+
+def _next_step(failed: sqlite3.Error) -> str:
+    if is_damage(failed):
+        return f"The database is damaged; stop the server, if one runs. {WAYS_BACK}"
+    return "Free some space on that disk. `am doctor check` says whether the database is at fault."
 
 
 Progress = Callable[[int, int], None]
@@ -67,7 +74,7 @@ def copy_database(
     except sqlite3.Error as failed:
         raise CopyFailed(
             f"{source} could not be copied to {target}: {failed}.",
-            hint="Free some space on that disk. `am doctor check` says whether the database is at fault.",
+            hint=_next_step(failed),
             data={"path": str(source)},
         ) from failed
     finally:

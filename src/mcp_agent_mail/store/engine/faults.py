@@ -5,9 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Self
 
-from mcp_agent_mail.core.errors import Busy
+from mcp_agent_mail.core.errors import AgentMailError, Busy
 
 # Not among them: SQLITE_READONLY, which is how a write on a reading connection looks.
 _OUTSIDE_FAULTS = frozenset(
@@ -26,13 +25,23 @@ _OUTSIDE_FAULTS = frozenset(
 )
 _PRIMARY_CODE = 0xFF  # Extended result codes hold the primary one in their low byte.
 
+WAYS_BACK = (
+    "Take a backup (am doctor backups lists them): am doctor restore BACKUP. Or make it anew from the archives: "
+    "am doctor rebuild."
+)
+"""To a database that can be used, for whoever has lost it or has one that is damaged."""
+
 
 class StoreFailed(Busy):
     """SQLite could not do it: nothing of the call was answered as kept."""
 
     @classmethod
-    def because(cls, cause: BaseException) -> Self:
-        """What a caller is told of a fault of SQLite or the disk: nothing is sure, and whether room is what lacks."""
+    def because(cls, cause: BaseException) -> StoreFailed:
+        """What a caller is told of a fault of SQLite or the disk: nothing is sure, and whether room is what lacks. Of
+        damage, which no further call mends, that it is, and the ways back.
+        """
+        if isinstance(cause, sqlite3.Error) and is_damage(cause):
+            return StoreDamaged(cause)
         lacks_room = isinstance(cause, sqlite3.Error) and is_full(cause)
         first = "Free some space on the disk of the store." if lacks_room else ""
         return cls(
@@ -42,15 +51,33 @@ class StoreFailed(Busy):
         )
 
 
+class StoreDamaged(StoreFailed):
+    """The database is not what SQLite wrote. Calling again helps nothing."""
+
+    recoverable = False
+
+    def __init__(self, cause: object) -> None:
+        AgentMailError.__init__(
+            self,
+            f"The database of the store is damaged: {cause}. Nothing of this call is to be relied on.",
+            hint=f"Stop the server, if one runs. {WAYS_BACK} `am doctor check` says what else is wrong.",
+        )
+
+
+def told_fault(error: BaseException) -> StoreFailed | None:
+    """What a caller is told of an error that came out of SQLite; None for any other, and for what only a bug causes."""
+    return StoreFailed.because(error) if isinstance(error, sqlite3.Error) and is_outside_fault(error) else None
+
+
 @contextmanager
 def faults_told() -> Iterator[None]:
     """Raise StoreFailed for an outside fault within."""
     try:
         yield
     except sqlite3.Error as failed:
-        if not is_outside_fault(failed):
+        if (told := told_fault(failed)) is None:
             raise
-        raise StoreFailed.because(failed) from failed
+        raise told from failed
 
 
 def is_outside_fault(error: sqlite3.Error) -> bool:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
 from mcp_agent_mail.features.recovery.backups.backup_folder import list_backups
-from mcp_agent_mail.features.recovery.backups.repair import NoDatabase, Repairer, RepairReport
+from mcp_agent_mail.features.recovery.backups.repair import Repairer, RepairReport
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.archive_harness import git
 from tests.features.recovery.backups.harness import NOTES, Stored, faults_in, files_below
@@ -109,21 +110,45 @@ def test_a_store_without_faults_is_left_alone(stored: Stored) -> None:
     assert files_below(stored.place.storage_root / "projects") == before
 
 
-def test_damaged_objects_are_left_with_the_next_step(stored: Stored) -> None:
-    pack = max(
-        (stored.harness.path(stored.project) / ".git/objects/pack").glob("*.pack"), key=lambda one: one.stat().st_size
-    )
+def _spoil_pack(stored: Stored) -> None:
+    packs = (stored.harness.path(stored.project) / ".git/objects/pack").glob("*.pack")
+    pack = max(packs, key=lambda one: one.stat().st_size)
     content = bytearray(pack.read_bytes())
-    content[len(content) // 2] ^= 0xFF
+    for at in range(len(content) // 2, len(content) // 2 + 40):
+        content[at] ^= 0xFF
     pack.chmod(0o600)
     pack.write_bytes(content)
-    index = pack.with_suffix(".idx").read_bytes()
+
+
+def test_an_archive_whose_objects_are_damaged_is_kept_aside_and_written_again(stored: Stored) -> None:
+    _spoil_pack(stored)
+    before = files_below(stored.harness.path(stored.project) / ".git/objects")
+
+    planned = _repair(stored, dry_run=True)
+    done = _repair(stored)
+
+    assert [one.what.split()[0] for one in planned.repaired] == ["archive"]
+    assert (planned.left, planned.kept) == ((), ())
+    assert (done.left, [one.what for one in done.repaired]) == ((), [one.what for one in planned.repaired])
+    (kept,) = done.kept
+    assert kept.is_relative_to(stored.place.storage_root / "kept")
+    packs = {name: content for name, content in files_below(kept / ".git/objects").items() if name.endswith(".pack")}
+    assert packs == {name: content for name, content in before.items() if name.endswith(".pack")}
+    assert done.backup is not None
+    assert faults_in(stored.place) == []
+    assert _repair(stored) == RepairReport(repaired=(), left=(), backup=None)
+
+
+def test_damage_in_the_archive_of_another_store_is_left_with_the_next_step(stored: Stored) -> None:
+    path = stored.harness.path(stored.project)
+    git(path, "config", "alias.x", "y")
+    _spoil_pack(stored)
 
     done = _repair(stored)
 
-    assert done.left
+    assert done.kept == ()
+    assert path.exists()
     assert all(one.next_step for one in done.left)
-    assert pack.with_suffix(".idx").read_bytes() == index
 
 
 def test_a_content_that_no_archive_has_either_is_left_with_the_next_step(stored: Stored) -> None:
@@ -150,7 +175,7 @@ def test_mail_itself_is_never_mended(stored: Stored) -> None:
 def test_without_a_database_the_way_is_a_rebuild(stored: Stored, tmp_path: Path) -> None:
     shutil.move(stored.harness.database, tmp_path / "away")
 
-    with pytest.raises(NoDatabase) as refused:
+    with pytest.raises(DatabaseLost) as refused:
         _repair(stored)
 
     assert "am doctor rebuild" in refused.value.hint

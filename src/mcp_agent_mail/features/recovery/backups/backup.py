@@ -17,11 +17,13 @@ from secrets import token_hex
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
+from mcp_agent_mail.archive.damage import ArchiveDamaged, damage_of, damage_told
 from mcp_agent_mail.archive.git_folder import work_tree_of
 from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.ownership import store_of
 from mcp_agent_mail.archive.repository import ArchiveRepository, sync
-from mcp_agent_mail.archive.transfer.bundles import begin_from_bundle, bundle_pieces
+from mcp_agent_mail.archive.transfer.bundles import UnfitBundle, begin_from_bundle, bundle_pieces
+from mcp_agent_mail.archive.way_back import of_lost
 from mcp_agent_mail.core.clock import Clock, iso, system_clock, to_datetime
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
@@ -94,8 +96,8 @@ class BackupMaker:
     def make(self, target: Path, *, keep: int) -> BackupReport:
         """A new backup in the folder `target`, and no more than `keep` of this store there afterwards.
 
-        Raises BackupBusy, BackupUnfit, ArchiveMissing, StoreRefused and OSError, and leaves nothing then; what a killed
-        one left goes with the next.
+        Raises BackupBusy, BackupUnfit, ArchiveMissing, ArchiveDamaged, StoreRefused and OSError, and leaves nothing
+        then; what a killed one left goes with the next.
         """
         with alone(target):
             building = target / f"{BUILDING}{token_hex(8)}"
@@ -199,7 +201,7 @@ class BackupMaker:
             last = artifacts.outbox.last_commit(project.id)
             try:
                 yield self._save_archive(files, project, None if last is None else last.hexsha)
-            except ArchiveMissing as lacking:
+            except (ArchiveMissing, ArchiveDamaged) as lacking:
                 if not self.takes_faults:
                     raise
                 findings.append(lacking.message)
@@ -216,11 +218,16 @@ class BackupMaker:
         archive = SavedArchive(
             slug=project.slug, commit=commit, work_tree=None if work_tree == path else str(work_tree)
         )
+        if self.takes_faults and (problem := damage_of(path)):
+            # Its objects would come along as they lie, and no store could be made of them.
+            raise ArchiveDamaged(path, problem, has_database=True)
         try:
-            pieces = bundle_pieces(ArchiveRepository(path, only_git=True), commit, as_it_lies=True)
-            files.write(archive.path, pieces)
-        except GitFailed as damaged:
-            raise _lacking(path, commit) from damaged
+            with damage_told(path):
+                files.write(
+                    archive.path, bundle_pieces(ArchiveRepository(path, only_git=True), commit, as_it_lies=True)
+                )
+        except GitFailed as failed:
+            raise _lacking(path, commit) from failed
         return archive
 
     def _save_contents(self, files: BackupFiles, artifacts: Artifacts, archives: Iterable[SavedArchive]) -> None:
@@ -245,7 +252,10 @@ class BackupMaker:
             for archive in archives:
                 if archive.commit is not None:
                     place = scratch / (ADOPTED if archive.is_adopted else PROJECTS_FOLDER) / archive.slug
-                    with opened_of(folder, archive.path) as bundle:
+                    source = (
+                        self.place.storage_root / (ADOPTED if archive.is_adopted else PROJECTS_FOLDER) / archive.slug
+                    )
+                    with damage_told(source, told_by=(UnfitBundle,)), opened_of(folder, archive.path) as bundle:
                         begin_from_bundle(place, archive.commit, pieces_of(bundle))
             found = faults_of_store(scratch, folder / DATABASE, self.told)
         finally:
@@ -292,6 +302,6 @@ def _lacking(archive: Path, commit: str) -> ArchiveMissing:
     return ArchiveMissing(
         f"{archive} does not hold all of commit {commit}, which the database has seen there: it was deleted, moved "
         "away, set back or damaged.",
-        hint=f"Put it back to {archive}, or let `am doctor repair` write it again from the database.",
+        hint=of_lost(archive, has_database=True),
         data={"path": str(archive)},
     )

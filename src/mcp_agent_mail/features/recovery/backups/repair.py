@@ -7,25 +7,27 @@ where they are damaged, a restore or a rebuild is the way.
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
-from mcp_agent_mail.archive.git_folder import ArchiveRefused
+from mcp_agent_mail.archive.damage import ArchiveDamaged, damage_of
+from mcp_agent_mail.archive.git_folder import ArchiveRefused, work_tree_of
 from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.locks import ArchiveLock
-from mcp_agent_mail.archive.ownership import ArchiveBehind
+from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition
 from mcp_agent_mail.archive.recovery import is_unfinished
-from mcp_agent_mail.archive.repository import ArchiveRepository
+from mcp_agent_mail.archive.repository import ArchiveRepository, sync
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
-from mcp_agent_mail.features.archiving.protocol import LOCKS_FOLDER, ArchiverSettings, archive_path
+from mcp_agent_mail.features.archiving.protocol import LOCKS_FOLDER, PROJECTS_FOLDER, ArchiverSettings, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of, renew_archive
 from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, Told, untold
@@ -37,6 +39,7 @@ from mcp_agent_mail.features.recovery.backups.git_repair import (
     renew_pack_indexes,
 )
 from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, StorePlace
+from mcp_agent_mail.features.recovery.kept import free_place
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.derived_parts import REWRITTEN, is_derived, rewrite_derived
 from mcp_agent_mail.store.checks.integrity import find_faults
@@ -44,10 +47,11 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.migrate import require_current
 
 _OTHERS = 0o077
+_OWNER_ONLY = 0o700
 _DRAIN_S = 3_600.0
 _LOCK_S = 30.0
 _PRIVATE_FILES = ("operator.token", "server.json", "server.lock")
-_REBUILD = "am doctor rebuild, which makes a new database from Git"
+_REBUILD = "am doctor restore BACKUP (am doctor backups lists them), or am doctor rebuild, which makes one from Git"
 _RESTORE = "am doctor restore, from the newest backup that is whole (am doctor backups --check)"
 
 
@@ -66,11 +70,14 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairReport:
-    """`repaired`, or what would be; `backup`: of the store before, None where nothing was done."""
+    """`repaired`, or what would be; `backup`: of the store before, None where nothing was done. `kept`: where archives
+    lie whose objects are damaged, and that were written again.
+    """
 
     repaired: tuple[Repair, ...]
     left: tuple[Repair, ...]
     backup: Path | None
+    kept: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,16 +106,19 @@ class Repairer:
             place=self.place, takes_faults=True, clock=self.clock, told=self.told, fault_hook=self.fault_hook
         )
         backup = maker.make(self.backups, keep=self.keep).path
-        failed = await self._mend()
+        kept: list[Path] = []
+        failed = await self._mend(kept)
         left = [*failed, *self._find()]
         still = {one.what for one in left}
         return RepairReport(
             repaired=tuple(one for one in wanted if one.what not in still),
             left=tuple(one if one.next_step else _left(one, _RESTORE) for one in left),
             backup=backup,
+            kept=tuple(kept),
         )
 
     def _require_database(self) -> None:
+        require_database(self.place.storage_root, self.place.database_path)
         if not self.place.database_path.is_file():
             raise NoDatabase(
                 f"There is no database at {self.place.database_path}.",
@@ -148,20 +158,17 @@ class Repairer:
             projects = list(artifacts.projects())
             claims = {project.slug: claim_of(artifacts.outbox, project.id) for project in projects}
             store_id = artifacts.store_id
+        unreadable: set[str] = set()
         for project in projects:
             path = archive_path(self.place.storage_root, project.slug)
-            try:
-                yield from _git_faults(path, project.slug)
-                Inspection(path).require_fit(store_id, claims[project.slug])
-            except ArchiveBehind as lost:
-                yield Repair(what=f"archive {project.slug}: lost", evidence=lost.message)
-            except ArchiveRefused as refused:
-                yield Repair(what=f"archive {project.slug}", evidence=refused.message, next_step=refused.hint)
-            except GitFailed as damaged:
-                yield Repair(what=f"archive {project.slug}: objects", evidence=damaged.message, next_step=_RESTORE)
-        yield from self._different_files()
+            faults = {one.what: one for one in _faults_of_archive(path, store_id, claims[project.slug])}
+            if not faults.keys().isdisjoint({_objects(project.slug), _pack_index(project.slug)}):
+                unreadable.add(project.slug)
+            yield from faults.values()
+        yield from self._different_files(unreadable)
 
-    def _different_files(self) -> Iterator[Repair]:
+    def _different_files(self, unreadable: Collection[str]) -> Iterator[Repair]:
+        """`unreadable`: of which archives that has been told, and nothing else can be."""
         report = verify_archives(
             self.place.storage_root,
             self.place.database_path,
@@ -171,6 +178,8 @@ class Repairer:
         seen: set[str] = set()
         mendable = frozenset(self._mendable_contents()) if any(_is_content(one) for one in report.findings) else ()
         for finding in report.findings:
+            if finding.project in unreadable:
+                continue
             if finding.check == "work tree" and finding.path is not None:
                 what = f"archive {finding.project}: work tree"
                 if what not in seen:
@@ -201,7 +210,8 @@ class Repairer:
                 if repository.exists() and (tip := repository.tip()) is not None:
                     yield path, tip
 
-    async def _mend(self) -> list[Repair]:
+    async def _mend(self, kept: list[Path]) -> list[Repair]:
+        """What could not be mended; `kept` grows by the folders that are set aside."""
         for path in self._private():
             if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & _OTHERS:
                 path.chmod(mode & ~_OTHERS)
@@ -211,22 +221,24 @@ class Repairer:
         failed: list[Repair] = []
         async with Store(self.place.database_path) as store:
             for project in await store.read(lambda view: view.projects.list_(include_archived=True, limit=100_000)):
-                failed += await self._mend_archive(store, project)
+                failed += await self._mend_archive(store, project, kept)
             # Opens each that is not whole, shows its files, makes its index anew, and writes the leases' snapshots.
             for late in await drain_in_process(store, self.archiver, timeout_s=_DRAIN_S):
                 what = f"archive {late.project}"
                 failed.append(Repair(what=what, evidence=late.message, next_step=late.hint or _RESTORE))
         return failed
 
-    async def _mend_archive(self, store: Store, project: Project) -> list[Repair]:
+    async def _mend_archive(self, store: Store, project: Project, kept: list[Path]) -> list[Repair]:
         path = archive_path(self.place.storage_root, project.slug)
         locks = self.place.storage_root / LOCKS_FOLDER / project.slug
         try:
+            claim, store_id = await store.read(lambda view: (claim_of(view.outbox, project.id), view.meta.store_id()))
             if Inspection(path).exists():
                 with ArchiveLock(locks, timeout_s=_LOCK_S, archive=project.slug):
-                    renew_pack_indexes(path)
-                    note_to_be_shown(path)
-            claim, store_id = await store.read(lambda view: (claim_of(view.outbox, project.id), view.meta.store_id()))
+                    if problem := _damage_that_stays(path):
+                        kept.append(self._set_aside(path, problem, store_id, claim))
+                    else:
+                        note_to_be_shown(path)
             Inspection(path).require_fit(store_id, claim)
         except ArchiveBehind:
             renewed = await renew_archive(store, self.archiver, project)
@@ -239,16 +251,75 @@ class Repairer:
             return [Repair(what=f"archive {project.slug}", evidence=refused.message, next_step=step)]
         return []
 
+    def _set_aside(self, archive: Path, problem: str, store_id: str, claim: OutboxPosition) -> Path:
+        """Where its folder lies then: what only it holds is not lost. What the database knows of it is written again.
+        Raises ArchiveRefused for one that is not this store's, or whose files lie elsewhere.
+        """
+        with suppress(ArchiveBehind, GitFailed):
+            Inspection(archive).require_fit(store_id, claim)
+        if not _lies_in_store(archive):
+            raise ArchiveDamaged(archive, problem, has_database=True).reworded(hint=_in_workspace(archive), data={})
+        place = free_place(self.place.storage_root, self.clock) / PROJECTS_FOLDER / archive.name
+        place.parent.mkdir(parents=True, mode=_OWNER_ONLY)
+        archive.rename(place)
+        for folder in (place.parent, *place.parent.parents[:3], archive.parent):
+            sync(folder)
+        return place
+
+
+def _faults_of_archive(archive: Path, store_id: str, claim: OutboxPosition) -> Iterator[Repair]:
+    slug = archive.name
+    try:
+        yield from _git_faults(archive, slug)
+        Inspection(archive).require_fit(store_id, claim)
+    except ArchiveBehind as lost:
+        yield Repair(what=f"archive {slug}: lost", evidence=lost.message)
+    except ArchiveRefused as refused:
+        yield Repair(what=f"archive {slug}", evidence=refused.message, next_step=refused.hint)
+    except GitFailed as damaged:
+        yield _damaged(archive, damaged.message)
+
+
+def _damage_that_stays(archive: Path) -> str | None:
+    """What Git cannot read even with every index of a pack made anew."""
+    try:
+        renew_pack_indexes(archive)
+    except GitFailed as damaged:
+        return damaged.message
+    return damage_of(archive)
+
+
+def _damaged(archive: Path, problem: str) -> Repair:
+    step = "" if _lies_in_store(archive) else _in_workspace(archive)
+    return Repair(what=_objects(archive.name), evidence=problem, next_step=step)
+
+
+def _lies_in_store(archive: Path) -> bool:
+    return work_tree_of(archive) == archive
+
+
+def _in_workspace(archive: Path) -> str:
+    return f"move {archive} away and keep it, then am doctor repair; or am doctor restore BACKUP"
+
+
+def _objects(slug: str) -> str:
+    return f"archive {slug}: objects"
+
+
+def _pack_index(slug: str) -> str:
+    return f"archive {slug}: pack index"
+
 
 def _git_faults(archive: Path, slug: str) -> Iterator[Repair]:
     found = Inspection(archive)
     if not found.exists():
         return
     if has_unindexed_packs(archive):
-        yield Repair(what=f"archive {slug}: pack index", evidence="a pack has no index, or one that is wrong")
+        yield Repair(what=_pack_index(slug), evidence="a pack has no index, or one that is wrong")
         return  # Nothing else can be told before that.
-    if problem := found.fsck():
-        yield Repair(what=f"archive {slug}: objects", evidence=problem, next_step=_RESTORE)
+    if problem := damage_of(archive):
+        yield _damaged(archive, problem)
+        return
     if is_unfinished(archive):
         yield Repair(what=f"archive {slug}: unfinished", evidence="a stop left it in the middle of something")
     elif has_torn_index(archive):
