@@ -132,7 +132,7 @@ def test_every_name_is_on_disk_before_the_next_step_and_nothing_is_ever_without_
 
     monkeypatch.setattr(os, "fsync", synced)
 
-    swap(journal_in(root), moves_in(root), fault_hook=lasts)
+    swap(places_in(root), moves_in(root), fault_hook=lasts)
 
     lasts(None)
     assert set(points) == {point for point, _ in STEPS}
@@ -204,11 +204,11 @@ def test_what_only_left_leaves_once_whatever_comes_to_its_place_since(tmp_path: 
             raise Stopped
 
     with pytest.raises(Stopped):
-        swap(journal_in(root), moves_in(root), fault_hook=stop)
+        swap(places_in(root), moves_in(root), fault_hook=stop)
     assert not log.exists()
     log.write_text("another's")
 
-    assert finish_swap(journal_in(root))
+    assert finish_swap(places_in(root))
 
     assert _found(root) == WHOLE | {"mail.sqlite3-wal": "another's"}
 
@@ -248,7 +248,7 @@ def test_a_journal_of_another_version_is_left_to_the_program_that_knows_it(tmp_p
     before = _found(root)
 
     with pytest.raises(SwapUnfinished, match="of another version of this program"):
-        finish_swap(journal_in(root))
+        finish_swap(places_in(root))
 
     assert _found(root) == before
 
