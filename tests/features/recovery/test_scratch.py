@@ -85,16 +85,20 @@ def test_what_others_have_laid_there_or_may_write_in_is_neither_taken_nor_remove
     assert not target.exists()
 
 
+def _exchange(folder: Path, built: Path) -> None:
+    (built / "ours").touch()
+    folder.rename(folder.with_name("away"))
+    (folder / "store").mkdir(parents=True)
+    (folder / "store" / "theirs").touch()
+    folder.chmod(0o700)
+
+
 def test_what_took_the_place_of_the_folder_meanwhile_gets_no_name(tmp_path: Path) -> None:
     target = tmp_path / "made"
     folder = aside(target, "making")
 
     with pytest.raises(PlaceTaken), built_aside(target, "making") as built:
-        (built / "ours").touch()
-        folder.rename(tmp_path / "away")
-        (folder / "store").mkdir(parents=True)
-        (folder / "store" / "theirs").touch()
-        folder.chmod(0o700)
+        _exchange(folder, built)
 
     assert not target.exists()
     assert (folder / "store" / "theirs").exists()

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mcp_agent_mail.archive.folders import names_in
 from mcp_agent_mail.archive.repository import sync
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 
@@ -42,7 +43,7 @@ class ScratchFolder:
         """Raise PlaceTaken unless `path` leads to the folder that is held, nobody else's and open to nobody else."""
         held = os.fstat(self._descriptor)
         try:
-            found = os.stat(self.path, follow_symlinks=False)
+            found = self.path.lstat()
         except OSError:
             found = None
         is_same = found is not None and os.path.samestat(found, held)
@@ -64,7 +65,7 @@ class ScratchFolder:
 
     def clear(self) -> None:
         """Remove all that lies in it. No link is followed."""
-        for name in os.listdir(self._descriptor):
+        for name in names_in(self._descriptor):
             is_folder = stat.S_ISDIR(os.stat(name, dir_fd=self._descriptor, follow_symlinks=False).st_mode)
             if is_folder:
                 shutil.rmtree(name, dir_fd=self._descriptor)
