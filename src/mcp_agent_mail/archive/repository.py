@@ -33,6 +33,8 @@ BUILDING = ".git.new"
 """Beside `.git`, where it is built until it is whole."""
 READ_UNASKED = 1 << 20
 """Bytes of a file that is read before Git is asked how large it should be."""
+
+_LONGEST_RECORD = 8 << 20
 BIG_FILES = "core.bigFileThreshold=1m"
 """What is larger goes through Git in pieces, and is not told as a change of something else."""
 TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
@@ -273,8 +275,10 @@ def sync_below(folder: Path) -> None:
 
 def _records(stdout: IO[bytes]) -> Iterator[str]:
     rest = b""
-    while chunk := stdout.read1(4096):  # type: ignore[attr-defined]  # Popen's pipe is a BufferedReader
+    while chunk := stdout.read1(1 << 16):  # type: ignore[attr-defined]  # Popen's pipe is a BufferedReader
         *records, rest = (rest + chunk).split(b"\0")
+        if len(rest) > _LONGEST_RECORD:
+            raise GitFailed(f"What Git tells has no end: {rest[:100]!r}")
         yield from (record.decode("utf-8", "surrogateescape") for record in records)
     if rest:
         yield rest.decode("utf-8", "surrogateescape")

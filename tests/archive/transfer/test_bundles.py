@@ -9,11 +9,19 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.repository import ArchiveRepository
-from mcp_agent_mail.archive.transfer.bundles import UnfitBundle, begin_from_bundle, bundle_pieces, show_files
+from mcp_agent_mail.archive.transfer.bundles import (
+    NoRoomForFiles,
+    UnfitBundle,
+    begin_from_bundle,
+    bundle_pieces,
+    show_files,
+)
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.git.process import FOREIGN_BYTES, GitFailed
+from tests.archive.bombs import begin_bomb
 from tests.archive.one_archive import AT, IDENTITY, NOTE, add_commit, begin, open_writer, text
+from tests.faults.disks import small_disk
 from tests.on_disk import OnDisk
 
 _MOST = 100_000
@@ -236,6 +244,42 @@ def test_a_file_of_which_git_lacks_the_content_is_not_shown_as_an_empty_one(path
 
     with pytest.raises(GitFailed):
         show_files(path, most=_MOST, clock=_clock)
+
+
+@pytest.mark.parametrize("where", ["agents", "mine"])
+@pytest.mark.parametrize("has_files", [True, False])
+def test_a_few_objects_that_stand_for_any_number_of_paths_are_refused(
+    path: Path, tmp_path: Path, where: str, has_files: bool
+) -> None:
+    repository = begin(path)
+    add_commit(repository, {"archive.json": IDENTITY}, seq=1)
+    blob = _told(path, b"x", "hash-object", "-w", "--stdin").decode().strip()
+    hostile = begin_bomb(path, where, levels=30, leaf=f"100644 blob {blob}\tf\n" if has_files else "")
+
+    with pytest.raises(UnfitBundle, match="lists more than"):
+        begin_from_bundle(tmp_path / "copy", hostile, bundle_pieces(repository, hostile))
+
+
+def test_a_path_that_no_disk_takes_is_refused(path: Path, tmp_path: Path) -> None:
+    repository = begin(path)
+    hostile = _tree_of(path, "100644", "n" * 5_000)
+
+    with pytest.raises(UnfitBundle, match="longer than"):
+        begin_from_bundle(tmp_path / "copy", hostile, bundle_pieces(repository, hostile))
+
+
+@pytest.mark.parametrize("folder", ["mine", "agents/Red/inbox/2027/01/0-499"])
+def test_files_that_would_fill_the_disk_are_not_written(path: Path, tmp_path: Path, folder: str) -> None:
+    large = bytes(4 << 20)
+    add_commit(begin(path), {"archive.json": IDENTITY, **{f"{folder}/{n}.md": large for n in range(8)}}, seq=1)
+
+    with small_disk(tmp_path / "disk", size_kib=16 * 1024) as disk:
+        begin_from_bundle(disk / "copy", _tip(path), [_bundled(path)])
+        with pytest.raises(NoRoomForFiles, match="MiB are free"):
+            show_files(disk / "copy", most=_MOST, clock=_clock)
+
+        written = sum(file.stat().st_size for file in (disk / "copy").rglob("*.md"))
+        assert written <= (0 if folder == "mine" else 16 << 20)
 
 
 def test_pieces_may_be_of_any_size(grown: Path, tmp_path: Path) -> None:

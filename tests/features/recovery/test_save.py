@@ -144,7 +144,7 @@ def test_whenever_it_is_killed_there_is_a_whole_file_or_none_and_the_next_one_cl
     folder.mkdir()
     target = folder / "saved.tar"
     leftover = folder / ".saved.tar.saving"
-    leftover.mkdir()
+    leftover.mkdir(mode=0o700)
     (leftover / "file").write_bytes(b"half of it")
 
     with pytest.raises(Killed):

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from mcp_agent_mail.archive.folders import blob_of, facts_of
 from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.listing_bounds import bounded
 from mcp_agent_mail.archive.months import KeptMonths, MonthsNote, months_around
 from mcp_agent_mail.archive.notes.thread_pages import begun_at, write_thread_note
 from mcp_agent_mail.archive.recovery import OPEN_NOTE
 from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, READ_UNASKED, ArchiveRepository, sync_below
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.errors import InvalidInput, Unavailable
 from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.process import Conversation, GitFailed, talk_to_git
 from mcp_agent_mail.core.ids import OutboxSeq
@@ -45,12 +48,19 @@ _UNPACKING = ("index-pack", "--stdin", "--strict", "--threads=1")
 _UNPACKING_CONFIG = (BIG_FILES, "core.deltaBaseCacheLimit=32m")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _COPY = re.compile(r"agents/[^/]+/(?:inbox|outbox)/([0-9]{4}/[0-9]{2}/.+)")
+_DISK_BLOCK = 4_096
+_LONGEST_PATH = 4_096
+_FOLDER_MODE = "040000"
 _ODD_MODES = ("120000", "160000")
 """Links and other repositories. A person may have some beside what is ours."""
 
 
 class UnfitBundle(InvalidInput):
     """The stream is not the whole history that it is said to be."""
+
+
+class NoRoomForFiles(Unavailable):
+    """The files that an archive shows would fill the disk. None of them was written, or not all."""
 
 
 def bundle_pieces(repository: ArchiveRepository, commit: str, *, as_it_lies: bool = False) -> Iterator[bytes]:
@@ -105,12 +115,16 @@ def show_files(path: Path, *, most: int, clock: Clock) -> None:
     those of recent months. Nothing is synced: whoever opens it next looks at all of that once more.
     """
     repository = ArchiveRepository(path)
-    kept = None
-    if sum(1 for _ in _listed(repository, "--name-only")) > most:
-        kept = KeptMonths(months=months_around(clock()))
+    size = _sized(repository, KeptMonths(months=months_around(clock())))
+    kept = size.kept if size.files > most else None
+    if kept is not None:
         MonthsNote(path / STATE).write(kept)
+    room = shutil.disk_usage(path).free
+    needed = size.bytes if kept is None else size.bytes_kept
+    if needed > room:
+        raise _too_large(path, needed, room)
     with repository.talk("cat-file", "--batch", timeout_s=LIMIT_S) as objects:
-        files = _NewFiles(repository.work_tree, objects)
+        files = _NewFiles(repository.work_tree, objects, room - needed)
         # Canonical files first: equal copies are further names of them, as whoever writes archives makes them.
         for is_copy in (False, True):
             for entry in _listed(repository):
@@ -126,12 +140,53 @@ def _listed(repository: ArchiveRepository, *how: str) -> Iterator[str]:
     return repository.records("ls-tree", "-r", "-z", *how, BRANCH, timeout_s=LIMIT_S)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Size:
+    """What the files take on disk, copies left out: those are further names of others. `bytes_kept`: of those that
+    `kept` holds.
+    """
+
+    kept: KeptMonths
+    files: int
+    bytes: int
+    bytes_kept: int
+
+
+def _sized(repository: ArchiveRepository, kept: KeptMonths) -> _Size:
+    files = total = of_kept = 0
+    for entry in _listed(repository, "-t", "-l"):
+        facts, _, name = entry.partition("\t")
+        is_file = not facts.startswith(_FOLDER_MODE)
+        files += is_file
+        if facts.startswith(_ODD_MODES) or _COPY.fullmatch(name):
+            continue
+        size = _on_disk(int(facts.rpartition(" ")[2]) if is_file else 1)
+        total += size
+        of_kept += size if kept.hold(name) else 0
+    return _Size(kept=kept, files=files, bytes=total, bytes_kept=of_kept)
+
+
+def _on_disk(size: int) -> int:
+    return -(-size // _DISK_BLOCK) * _DISK_BLOCK
+
+
+def _too_large(path: Path, needed: int, room: int) -> NoRoomForFiles:
+    return NoRoomForFiles(
+        f"The files of {path.name} take {needed / 2**20:,.1f} MiB on disk; {room / 2**20:,.1f} MiB are free for them.",
+        hint="Free some room there, or name a folder on another disk. A small file of a stranger that becomes so large "
+        "was made by hand: do not use it.",
+        data={"needed_bytes": needed, "free_bytes": room},
+    )
+
+
 class _NewFiles:
     """Writes into a folder in which nothing is yet and nobody else does."""
 
-    def __init__(self, root: Path, objects: Conversation) -> None:
+    def __init__(self, root: Path, objects: Conversation, spare: int) -> None:
+        """`spare`: bytes on disk for copies that are no further names."""
         self._root = root
         self._objects = objects
+        self._spare = spare
         self._folder = ""
 
     def write(self, name: str, blob: str) -> None:
@@ -142,7 +197,7 @@ class _NewFiles:
             self._folder = folder
         copy = _COPY.fullmatch(name)
         if copy is None or not self._link(f"messages/{copy[1]}", name, blob):
-            self._tell(name, blob)
+            self._tell(name, blob, is_counted=copy is None)
 
     def _link(self, canonical: str, name: str, blob: str) -> bool:
         with suppress(OSError):
@@ -152,10 +207,15 @@ class _NewFiles:
                 return True
         return False
 
-    def _tell(self, name: str, blob: str) -> None:
+    def _tell(self, name: str, blob: str, *, is_counted: bool) -> None:
         self._objects.say(f"{blob}\n".encode())
         size = self._objects.hear().rpartition(b" ")[2]
         left = int(size) if size.isdigit() else -1
+        if not is_counted:
+            needed = _on_disk(max(left, 0))
+            if needed > self._spare:
+                raise _too_large(self._root, needed, self._spare)
+            self._spare -= needed
         with os.fdopen(os.open(self._root / name, _NEW, 0o666), "wb") as file:
             while left > 0 and (piece := self._objects.hear_bytes(min(CHUNK, left))):
                 left -= len(piece)
@@ -186,10 +246,12 @@ def _without_header(stream: Iterator[bytes], header: bytes) -> bytes:
 
 
 def _require_plain(repository: ArchiveRepository) -> None:
-    """Of ours nothing is a link or another repository, of people's nothing is asked."""
-    for entry in repository.records("ls-tree", "-r", "-z", BRANCH, "--", ARCHIVE_FILE, *OWN_FOLDERS, timeout_s=LIMIT_S):
+    """Of ours nothing is a link or another repository; of people's nothing is asked but that there is an end to it."""
+    for entry in bounded(repository, _listed(repository, "-t")):
         facts, _, name = entry.partition("\t")
-        if facts.startswith(_ODD_MODES):
+        if len(name) > _LONGEST_PATH:
+            raise GitFailed(f"a path in it is longer than {_LONGEST_PATH:,} characters: {name[:100]!r}")
+        if facts.startswith(_ODD_MODES) and name.partition("/")[0] in (ARCHIVE_FILE, *OWN_FOLDERS):
             raise UnfitBundle(
                 f"{name!r:.200} is a link in it, where an archive has files.",
                 hint="It was made by hand: do not use it.",

@@ -7,7 +7,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.repository import sync
 from mcp_agent_mail.archive.transfer.export import export_history
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.own_files import EXPORTING
@@ -33,12 +32,11 @@ def export(archive: Path, target: Path, *, is_exact: bool, progress: Progress) -
     _require_empty(target)
     try:
         with scratch_folder(aside(target, EXPORTING), for_what=target) as building:
-            made, scratch = building / "made", building / "scratch"
+            made, scratch = building.path / "made", building.path / "scratch"
             made.mkdir(mode=0o700)
             scratch.mkdir()
             found = export_history(archive, made, scratch, is_exact=is_exact, progress=progress)
-            made.rename(target)
-            sync(target.parent)
+            building.put(made.name, target)
     except OSError as failed:
         raise _cannot(target, failed) from failed
     return ProjectExport(path=str(target), commit=found.commit, commits=found.commits, is_exact=is_exact)

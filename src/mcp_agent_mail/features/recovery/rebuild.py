@@ -86,11 +86,11 @@ def rebuild_database(
         problems.require_none()
     found = sources[0].archived.store_id
     with (
-        scratch_folder(aside(database_path, REBUILDING), for_what=database_path) as folder,
+        scratch_folder(aside(database_path, REBUILDING), for_what=database_path) as scratch,
         open_readers() as readers,
         RebuiltDatabase(database_path, found, clock=clock) as database,
     ):
-        build = _Build(sources, database, readers, folder, without, problems)
+        build = _Build(sources, database, readers, scratch.path, without, problems)
         try:
             counts, events = build.run(progress, AttachmentFiles(contents))
         except (NumbersExhausted, RowsContradict) as broken:

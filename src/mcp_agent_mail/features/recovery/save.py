@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from mcp_agent_mail.archive.damage import ArchiveDamaged, damage_of, damage_told
 from mcp_agent_mail.archive.ownership import require_in_store
-from mcp_agent_mail.archive.repository import ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import bundle_pieces
 from mcp_agent_mail.archive.transfer.description import describe
 from mcp_agent_mail.archive.way_back import of_lost
@@ -99,18 +99,17 @@ def save(
         raise _in_the_way(target)
     manifest = _manifest(storage_root, known, only)
     try:
-        with scratch_folder(aside(target, SAVING), for_what=target) as folder:
-            staged = folder / "file"
+        with scratch_folder(aside(target, SAVING), for_what=target) as scratch:
+            staged = scratch.path / "file"
             with os.fdopen(os.open(staged, _NEW, 0o600), "wb") as out:
-                saved = _write(storage_root, manifest, out, folder, known, progress, fault_hook)
+                saved = _write(storage_root, manifest, out, scratch.path, known, progress, fault_hook)
                 out.flush()
                 os.fsync(out.fileno())
             fault_hook(FailPoint.SAVE_STAGED)
             try:
-                os.link(staged, target)
+                scratch.link(staged.name, target)
             except FileExistsError:
                 raise _in_the_way(target) from None
-            sync(target.parent)
             fault_hook(FailPoint.SAVE_NAMED)
     except OSError as failed:
         raise _cannot(target, failed) from failed
