@@ -8,7 +8,16 @@ from collections.abc import Callable
 
 import pytest
 
-from mcp_agent_mail.domain.markdown_images import find_images, may_show_images, replace_targets
+from mcp_agent_mail.domain import markdown_images
+from mcp_agent_mail.domain.markdown.links import unescaped
+from mcp_agent_mail.domain.markdown.steps import MAX_STEPS, BodyTooIntricate, Steps
+from mcp_agent_mail.domain.markdown_images import (
+    MAX_IMAGES,
+    TooManyImages,
+    find_images,
+    may_show_images,
+    replace_targets,
+)
 from tests.domain.markdown_oracle import read_by_rule, require_agreement
 
 GENERATED = 4_000
@@ -164,7 +173,7 @@ HOSTILE = [
 ]
 
 
-def steps(body: str) -> int:
+def steps(body: str, most: int = 10**9) -> int:
     """Calls that are made while the body is read: functions of ours, and those of Python's own."""
     count = 0
 
@@ -174,10 +183,50 @@ def steps(body: str) -> int:
 
     sys.setprofile(note)
     try:
-        find_images(body)
+        find_images(body, Steps(most))
+    except BodyTooIntricate:
+        assert most < 10_000
     finally:
         sys.setprofile(None)
     return count
+
+
+MARKED = [*UNITS, "![a]\n\n[a]: x\n\n", "* ![", "![a](\\)", "![a](" + "(" * 30, "\n![\n\n>", "`"]
+
+
+@pytest.mark.parametrize("unit", MARKED, ids=range(len(MARKED)))
+def test_a_body_is_left_after_so_many_steps_however_long_it_is(unit: str) -> None:
+    body = "![z](z)\n\n" + unit * (40_000 // len(unit))
+
+    first, longer = steps(body, 1_000), steps(body * 4, 1_000)
+    assert longer < max(64 * 1_000, 2 * first)
+
+
+def test_a_definition_is_read_once_however_many_images_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "![a]" * 500 + "\n\n[a]: x" + "\\!" * 1_000
+    read: list[str] = []
+    monkeypatch.setattr(markdown_images, "unescaped", lambda text: read.append(text) or unescaped(text))
+
+    (image,) = find_images(body)
+
+    assert (image.target, len(read)) == ("x" + "!" * 1_000, 1)
+
+
+def test_so_many_different_images_are_found_and_one_more_is_refused() -> None:
+    body = "".join(f"![a](http://x/{number})\n" for number in range(MAX_IMAGES))
+
+    assert len(find_images(body * 2)) == 2 * MAX_IMAGES
+    with pytest.raises(TooManyImages) as refused:
+        find_images(body + "![a](one-more)")
+    assert "convert_images=false" in refused.value.hint
+
+
+def test_a_body_with_more_lines_and_marks_than_are_looked_through_is_refused_with_the_next_step() -> None:
+    with pytest.raises(BodyTooIntricate) as refused:
+        find_images("![a]\n\n[a]: x\n\n" * 60_000)
+
+    assert (refused.value.code, refused.value.data) == ("INVALID_INPUT", {"max_steps": MAX_STEPS})
+    assert "convert_images=false" in refused.value.hint
 
 
 @pytest.mark.parametrize("unit", HOSTILE, ids=range(len(HOSTILE)))

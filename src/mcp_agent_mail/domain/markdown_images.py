@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.markdown.blocks import LeafText, MarkdownBlocks
 from mcp_agent_mail.domain.markdown.inlines import InlineImages
 from mcp_agent_mail.domain.markdown.links import LinkTarget, unescaped
+from mcp_agent_mail.domain.markdown.steps import Steps
+
+MAX_IMAGES = 1_000
+"""Different ones of one body, wherever they lie."""
+
+
+class TooManyImages(InvalidInput):
+    """More different images in one body than are looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,26 +35,48 @@ def may_show_images(body: str) -> bool:
     return "![" in body and ("](" in body or "]:" in body)
 
 
-def find_images(body: str) -> list[ImageTarget]:
+def find_images(body: str, steps: Steps | None = None) -> list[ImageTarget]:
     """The targets of all images that a CommonMark reader shows, in the order of their places, each place once.
 
     A reference's target is that of its definition. What stands in code, in HTML or in an image's own text is no image;
-    nor is one without a target. Takes time and room in proportion to the body, whatever it holds.
+    nor is one without a target. Takes time and room in proportion to the body, whatever it holds,
+    and no more than `steps` allow. Raises TooManyImages beyond MAX_IMAGES different ones, BodyTooIntricate.
     """
     if not may_show_images(body):
         return []
-    blocks = MarkdownBlocks(body)
+    steps = steps or Steps()
+    blocks = MarkdownBlocks(body, steps)
     places: dict[int, ImageTarget] = {}
+    defined: dict[str, ImageTarget] = {}
+    targets: set[str] = set()
     for leaf in blocks.texts:
-        for image in InlineImages(leaf.text, leaf.begin, blocks.definitions).found:
+        for image in InlineImages(leaf.text, leaf.begin, blocks.definitions, steps).found:
             if image.target is not None:
                 place = _place(leaf, image.target)
             else:
-                defining, definition = blocks.definitions[image.label or ""]
-                place = _place(defining, definition.target)
+                place = _defined_place(blocks, image.label or "", defined)
             if place.target:
                 places[place.start] = place
+                targets.add(place.target)
+                _require_few(targets)
     return [places[start] for start in sorted(places)]
+
+
+def _defined_place(blocks: MarkdownBlocks, label: str, known: dict[str, ImageTarget]) -> ImageTarget:
+    """Each definition is read once, however many images use it, and however long its target is."""
+    if label not in known:
+        defining, definition = blocks.definitions[label]
+        known[label] = _place(defining, definition.target)
+    return known[label]
+
+
+def _require_few(targets: set[str]) -> None:
+    if len(targets) > MAX_IMAGES:
+        raise TooManyImages(
+            f"The body shows more than {MAX_IMAGES:,} different images.",
+            hint="Show fewer, or send it with convert_images=false.",
+            data={"max_images": MAX_IMAGES},
+        )
 
 
 def replace_targets(body: str, images: Iterable[ImageTarget], replacements: Mapping[str, str]) -> str:

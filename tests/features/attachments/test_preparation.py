@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.domain.attachments import MAX_ATTACHMENTS
+from mcp_agent_mail.domain.markdown_images import TooManyImages
 from mcp_agent_mail.domain.messages import BodyTooLong
-from mcp_agent_mail.features.attachments.preparation import MAX_TARGETS, TooManyAttachments, TooManyImages
+from mcp_agent_mail.features.attachments.preparation import MAX_TARGETS, TooManyAttachments
 from tests.features.attachments.workplace import Workplace, open_workplace
 from tests.image_samples import corner_lit, encoded
 

@@ -48,3 +48,22 @@ async def test_a_file_that_hangs_is_given_up_and_others_are_read() -> None:
     threads.close()
     with pytest.raises(LooksClosed):
         await threads.read("/answers", lambda: 1)
+
+
+async def test_while_bodies_are_read_attachments_are_made_ready() -> None:
+    threads, held, begun = AttachmentThreads(), threading.Event(), threading.Semaphore(0)
+
+    def slow() -> bool:
+        begun.release()
+        return held.wait(LIMIT_S)
+
+    async with asyncio.TaskGroup() as tasks:
+        bodies = [tasks.create_task(threads.read_body(slow)) for _ in range(2 * TURNS.places)]
+        await asyncio.to_thread(begun.acquire)
+        async with asyncio.timeout(LIMIT_S):
+            ready = [await threads.compute(lambda: 1) for _ in range(TURNS.places)]
+        assert not any(body.done() for body in bodies)
+        held.set()
+
+    assert ready == [1] * TURNS.places
+    threads.close()

@@ -14,6 +14,7 @@ from enum import Enum, auto
 
 from mcp_agent_mail.domain.markdown.inlines import TAG
 from mcp_agent_mail.domain.markdown.links import LinkDefinition, read_definition
+from mcp_agent_mail.domain.markdown.steps import Steps
 
 _LINE = re.compile(r"([^\r\n]*+)(?:\r\n?|\n|\Z)")
 _SPACE = re.compile(r"[ \t]*+")
@@ -26,6 +27,8 @@ _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
 _MARKER = re.compile(r"(?:[*+-]|(\d{1,9})[.)])(?=[ \t]|$)", re.ASCII)
 _TAB_STOP = 4
 _CODE_INDENT = 4
+_BLOCK_STEPS = 3
+"""To begin one costs so much more than a line that goes on."""
 _BLOCKS = (
     "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
     "fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|"
@@ -113,17 +116,17 @@ class _Rest:
         """Three of one mark at least, and nothing else. The line's end is looked at once for each mark."""
         mark = self.body[self.at]
         if mark not in self.rules:
-            begin = self.end
-            while begin > self.at and self.body[begin - 1] in (mark, " ", "\t"):
-                begin -= 1
-            self.rules[mark] = begin
+            self.rules[mark] = self.at + len(self.body[self.at : self.end].rstrip(f"{mark} \t"))
         return self.rules[mark] <= self.at and self.body.count(mark, self.at, self.end) >= 3
 
 
 class MarkdownBlocks:
-    """The leaf texts of `body` that hold a `![`, in order, and what is defined anywhere in it, by label."""
+    """The leaf texts of `body` that hold a `![`, in order, and what is defined anywhere in it, by label.
+    Raises BodyTooIntricate.
+    """
 
-    def __init__(self, body: str) -> None:
+    def __init__(self, body: str, steps: Steps | None = None) -> None:
+        self._steps = steps or Steps()
         self.texts: list[LeafText] = []
         self.definitions: dict[str, tuple[LeafText, LinkDefinition]] = {}
         self._body = body
@@ -134,7 +137,7 @@ class MarkdownBlocks:
         self._fence = ""
         self._lines: list[tuple[int, int]] = []
         self._defined: tuple[LeafText, int] | None = None
-        for start, end in _spans(body):
+        for start, end in _spans(body, self._steps):
             self._take(start, end)
         self._close(0)
 
@@ -146,6 +149,7 @@ class MarkdownBlocks:
         rest = _Rest(self._body, end)
         rest.move(start, 0)
         matched = self._match(rest)
+        self._steps.take(matched)
         is_inside = matched == len(self._containers) and self._leaf is not None
         if is_inside and self._leaf is not _Leaf.PARAGRAPH and self._takes(rest):
             return
@@ -274,12 +278,14 @@ class MarkdownBlocks:
         return _Container(is_quote=False, indent=before + width)
 
     def _push(self, container: _Container) -> None:
+        self._steps.take(_BLOCK_STEPS)
         self._fill(len(self._containers))
         if container.is_quote:
             self._quotes.append(len(self._containers))
         self._containers.append(container)
 
     def _open_leaf(self, leaf: _Leaf, matched: int) -> None:
+        self._steps.take(_BLOCK_STEPS)
         self._close(matched)
         self._fill(matched)
         self._leaf = leaf
@@ -328,7 +334,8 @@ class MarkdownBlocks:
     def _define(self, leaf: LeafText) -> LeafText:
         """Note what the beginning of a paragraph defines; of two definitions of a label the first counts."""
         at = 0
-        while leaf.text.startswith("[", at) and (found := read_definition(leaf.text, at)):
+        while leaf.text.startswith("[", at) and (found := read_definition(leaf.text, at, self._steps)):
+            self._steps.take()
             self.definitions.setdefault(found.label, (leaf, found))
             at = found.target.after
         return LeafText(leaf.text, at, leaf.starts, leaf.sources)
@@ -340,10 +347,11 @@ def _skip_quote_mark(rest: _Rest) -> None:
     rest.column += rest.indent > 0
 
 
-def _spans(body: str) -> Iterator[tuple[int, int]]:
+def _spans(body: str, steps: Steps) -> Iterator[tuple[int, int]]:
     """Start and end of each line. Of blank ones in a row the first alone: the others say nothing more."""
     was_blank = False
     for line in _LINE.finditer(body):
+        steps.take()
         start, end = line.span(1)
         is_blank = _SPACE.fullmatch(body, start, end) is not None
         if not (is_blank and was_blank):

@@ -8,6 +8,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from mcp_agent_mail.domain.markdown.links import LinkTarget, label_key, read_inline, read_label
+from mcp_agent_mail.domain.markdown.steps import Steps
 
 _SPECIAL = re.compile(r"[\\`<!\[\]]")
 _TICKS = re.compile(r"`++")
@@ -42,21 +43,26 @@ class _Bracket:
 
 
 class InlineImages:
-    """The images of one text, in their order; not those inside of an image's own text, which nobody sees."""
+    """The images of one text, in their order; not those inside of an image's own text, which nobody sees.
+    Raises BodyTooIntricate.
+    """
 
-    def __init__(self, text: str, begin: int, labels: Container[str]) -> None:
+    def __init__(self, text: str, begin: int, labels: Container[str], steps: Steps | None = None) -> None:
         self._text = text
+        self._steps = steps or Steps()
         self._labels = labels
         self._brackets: list[_Bracket] = []
         self._past_links = 0
         """So many of the open brackets are of no link: one has ended inside them."""
         self._ticks: dict[int, list[int]] = {}
         for run in _TICKS.finditer(text, begin):
+            self._steps.take()
             self._ticks.setdefault(len(run[0]), []).append(run.start())
         self._unended: set[str] = set()
         self.found: list[InlineImage] = []
         at = begin
         while special := _SPECIAL.search(text, at):
+            self._steps.take()
             at = self._step(special[0], special.start())
 
     def _step(self, mark: str, at: int) -> int:
@@ -126,7 +132,7 @@ class InlineImages:
         return end
 
     def _inline(self, bracket: _Bracket, at: int) -> tuple[InlineImage, int] | None:
-        target = read_inline(self._text, at + 1)
+        target = read_inline(self._text, at + 1, self._steps)
         return None if target is None else (InlineImage(bracket.at, target, None), target.after)
 
     def _reference(self, bracket: _Bracket, at: int) -> tuple[InlineImage, int] | None:

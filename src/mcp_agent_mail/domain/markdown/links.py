@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from html.entities import html5
 
+from mcp_agent_mail.domain.markdown.steps import Steps
+
 MAX_LABEL = 999
 _MAX_PARENTHESES = 32
 
@@ -20,8 +22,7 @@ _LABEL = re.compile(rf"\[((?:[^\\\[\]]|\\.){{0,{MAX_LABEL}}}+)\]", re.DOTALL)
 _BLANKS = re.compile(r"[ \t]*+(?:\n[ \t]*+)?+")
 _LINE_END = re.compile(r"[ \t]*+(?:\n|\Z)")
 _IN_BRACKETS = re.compile(r"<((?:[^<>\n\\]|\\.)*+)>")
-_PLAIN = re.compile(r"[^\\()\x00-\x20\x7f]++")
-_ESCAPE = re.compile(rf"\\{_PUNCTUATION}?+")
+_PLAIN = re.compile(rf"(?:[^\\()\x00-\x20\x7f]++|\\{_PUNCTUATION}?+)++")
 _TITLES = {
     '"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL),
     "'": re.compile(r"'(?:[^'\\]|\\.)*+'", re.DOTALL),
@@ -61,11 +62,11 @@ def read_label(text: str, at: int) -> re.Match[str] | None:
     return _LABEL.match(text, at)
 
 
-def read_inline(text: str, at: int) -> LinkTarget | None:
+def read_inline(text: str, at: int, steps: Steps | None = None) -> LinkTarget | None:
     """What follows the text of an inline link or image: `(target "title")` at `at`."""
     if not text.startswith("(", at):
         return None
-    place = _destination(text, _BLANKS.match(text, at + 1).end())  # type: ignore[union-attr]  # it matches anywhere
+    place = _destination(text, _BLANKS.match(text, at + 1).end(), steps)  # type: ignore[union-attr]  # it matches anywhere
     if place is None:
         return None
     after = _after_title(text, place.after)
@@ -73,12 +74,12 @@ def read_inline(text: str, at: int) -> LinkTarget | None:
     return LinkTarget(place.start, place.end, end + 1) if text.startswith(")", end) else None
 
 
-def read_definition(text: str, at: int) -> LinkDefinition | None:
+def read_definition(text: str, at: int, steps: Steps | None = None) -> LinkDefinition | None:
     """The definition of a reference that begins at `at`, the beginning of a line; it ends with a line."""
     label = _LABEL.match(text, at)
     if label is None or not text.startswith(":", label.end()) or not (key := label_key(label[1])):
         return None
-    place = _destination(text, _BLANKS.match(text, label.end() + 1).end())  # type: ignore[union-attr]  # likewise
+    place = _destination(text, _BLANKS.match(text, label.end() + 1).end(), steps)  # type: ignore[union-attr]  # likewise
     if place is None:
         return None
     for after in (_after_title(text, place.after), place.after):
@@ -96,15 +97,17 @@ def _after_title(text: str, at: int) -> int | None:
     return title.end()
 
 
-def _destination(text: str, at: int) -> LinkTarget | None:
+def _destination(text: str, at: int, steps: Steps | None) -> LinkTarget | None:
     if text.startswith("<", at):
         found = _IN_BRACKETS.match(text, at)
         return LinkTarget(*found.span(1), found.end()) if found else None
     end, depth = at, 0
     while end < len(text):
-        if found := _PLAIN.match(text, end) or _ESCAPE.match(text, end):
+        if found := _PLAIN.match(text, end):
             end = found.end()
             continue
+        if steps is not None:
+            steps.take()  # The same parentheses may be passed over for each target that begins before them.
         if text[end] == "(" and depth < _MAX_PARENTHESES:
             depth += 1
         elif text[end] == ")" and depth:

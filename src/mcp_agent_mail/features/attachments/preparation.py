@@ -24,7 +24,7 @@ from mcp_agent_mail.domain.attachments import (
     read_digest,
     shown_name,
 )
-from mcp_agent_mail.domain.markdown_images import ImageTarget, replace_targets
+from mcp_agent_mail.domain.markdown_images import ImageTarget, TooManyImages, replace_targets
 from mcp_agent_mail.domain.messages import require_body_fits
 from mcp_agent_mail.features.attachments.data_uris import UnfitDataUri, is_data_uri, read_data_uri
 from mcp_agent_mail.features.attachments.image_protocol import ConvertedImage
@@ -45,10 +45,6 @@ _SHOWN = 200
 
 class TooManyAttachments(InvalidInput):
     """Named ones and images of the body together."""
-
-
-class TooManyImages(InvalidInput):
-    """More different images in one body than are looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

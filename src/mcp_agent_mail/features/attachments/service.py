@@ -109,7 +109,7 @@ class AttachmentService:
             threads=self._threads,
         )
         try:
-            images = await self._threads.compute(partial(find_images, request.body_md)) if has_images else []
+            images = await self._threads.read_body(partial(find_images, request.body_md)) if has_images else []
             return await preparation.make(images, converts=converts)
         except OSError as failed:
             raise AttachmentNotStored(

@@ -16,6 +16,8 @@ FILE_THREADS = 4
 FILE_WITHIN_S = 60.0
 """For the largest attachment from a slow disk."""
 TURNS = TurnBounds(places=4, places_each=2, waiting_each=64, waiting=256, within_s=60.0)
+BODY_TURNS = TurnBounds(places=2, places_each=1, waiting_each=64, waiting=256, within_s=60.0)
+"""Apart from those: a body that takes long holds up bodies alone."""
 
 
 class AttachmentThreads:
@@ -24,6 +26,7 @@ class AttachmentThreads:
     def __init__(self, *, file_within_s: float = FILE_WITHIN_S) -> None:
         self._looks = Looks(threads=FILE_THREADS, within_s=file_within_s)
         self._turns = Turns("calls with attachments", TURNS)
+        self._bodies = Turns("bodies with images", BODY_TURNS)
 
     async def read(self, directory: str, work: Callable[[], T]) -> T:
         """What `work` gives, which reads a file that a caller named; of one directory one is read at a time, and one
@@ -36,6 +39,11 @@ class AttachmentThreads:
         TooMuchAtOnce.
         """
         async with self._turns.turn(current_turn()):
+            return await computed(work)
+
+    async def read_body(self, work: Callable[[], T]) -> T:
+        """What `work` gives, which looks through a body. Raises what it raises, TooMuchAtOnce."""
+        async with self._bodies.turn(current_turn()):
             return await computed(work)
 
     def close(self) -> None:
