@@ -60,7 +60,7 @@ app = typer.Typer(
     "Without a command: your inbox (am mail inbox), outside a project that of all projects.",
 )
 
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many.")]
 
 
 def _inbox_columns(ack_ttl_s: int, now: Micros) -> tuple[Column, ...]:
