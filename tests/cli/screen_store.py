@@ -69,6 +69,7 @@ async def _write(call: Call, clock: SetClock) -> None:
         **letters,
         subject="Who takes the parser?",
         body_md="I have the lexer.\n\nYours?",
+        attachment_paths=["data:text/plain,lexer%20then%20grammar"],
         thread_id="parser-split",
         importance="high",
         ack_required=True,

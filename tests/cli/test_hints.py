@@ -148,3 +148,9 @@ def test_an_error_of_am_names_its_commands(at_post: Shell) -> None:
     assert done.code == 1
     assert "am mail inbox" in done.err
     assert "fetch_inbox" not in done.err
+
+
+def test_a_person_is_told_options_for_what_only_a_call_has() -> None:
+    assert in_commands("Send it with convert_images=false: so.") == "Send it with --no-convert: so."
+    told = in_commands("Give a path relative to the project's directory, or the content itself as a data: URI.")
+    assert told == "--attach takes a path from the folder where you stand."

@@ -38,6 +38,8 @@ def test_a_name_in_another_way_of_writing_is_that_name(name: str) -> None:
         ("send_message", "priority", "importance"),
         ("send_message", "project", "project_key"),
         ("send_message", "bodyMd", "body_md"),
+        ("send_message", "paths", "attachment_paths"),
+        ("reply_message", "attachments", "attachment_paths"),
         ("fetch_inbox", "agent", "agent_name"),
         ("fetch_inbox", "human_key", "project_key"),
         ("fetch_inbox", "cwd", "project_key"),
@@ -126,3 +128,8 @@ def test_for_most_there_is_a_tool(wanted: str) -> None:
 def test_the_prefix_of_a_subject_is_no_subject() -> None:
     assert alike("subject", ["subject_prefix", "to"]) == []
     assert alike("subject_prefx", ["subject_prefix", "to"]) == ["subject_prefix"]
+
+
+@pytest.mark.parametrize("wanted", ["get_attachment", "download_attachments", "readAttachment", "x__attachment"])
+def test_whoever_looks_for_a_tool_for_attachments_is_told_where_they_are_read(wanted: str) -> None:
+    assert "resource://attachment/<sha256>" in (no_tool_for(wanted) or "")

@@ -77,6 +77,12 @@ _TO_ALL = r"\b(?:with |set )?broadcast=true\b(?: and without to\b)?"
 _OPTION = rf"\b(?:{'|'.join(_OPTIONS)})\b(?!=)"
 _ONLY_IN_CALLS = r"(?<!agent's )\b(?:auto_contact_if_blocked|register_if_missing|wait_seconds)=\w+"
 """No command has an option for these."""
+_UNCONVERTED = r"\bconvert_images=false\b"
+_FROM_PROJECT = (
+    r"Give a path relative to the project's directory, or the content itself as a data: URI\.|"
+    r"Copy the file into the project's directory, then give '[^'\n]*'; or give the content itself as a data: URI\."
+)
+"""A person's paths begin where the person stands, and lead anywhere."""
 _RESOURCE = rf"(?P<named>{'|'.join(RESOURCES)})(?:/[^\s,;?]*[^\s,;?.])?"
 _PROJECT_QUERY = r"\?project= ?(?=\S)"
 
@@ -152,6 +158,8 @@ _WORDINGS: dict[str, tuple[str, Callable[[re.Match[str]], str]]] = {
     "call": (_CALL, _command),
     "to_everyone": (_TO_ALL, lambda _: _EACH),
     "option": (_OPTION, lambda found: _OPTIONS[found[0]]),
+    "unconverted": (_UNCONVERTED, lambda _: "--no-convert"),
+    "from_project": (_FROM_PROJECT, lambda _: "--attach takes a path from the folder where you stand."),
     "in_calls": (_ONLY_IN_CALLS, lambda found: f"an agent's {found[0]}"),
     "resource": (_RESOURCE, lambda found: RESOURCES[found["named"]]),
     "project": (_PROJECT_QUERY, lambda _: "--project "),

@@ -31,16 +31,26 @@ class PlainConversion:
 
     def _convert(self, value: object, param: Any, ctx: Any) -> object:
         if self._annotation is int:
-            try:
-                return int(str(value))
-            except ValueError as unreadable:
-                raise typer.BadParameter(f"{value!r} is no whole number.", ctx=ctx, param=param) from unreadable
+            return _whole_number(value, param, ctx)
         if choices := getattr(param.type_descriptor, "choices", None):
             word = str(value).strip().lower()
             if word not in choices:
                 raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}.", ctx=ctx, param=param)
             return word
         return value
+
+
+# Typer keeps the parameter classes private; these have the `min` and `max` that its help shows.
+def _whole_number(value: object, param: Any, ctx: Any) -> int:
+    try:
+        number = int(str(value))
+    except ValueError as unreadable:
+        raise typer.BadParameter(f"{value!r} is no whole number.", ctx=ctx, param=param) from unreadable
+    low, high = param.min, param.max
+    if (low is not None and number < low) or (high is not None and number > high):
+        bounds = f"from {low} on" if high is None else f"up to {high}" if low is None else f"{low} to {high}"
+        raise typer.BadParameter(f"{number} is out of range: {bounds}.", ctx=ctx, param=param)
+    return number
 
 
 _PLAIN = (str, int, bool)

@@ -20,8 +20,14 @@ def importance_words(row: Row) -> list[str]:
     return [*words, "ack"] if row.get("ack_required") else words
 
 
+def attached_words(row: Row) -> list[str]:
+    """How much a message carries; nothing where it carries nothing."""
+    count = len(row.get("attachments") or ())
+    return [f"{count} attached"] if count else []
+
+
 def mail_flags(row: Row) -> str:
-    return ", ".join(importance_words(row))
+    return ", ".join([*importance_words(row), *attached_words(row)])
 
 
 def is_overdue(row: Row, *, now: Micros, ack_ttl_s: int) -> bool:
@@ -43,7 +49,7 @@ def inbox_words(ack_ttl_s: int, *, now: Micros) -> Callable[[Row], str]:
             said[said.index("ack")] = "acked"
         elif is_overdue(row, now=now, ack_ttl_s=ack_ttl_s):
             said[said.index("ack")] = "overdue"
-        return ", ".join([*([] if row.get("read_at") else ["unread"]), *said])
+        return ", ".join([*([] if row.get("read_at") else ["unread"]), *said, *attached_words(row)])
 
     return words
 

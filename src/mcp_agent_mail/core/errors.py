@@ -35,10 +35,12 @@ class AgentMailError(Exception):
         """The fact and the next step as one text: for whoever shows no more than that."""
         return in_sentences(self.message, self.hint)
 
-    def reworded(self, *, hint: str, data: Mapping[str, Any]) -> Self:
-        """The same refusal with another next step; this one stays as it is."""
+    def reworded(self, *, hint: str, data: Mapping[str, Any], message: str | None = None) -> Self:
+        """The same refusal with another next step, and another fact where one is given; this one stays as it is."""
         other = copy(self)
         other.hint, other.data = hint, dict(data)
+        if message is not None:
+            other.args, other.message = (message,), message
         return other
 
     def to_wire(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _ARGUMENTS = (
     ("reservation reservation_id reservation_ids reservations", "file_reservation_id file_reservation_ids"),
     ("file file_path file_paths file_reservation_paths filename filenames files", "paths file_reservation_paths"),
     ("glob globs path path_pattern path_patterns paths pattern patterns", "paths file_reservation_paths"),
-    ("attachment attachments file file_paths files images", "attachment_paths"),
+    ("attach attachment attachments file file_path file_paths files images paths", "attachment_paths"),
     ("code_repo path repo repo_path repository repository_path", "code_repo_path"),
     ("base_path cwd dir directory folder human_key key path project project_dir project_id", "project_key human_key"),
     ("project_key project_name project_path project_root project_slug repo repo_path", "project_key human_key"),
@@ -111,6 +111,11 @@ _PROJECTS = (
     "lists all."
 )
 
+_ATTACHMENTS = (
+    "No tool reads attachments: read resource://attachment/<sha256> with the sha256 that its message shows "
+    "(fetch_inbox, read_mail), or GET /attachments/<project slug>/<sha256>. send_message takes attachment_paths."
+)
+
 
 def _by_word(rows: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
     known: dict[str, list[str]] = {}
@@ -169,9 +174,11 @@ def nearest_tools(wanted: str, tools: Collection[str], limit: int = 3) -> list[s
 
 
 def no_tool_for(wanted: str) -> str | None:
-    """What to do instead, where `wanted` is for what no tool is for: the list of projects."""
+    """What to do instead, where `wanted` is for what no tool is for: the list of projects, attachments."""
     words = _words_of(in_snake_case(re.split(r"__|[./:]", wanted)[-1]))
     asks = words[:1] == ["fetch"] and words[-1] in ("project", "projects")
+    if not {"attachment", "attachments"}.isdisjoint(words):
+        return _ATTACHMENTS
     return _PROJECTS if asks and "search" not in words else None
 
 

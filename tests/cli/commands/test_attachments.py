@@ -11,7 +11,9 @@ from mcp_agent_mail.cli.commands.attachments import (
     UnfitFolder,
     WrongContent,
     attached,
+    bare_digest,
     save,
+    save_as,
 )
 from mcp_agent_mail.cli.exit_codes import NoServer
 from tests.cli.shell import Shell
@@ -100,3 +102,15 @@ def test_an_attachment_that_nobody_sent_is_refused_and_nothing_is_written(at_pos
     assert (done.code, done.out) == (1, "")
     assert f"No attachment {DIGEST} is to be seen here." in done.err
     assert _names(tmp_path) == []
+
+
+def test_a_digest_is_taken_as_mail_is_sent_with_it() -> None:
+    assert [bare_digest(one) for one in (DIGEST, f"sha256:{DIGEST}", f" SHA256:{DIGEST} ")] == [DIGEST] * 3
+
+
+def test_a_content_is_written_to_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert save_as("-", CONTENT, DIGEST, is_forced=False) is None
+    assert capfdbinary.readouterr().out == b"one two"
+
+    with pytest.raises(WrongContent):
+        save_as("-", CONTENT, "0" * 64, is_forced=False)

@@ -186,7 +186,6 @@ def test_json_keeps_words_of_peers_exact_without_driving_a_terminal(at_post: She
     [
         (("mail", "inbox", "BlueLak"), "NOT_FOUND"),
         (("mail", "read", "999999"), "NOT_FOUND"),
-        (("mail", "inbox", "--limit", "0"), "INVALID_INPUT"),
         (("mail", "inbox", "--since", "yesterday"), "INVALID_INPUT"),
         (("mail", "send", "--to", "Nobody", "-s", "x", "y"), "RECIPIENT_NOT_FOUND"),
         (("mail", "send", "--to", "RedStone", "--from", "System", "-s", "x", "y"), "PERMISSION_DENIED"),

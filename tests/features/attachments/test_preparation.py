@@ -51,3 +51,15 @@ async def test_a_body_that_grows_past_its_bound_is_refused(place: Workplace) -> 
 
     with pytest.raises(BodyTooLong):
         await place.prepare(body="![](a)\n" * 2_000)
+
+
+async def test_quoted_attachments_come_along_as_far_as_there_is_room(place: Workplace) -> None:
+    (place.code / "a.txt").write_text("a")
+    kept = [f"/attachments/{n:02x}/{n:02x}{'0' * 62}.webp" for n in range(25)]
+
+    prepared = await place.prepare("a.txt", body=" ".join(f"![x]({target})" for target in [*kept, kept[0]]))
+
+    assert prepared.quoted == tuple(kept[:19])
+    assert [(left.target, left.reason.value) for left in prepared.images_left] == [
+        (one, "too_many") for one in kept[19:]
+    ]

@@ -11,9 +11,11 @@ from typing import Any, BinaryIO
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, kind_of, media_type_of, read_digest
+from mcp_agent_mail.domain.markdown_images import find_images
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments, WhyLeft
 from mcp_agent_mail.features.attachments.service import MessageStore
+from mcp_agent_mail.features.attachments.sources import is_kept
 from mcp_agent_mail.features.messaging.contents import ContentReader
 from tests.features.messaging.harness import MessagingHarness, open_messaging
 
@@ -61,6 +63,7 @@ class Sources:
             items=tuple(read_digest(path) or self._attachment(path) for path in request.paths),
             body_md=request.body_md.replace("OLD", "NEW"),
             images_left=left,
+            quoted=tuple(image.target for image in find_images(request.body_md) if is_kept(image.target)),
         )
 
     def _attachment(self, path: str) -> Attachment:

@@ -33,10 +33,18 @@ def run(
     agent: AgentOption = None,
     ttl: Annotated[
         int,
-        typer.Option("--ttl", metavar="SECONDS", help="How long the slot outlives a killed am run; at least 60."),
+        typer.Option(
+            "--ttl",
+            metavar="SECONDS",
+            min=_LEAST_TTL_S,
+            max=_MOST_TTL_S,
+            help="How long the slot outlives a killed am run.",
+        ),
     ] = 600,
     shared: Annotated[bool, typer.Option("--shared", help="Hold it together with others who share it.")] = False,
-    wait: Annotated[int, typer.Option("--wait", metavar="SECONDS", help="How long to wait for a slot in use.")] = 0,
+    wait: Annotated[
+        int, typer.Option("--wait", metavar="SECONDS", min=0, help="How long to wait for a slot in use.")
+    ] = 0,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Run the command, without the slot, even if no server can be asked.")
     ] = False,
@@ -49,8 +57,6 @@ def run(
     Exit code: the command's, or 128 and the number of the signal that ended it; 75 the slot is in
     use, 126 it cannot be run, 127 there is no such command, 69 no server (see --anyway).
     """
-    if not _LEAST_TTL_S <= ttl <= _MOST_TTL_S:
-        raise typer.BadParameter(f"--ttl takes {_LEAST_TTL_S} to {_MOST_TTL_S} seconds.")
     context = load_context()
     place = look_at_place(project, agent, context)
     terms = SlotTerms(slot=slot, ttl_s=ttl, exclusive=not shared)
@@ -58,7 +64,7 @@ def run(
         try:
             told = _variables(context, place, slot)
             holding = SlotLease(context, place, terms)
-            is_taken = holding.take(wait_s=max(0, wait), pause=supervisor.pause)
+            is_taken = holding.take(wait_s=wait, pause=supervisor.pause)
         except SlotTaken as taken:
             tell_error(taken)
             return ExitCode.TRY_AGAIN

@@ -67,7 +67,7 @@ def archive() -> None:
 def log(
     project: ProjectOption = None,
     agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only commits it acted in.")] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")] = 20,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many.")] = 20,
     exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,7 +13,9 @@ from pathlib import Path
 from mcp_agent_mail.cli.output import Row
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, Unavailable
 
-_NO_FILES = ("sha256:", "data:")
+_BY_DIGEST = "sha256:"
+_NO_FILES = (_BY_DIGEST, "data:")
+_STDOUT = "-"
 
 
 class FileInTheWay(Conflict):
@@ -29,9 +32,39 @@ class WrongContent(Unavailable):
 
 def attached(given: str) -> str:
     """What to send along, as the server reads it, which stands elsewhere: a file by its whole path."""
-    if given.lower().startswith(_NO_FILES):
+    if given.lower().startswith(_NO_FILES) or "://" in given:
         return given
     return str(Path(given).expanduser().absolute())
+
+
+class UnfitTerminal(InvalidInput):
+    """The bytes of a file are not written to a terminal."""
+
+
+def bare_digest(given: str) -> str:
+    """A digest as addresses have it: `sha256:` before it, as mail is sent with it, is left out."""
+    text = given.strip()
+    return text[len(_BY_DIGEST) :].strip() if text.lower().startswith(_BY_DIGEST) else text
+
+
+def save_as(output: str, pieces: Iterable[bytes], sha256: str, *, is_forced: bool) -> Row | None:
+    """As `save`, where `-` is standard output: then there is nothing left to tell, hence None. Raises UnfitTerminal
+    besides, before anything was asked for; of a WrongContent all that came was written there.
+    """
+    if output != _STDOUT:
+        return save(pieces, sha256, Path(output), is_forced=is_forced)
+    if sys.stdout.isatty():
+        raise UnfitTerminal(
+            "The bytes of a file are not written to a terminal.",
+            hint="Name a file, or send them on: am mail attachment SHA256 -o - | ...",
+        )
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+    _require_same(digest.hexdigest(), sha256, "do not use what was written")
+    return None
 
 
 def save(pieces: Iterable[bytes], sha256: str, target: Path, *, is_forced: bool) -> Row:
@@ -53,10 +86,7 @@ def save(pieces: Iterable[bytes], sha256: str, target: Path, *, is_forced: bool)
                 digest.update(piece)
                 size += len(piece)
                 file.write(piece)
-        if digest.hexdigest() != sha256.strip().lower():
-            raise WrongContent(
-                f"What came is not the content {sha256}; nothing was written.", hint="Try it again: am doctor verify."
-            )
+        _require_same(digest.hexdigest(), sha256, "nothing was written")
         _put(beside, target, is_forced=is_forced)
     except OSError as failed:
         raise _cannot(target, failed) from failed
@@ -64,6 +94,11 @@ def save(pieces: Iterable[bytes], sha256: str, target: Path, *, is_forced: bool)
         with suppress(FileNotFoundError):
             beside.unlink()
     return {"file": str(target), "bytes": size, "sha256": digest.hexdigest()}
+
+
+def _require_same(found: str, sha256: str, outcome: str) -> None:
+    if found != sha256.strip().lower():
+        raise WrongContent(f"What came is not the content {sha256}; {outcome}.", hint="Try it again: am doctor verify.")
 
 
 def _put(beside: Path, target: Path, *, is_forced: bool) -> None:

@@ -157,7 +157,7 @@ def check(
 def log(
     project: ProjectOption = None,
     of_all: Annotated[bool, typer.Option("--all", help="Of all projects, and of unknown ones.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=1_000, help="At most so many.")] = 50,
     exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:

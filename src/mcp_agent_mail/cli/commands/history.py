@@ -12,8 +12,6 @@ from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_json, print_rows
 from mcp_agent_mail.cli.project_option import ProjectOption
 
-MAX_ROWS = 1_000
-
 app = typer.Typer(
     cls=LeanGroup,
     no_args_is_help=True,
@@ -22,7 +20,7 @@ app = typer.Typer(
     help="Look back: at a message, an agent, a file, an inbox of then.",
 )
 
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many.")]
 
 
 @app.callback()
@@ -57,7 +55,7 @@ def message(
     """
     from mcp_agent_mail.cli.offline.history import message_history
 
-    answer = message_history(load_context(), message_id, project, limit=_bounded(limit))
+    answer = message_history(load_context(), message_id, project, limit=limit)
     if json:
         print_json(answer)
         return
@@ -98,7 +96,7 @@ def agent(
     """
     from mcp_agent_mail.cli.offline.history import agent_history
 
-    answer = agent_history(load_context(), name, project, limit=_bounded(limit))
+    answer = agent_history(load_context(), name, project, limit=limit)
     if json:
         print_json(answer)
     else:
@@ -138,7 +136,7 @@ def file(
     """
     from mcp_agent_mail.cli.offline.history import file_history
 
-    rows = file_history(load_context(), path, project, limit=_bounded(limit))
+    rows = file_history(load_context(), path, project, limit=limit)
     if json:
         print_json(rows)
     else:
@@ -173,7 +171,7 @@ def inbox(
     """
     from mcp_agent_mail.cli.offline.history import past_inbox
 
-    rows = past_inbox(load_context(), agent, moment, project, limit=_bounded(limit))
+    rows = past_inbox(load_context(), agent, moment, project, limit=limit)
     missing = [str(row["id"]) for row in rows if "body_missing" in row]
     if json:
         print_json(rows)
@@ -181,7 +179,3 @@ def inbox(
         print_rows(rows, _INBOX, nothing=f"{agent} had no mail then.", exact=exact)
     if missing:
         sys.stderr.write(f"Notice: Git has no text of what was purged since: {', '.join(missing)}.\n")
-
-
-def _bounded(limit: int) -> int:
-    return max(1, min(limit, MAX_ROWS))

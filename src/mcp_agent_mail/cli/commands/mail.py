@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from mcp_agent_mail.cli.commands.all_projects import addressed_project, find_thread, is_outside, search_everywhere
-from mcp_agent_mail.cli.commands.attachments import attached, save
+from mcp_agent_mail.cli.commands.all_projects import find_thread, is_outside, search_everywhere
+from mcp_agent_mail.cli.commands.attachments import attached, bare_digest, save_as
 from mcp_agent_mail.cli.commands.inboxes import read_inbox
+from mcp_agent_mail.cli.commands.letters import print_message, print_sent
+from mcp_agent_mail.cli.commands.sending import as_answer, body_text, send_there, subject_from
+from mcp_agent_mail.cli.commands.sending import send as send_here
 from mcp_agent_mail.cli.context import CliContext, load_context
-from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
+from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import (
     Column,
     ExactFlag,
     JsonFlag,
-    Row,
     at,
-    is_terminal,
     print_fields,
     print_json,
     print_rows,
     print_text,
-    time_of,
 )
 from mcp_agent_mail.cli.project_option import ProjectOption, agents_of, project_key, resource_uri
 from mcp_agent_mail.cli.row_flags import (
@@ -60,7 +58,7 @@ app = typer.Typer(
     "Without a command: your inbox (am mail inbox), outside a project that of all projects.",
 )
 
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many.")]
 
 
 def _inbox_columns(ack_ttl_s: int, now: Micros) -> tuple[Column, ...]:
@@ -168,7 +166,14 @@ def read(
     if json:
         print_json(message)
     else:
-        _print_message(message)
+        print_message(message, _elsewhere(message, context))
+
+
+# The answer is plain JSON.
+def _elsewhere(answer: dict[str, Any], context: CliContext) -> str | None:
+    """The project of what was read, for the next command to name; None where that looks there anyway."""
+    place = answer.get("project")
+    return None if place is None or place == project_key(None, context) else str(place)
 
 
 @app.command("thread", cls=LeanCommand)
@@ -191,8 +196,9 @@ def thread(
     if json:
         print_json(answer)
         return
+    place = _elsewhere(answer, context)
     for message in answer["messages"]:
-        _print_message(message)
+        print_message(message, place)
         print_text("")
     if answer["next_after_id"] is not None:
         print_text(f"{answer['total'] - len(answer['messages'])} more: raise --limit.")
@@ -262,6 +268,9 @@ def send(
             "--attach", metavar="FILE", help="Send a file along, or sha256:… of an attachment. Repeat for more."
         ),
     ] = None,
+    no_convert: Annotated[
+        bool, typer.Option("--no-convert", help="Send images as they are, and none that the text shows.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Send a message, as Human unless told otherwise.
@@ -272,7 +281,7 @@ def send(
     if not to and reply_to is None:
         raise typer.BadParameter("Say to whom: --to NAME, or --reply-to ID to answer a message.", param_hint="--to")
     context = load_context()
-    text = _body_text(body)
+    text = body_text(body)
     arguments = {
         "sender_name": sender,
         "to": to,
@@ -285,115 +294,37 @@ def send(
         "importance": importance,
         "ack_required": ack,
         "attachment_paths": [attached(one) for one in attach or ()],
+        "convert_images": False if no_convert else None,
     }
     with open_gateway(context) as gateway:
         if to:
-            answer = _send_there(gateway, {**arguments, "subject": subject or _subject_from(text)}, project, context)
+            answer = send_there(gateway, {**arguments, "subject": subject or subject_from(text)}, project, context)
         else:
-            answer = _send(gateway, _as_answer(gateway, arguments, project, context))
+            answer = send_here(gateway, as_answer(gateway, arguments, project, context))
     if json:
         print_json(answer)
     else:
-        _print_sent(answer["deliveries"])
+        print_sent(answer)
 
 
 @app.command("attachment", cls=LeanCommand)
 def attachment(
     sha256: Annotated[str, typer.Argument(metavar="SHA256", help="Of an attachment, as its message shows it.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output.")
+    ],
     project: ProjectOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     json: JsonFlag = False,
 ) -> None:
     """Save what a message carries as a file."""
-    context = load_context()
+    context, digest = load_context(), bare_digest(sha256)
     with open_gateway(context) as gateway:
         slug = gateway.read(resource_uri("project", project_key(project, context)))["slug"]
-        saved = save(gateway.download(slug, sha256), sha256, Path(output), is_forced=force)
+        saved = save_as(output, gateway.download(slug, digest), digest, is_forced=force)
+    if saved is None:
+        return
     if json:
         print_json(saved)
     else:
         print_fields(list(saved.items()))
-
-
-# The answer is plain JSON.
-def _send_there(gateway: Gateway, arguments: dict[str, Any], project: str | None, context: CliContext) -> Any:
-    """In the project where one stands; outside of any in that of all the addresses: a person is in each."""
-    try:
-        return _send(gateway, {**arguments, "project_key": project_key(project, context)})
-    except AgentMailError as refused:
-        addressed = addressed_project(arguments["to"]) if is_outside(refused, project, context) else None
-        if addressed is None:
-            raise
-    return _send(gateway, {**arguments, "project_key": addressed})
-
-
-def _as_answer(gateway: Gateway, arguments: Row, project: str | None, context: CliContext) -> dict[str, Any]:
-    """To the sender of the message (of one's own: to whom that went), in its project, wherever one stands."""
-    from mcp_agent_mail.domain.messages import MAX_SUBJECT
-
-    is_named = bool(project or context.settings.agent_mail_project)
-    key = project_key(project, context) if is_named else None
-    message = gateway.read(resource_uri("message", arguments["reply_to"], project=key))
-    is_own = message["from"] == arguments["sender_name"]
-    subject, answered = arguments["subject"], str(message["subject"])
-    if not subject:
-        subject = answered if answered.lower().startswith("re:") else f"Re: {answered}"[:MAX_SUBJECT]
-    return {
-        **arguments,
-        "project_key": key or message["project"],
-        "to": message["to"] if is_own else [message["from"]],
-        "subject": subject,
-    }
-
-
-# The answer is plain JSON.
-def _send(gateway: Gateway, arguments: dict[str, Any]) -> Any:
-    given = {name: value for name, value in arguments.items() if value not in (None, [], ())}
-    return gateway.call("send_message", {**given, "body_md": arguments["body_md"]})
-
-
-def _body_text(body: str | None) -> str:
-    """The text given, or standard input when it is `-` or, left out, a pipe."""
-    if body is not None and body != "-":
-        return body
-    if body is None and sys.stdin.isatty():
-        raise typer.BadParameter("Give the text, or - to read it from standard input.", param_hint="BODY")
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
-
-
-def _subject_from(text: str) -> str:
-    """The first line that says something; the server refuses a message without any."""
-    return next((line.strip("# \t")[:100] for line in text.splitlines() if line.strip("# \t")), "")
-
-
-def _print_sent(deliveries: list[Row]) -> None:
-    """One `to` line per project that it was delivered in."""
-    first = deliveries[0]["payload"]
-    fields: list[tuple[str, object]] = [("id", first["id"]), ("from", first["from"])]
-    for delivery in deliveries:
-        payload = delivery["payload"]
-        names = ", ".join([*payload["to"], *payload["cc"], *payload["bcc"]])
-        fields.append(("to", names if len(deliveries) == 1 else f"{names} in {delivery['project']}"))
-    print_fields([*fields, ("subject", first["subject"]), ("thread", first["thread_id"])])
-
-
-def _print_message(message: Row) -> None:
-    print_fields(
-        [
-            ("id", message["id"]),
-            ("from", message["from"]),
-            ("to", message.get("to")),
-            ("cc", message.get("cc")),
-            ("sent", time_of(message["created_ts"])),
-            ("thread", message["thread_id"]),
-            ("topic", message["topic"]),
-            ("flags", mail_flags(message)),
-            ("subject", message["subject"]),
-        ]
-    )
-    print_text("")
-    body = message.get("body_md")
-    print_text("(too long to show here; read it alone: am mail read ID)" if body is None else body.rstrip("\n"))
-    if is_terminal():
-        print_text("-" * 20)

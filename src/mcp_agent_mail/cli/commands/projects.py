@@ -69,7 +69,7 @@ _AGENTS = (
 @app.command("list", cls=LeanCommand)
 def list_projects(
     archived: Annotated[bool, typer.Option("--archived", help="Archived projects too.")] = False,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")] = 200,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many.")] = 200,
     exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
@@ -118,7 +118,7 @@ def unarchive(project: KeyArgument, json: JsonFlag = False) -> None:
 @app.command("invite", cls=LeanCommand)
 def invite(
     project: KeyArgument,
-    hours: Annotated[int, typer.Option("--hours", metavar="N", help="How long it lasts (1 to 720).")] = 24,
+    hours: Annotated[int, typer.Option("--hours", metavar="N", min=1, max=720, help="How long it lasts.")] = 24,
     json: JsonFlag = False,
 ) -> None:
     """Make a code that lets one new agent in.

@@ -20,6 +20,7 @@ from mcp_agent_mail.domain.identity.names import HUMAN
 
 _PAGE = 1_000
 _MOST = 20_000
+_MOST_MINUTES = 366 * 24 * 60
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -62,7 +63,9 @@ def active(project: ProjectOption = None, exact: ExactFlag = False, json: JsonFl
 
 @app.command("soon", cls=LeanCommand)
 def soon(
-    minutes: Annotated[int, typer.Option("--minutes", metavar="N", help="Within so many minutes.")] = 10,
+    minutes: Annotated[
+        int, typer.Option("--minutes", metavar="N", min=0, max=_MOST_MINUTES, help="Within so many minutes.")
+    ] = 10,
     project: ProjectOption = None,
     exact: ExactFlag = False,
     json: JsonFlag = False,

@@ -28,6 +28,7 @@ from mcp_agent_mail.features.attachments.image_protocol import (
     RefusedImage,
     from_line,
 )
+from mcp_agent_mail.features.attachments.requests import AS_IT_IS
 
 logger = logging.getLogger("mcp_agent_mail.attachments")
 
@@ -71,7 +72,7 @@ class UnfitImage(InvalidInput):
     def __init__(self, fact: str) -> None:
         super().__init__(
             fact,
-            hint="Send it with convert_images=false: its bytes are stored as they are then.",
+            hint=f"Send it {AS_IT_IS}: its bytes are stored as they are then.",
             data={"parameter": "convert_images"},
         )
 
@@ -242,7 +243,7 @@ class ImageConverter:
             "No image can be converted just now: the process for it does not start.",
             retry_after_s=5,
             first="The server's log says why.",
-            otherwise=", or send it with convert_images=false",
+            otherwise=f", or send it {AS_IT_IS}",
         )
 
     def _retire(self, child: _Child) -> None:

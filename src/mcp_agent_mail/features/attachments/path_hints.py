@@ -12,11 +12,16 @@ from urllib.parse import unquote, urlsplit
 from mcp_agent_mail.archive.attachments import AttachmentTooLarge
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.domain.attachments import kind_of
-from mcp_agent_mail.features.attachments.data_uris import is_data_uri
+from mcp_agent_mail.features.attachments.data_uris import UnfitDataUri, is_data_uri
 from mcp_agent_mail.workspace.lent_files import NotLent
 
 _SHOWN = 200
-_DIGEST = re.compile(r"\s*[0-9a-fA-F]{64}\s*")
+_DIGEST = re.compile(r"\s*(?P<sha256>[0-9a-fA-F]{64})\s*")
+_SHOWN_BY_US = re.compile(
+    r"(?:^|[/\\])attachments?[/\\](?:[^/\\?#]+[/\\])?(?P<sha256>[0-9a-fA-F]{64})(?:\.[A-Za-z0-9]{1,8})?(?:[?#]|\s*$)"
+)
+"""The addresses that the product gives attachments: of resources, of bodies, of archives, of the server."""
+_ADDRESS = 4_096
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{64}")
@@ -25,14 +30,23 @@ _HEAD = 4_096
 _KINDS_WITHOUT_MARKS = ("text/plain", "application/octet-stream")
 
 
+def named(path: str, place: str) -> str:
+    """The attachment in a refusal: a path as it was given, a `data:` URI by its place, never by its bytes."""
+    return f"The data: URI{place and f' {place}'}" if is_data_uri(path) else repr(path[:_SHOWN])
+
+
 @contextmanager
-def hints_for(path: str) -> Iterator[None]:
-    """A refusal of `path` from within says what to call instead, where the path shows that. Safe around any refusal."""
+def hints_for(path: str, place: str = "") -> Iterator[None]:
+    """A refusal of `path` from within says what to call instead, where the path shows that, and which of several
+    `data:` URIs is meant: `place` says where it stands. Safe around any refusal.
+    """
     try:
         yield
-    except AttachmentTooLarge as refused:
-        named = "The data: URI" if is_data_uri(path) else repr(path[:_SHOWN])
-        raise AttachmentTooLarge(f"{named}: {refused.message}", hint=refused.hint, data=refused.data) from refused
+    except (AttachmentTooLarge, UnfitDataUri) as refused:
+        if isinstance(refused, UnfitDataUri) and not place:
+            raise
+        message = f"{named(path, place)}: {refused.message}"
+        raise refused.reworded(message=message, hint=refused.hint, data=refused.data) from refused
     except (NotFound, InvalidInput) as refused:
         hint = None if is_data_uri(path) else _hint(path)
         if hint is None and isinstance(refused, NotLent):
@@ -43,8 +57,8 @@ def hints_for(path: str) -> Iterator[None]:
 
 
 def _hint(path: str) -> str | None:
-    if _DIGEST.fullmatch(path):
-        return f"An attachment that was sent before is named with its prefix: sha256:{path.strip().lower()}"
+    if (shown := _DIGEST.fullmatch(path) or _SHOWN_BY_US.search(path[:_ADDRESS])) is not None:
+        return f"An attachment that was sent before is named by its digest: sha256:{shown['sha256'].lower()}"
     if path[:7].lower() == "file://":
         return f"Give the path alone: {unquote(urlsplit(path).path)[:_SHOWN]!r}"
     if _URL.match(path):

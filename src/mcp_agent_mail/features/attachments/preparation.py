@@ -11,13 +11,14 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from mcp_agent_mail.archive.attachments import StagedContent
-from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.attachments import (
     HEAD_BYTES,
     MAX_ATTACHMENTS,
     Attachment,
     StoredContent,
+    find_digest,
     is_reference,
     kind_of,
     media_type_of,
@@ -28,9 +29,14 @@ from mcp_agent_mail.domain.markdown_images import ImageTarget, TooManyImages, re
 from mcp_agent_mail.domain.messages import require_body_fits
 from mcp_agent_mail.features.attachments.data_uris import UnfitDataUri, is_data_uri, read_data_uri
 from mcp_agent_mail.features.attachments.image_protocol import ConvertedImage
-from mcp_agent_mail.features.attachments.images import ImageConverter, TimeOfMessage
-from mcp_agent_mail.features.attachments.path_hints import hints_for
-from mcp_agent_mail.features.attachments.requests import AttachmentRequest
+from mcp_agent_mail.features.attachments.images import (
+    ImageConverter,
+    ImageConverterSilent,
+    TimeOfMessage,
+    UnfitImage,
+)
+from mcp_agent_mail.features.attachments.path_hints import hints_for, named
+from mcp_agent_mail.features.attachments.requests import AS_IT_IS, AttachmentRequest
 from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments, WhyLeft
 from mcp_agent_mail.features.attachments.sources import FindFolders, Lender, is_kept, is_url, require_local
 from mcp_agent_mail.features.attachments.staged_contents import StagedContents
@@ -63,11 +69,12 @@ class AttachmentRules:
 @dataclass(slots=True, kw_only=True)
 class _Draft:
     """One content: as it was read, what it became, and which targets of the body show it. `path`: where it was, empty
-    for a `data:` URI.
+    for a `data:` URI. `named`: how a refusal says which it is.
     """
 
     staged: StagedContent
     path: str
+    named: str
     converted: StagedContent | None = None
     picture: ConvertedImage | None = None
     targets: list[str] = field(default_factory=list)
@@ -108,11 +115,14 @@ class Preparation:
         """`images`: of the request's body, those to convert; `converts`: named images too."""
         if len(self._request.paths) > MAX_ATTACHMENTS:
             raise _too_many()
-        for path in self._request.paths:
-            with hints_for(path):
-                await self._add_named(path)
-        for target in self._shown_from_here(images):
-            await self._add_shown(target)
+        for at, path in enumerate(self._request.paths):
+            place = f"attachment_paths[{at}]" if len(self._request.paths) > 1 else ""
+            with hints_for(path, place):
+                await self._add_named(path, named(path, place))
+        shown = self._shown_from_here(images)
+        for at, target in enumerate(shown):
+            await self._add_shown(target, f"of image {at + 1} of the body" if len(shown) > 1 else "of the body")
+        quoted = self._quoted(images)
         drafts = [draft for draft in self._wanted.values() if draft is not None]
         for draft in drafts:
             if converts and draft.staged.kind.is_image:
@@ -121,14 +131,15 @@ class Preparation:
         return PreparedAttachments(
             items=self._items(kept),
             body_md=await self._body(images, drafts, kept),
+            quoted=quoted,
             images_left=tuple(ImageLeft(target=_cut(target), reason=why) for target, why in self._told()),
         )
 
-    async def _add_named(self, path: str) -> None:
+    async def _add_named(self, path: str, said: str) -> None:
         if (digest := read_digest(path)) is not None:
             self._wanted.setdefault(digest, None)
         elif is_data_uri(path):
-            self._add(await self._threads.compute(lambda: self._contents.stage(read_data_uri(path))), "")
+            self._add(await self._threads.compute(lambda: self._contents.stage(read_data_uri(path))), "", said)
         else:
             require_local(path, self._request)
             directories = await self._find_directories()
@@ -136,28 +147,31 @@ class Preparation:
             if isinstance(found, ArchivedContent):
                 self._wanted.setdefault(found.sha256, None)
             else:
-                self._add(found, path)
+                self._add(found, path, said)
         self._require_room()
 
-    async def _add_shown(self, target: str) -> None:
+    async def _add_shown(self, target: str, place: str) -> None:
         found: StagedContent | WhyLeft
+        said = named(target, place)
         if is_data_uri(target):
-            found = await self._threads.compute(partial(self._read_image_data, target))
+            with hints_for(target, place):
+                found = await self._threads.compute(partial(self._read_image_data, target))
         elif self._request.caller.is_remote:
             found = WhyLeft.FORBIDDEN
         else:
             directories = await self._find_directories()
-            found = await self._threads.read(self._directory, partial(self._read_image_file, target, directories))
+            with hints_for(target):
+                found = await self._threads.read(self._directory, partial(self._read_image_file, target, directories))
         if isinstance(found, WhyLeft):
             self._left[target] = found
         else:
-            self._add(found, "" if is_data_uri(target) else unquote(target)).targets.append(target)
+            self._add(found, "" if is_data_uri(target) else unquote(target), said).targets.append(target)
             self._require_room()
 
-    def _add(self, staged: StagedContent, path: str) -> _Draft:
+    def _add(self, staged: StagedContent, path: str, said: str) -> _Draft:
         draft = self._wanted.get(staged.sha256)
         if draft is None:
-            draft = self._wanted[staged.sha256] = _Draft(staged=staged, path=path)
+            draft = self._wanted[staged.sha256] = _Draft(staged=staged, path=path, named=said)
         return draft
 
     def _require_room(self) -> None:
@@ -177,10 +191,21 @@ class Preparation:
         if len(local) > MAX_TARGETS:
             raise TooManyImages(
                 f"The body shows {len(local):,} different images; at most {MAX_TARGETS} are looked for.",
-                hint=f"Show fewer ({MAX_ATTACHMENTS} can be attached), or send it with convert_images=false.",
+                hint=f"Show fewer ({MAX_ATTACHMENTS} can be attached), or send it {self._request.unconverted}.",
                 data={"max_images": MAX_TARGETS},
             )
         return local
+
+    def _quoted(self, images: Sequence[ImageTarget]) -> tuple[str, ...]:
+        """The targets that are attachments by now, as far as there is room beside what the message brings itself."""
+        kept = dict.fromkeys(image.target for image in images if is_kept(image.target))
+        digests = {target: find_digest(target[1:]) for target in kept}
+        room = MAX_ATTACHMENTS - len(self._wanted)
+        coming = list(dict.fromkeys(digest for digest in digests.values() if digest not in self._wanted))[:room]
+        for target, digest in digests.items():
+            if digest not in coming and digest not in self._wanted:
+                self._left[target] = WhyLeft.TOO_MANY
+        return tuple(target for target, digest in digests.items() if digest in coming)
 
     def _told(self) -> Iterable[tuple[str, WhyLeft]]:
         return list(self._left.items())[:MAX_TARGETS]
@@ -227,10 +252,23 @@ class Preparation:
 
     async def _convert(self, draft: _Draft) -> None:
         target = self._contents.place_beside(draft.staged)
-        draft.picture = await self._converter.convert(
-            draft.staged.path, target, line=f"agent {self._request.sender_id}", time=self._time
-        )
+        try:
+            draft.picture = await self._converter.convert(
+                draft.staged.path, target, line=f"agent {self._request.sender_id}", time=self._time
+            )
+        except (UnfitImage, ImageConverterSilent) as refused:
+            raise self._which(draft, refused) from refused
         draft.converted = await self._threads.compute(partial(self._stage_converted, target))
+
+    def _which(self, draft: _Draft, refused: UnfitImage | ImageConverterSilent) -> AgentMailError:
+        """The refusal with the image that is meant, and a call that the caller has."""
+        data = dict(refused.data)
+        if draft.path:
+            data["path"] = _cut(draft.path)
+        if self._request.answers is not None and "parameter" in data:
+            data["parameter"] = "attachment_paths"
+        hint = refused.hint.replace(AS_IT_IS, self._request.unconverted)
+        return refused.reworded(message=f"{draft.named}: {refused.message}", hint=hint, data=data)
 
     def _stage_converted(self, target: Path) -> StagedContent:
         with target.open("rb", buffering=0) as file:

@@ -26,6 +26,12 @@ class WhyLeft(StrEnum):
     NO_IMAGE = "no_image"
     """Not, by its first bytes, an image that can be converted."""
 
+    UNREADABLE = "unreadable"
+    """The address of an attachment that the sender may not read, whether there is one or not."""
+
+    TOO_MANY = "too_many"
+    """An attachment that is quoted, and more than one message carries."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageLeft:
@@ -38,9 +44,11 @@ class ImageLeft:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedAttachments:
     """`items` in the order asked for; a str is a digest that was asked for by `sha256:`, which the unit of work that
-    stores the message looks up. The contents of all others are on disk.
+    stores the message looks up. The contents of all others are on disk. `quoted`: targets of the body that are
+    attachments already, which that unit of work attaches where the sender may read them.
     """
 
     items: tuple[Attachment | str, ...]
     body_md: str
     images_left: tuple[ImageLeft, ...] = ()
+    quoted: tuple[str, ...] = ()

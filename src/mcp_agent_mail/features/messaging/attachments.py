@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from mcp_agent_mail.core.errors import NotFound, QuotaExceeded
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
-from mcp_agent_mail.domain.attachments import Attachment, StoredContent, from_json, image_type, read_digest
+from mcp_agent_mail.domain.attachments import Attachment, StoredContent, find_digest, from_json, image_type, read_digest
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader
 from mcp_agent_mail.domain.markdown_images import may_show_images
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
-from mcp_agent_mail.features.attachments.results import PreparedAttachments
+from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments, WhyLeft
 from mcp_agent_mail.features.attachments.service import MessageStore
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.requests import ReplyRequest, SendRequest
@@ -75,17 +75,35 @@ def brings_attachments(request: SendRequest | ReplyRequest) -> bool:
     return converts and may_show_images(request.body_md)
 
 
-def carry(tx: Tx, draft: Draft, brought: PreparedAttachments, limit_bytes: int) -> Draft:
-    """The draft with what was made ready for it, each content once. Raises UnknownAttachment for a digest that the
-    sender may not read, and AttachmentsFull; `limit_bytes` 0 is no limit.
+def carry(tx: Tx, draft: Draft, brought: PreparedAttachments, limit_bytes: int) -> tuple[Draft, tuple[ImageLeft, ...]]:
+    """The draft with what was made ready for it and what its body quotes, each content once; and those quoted images
+    that the sender may not read. Raises UnknownAttachment for a digest that was asked for and may not be read, and
+    AttachmentsFull; `limit_bytes` 0 is no limit.
     """
     carried: dict[str, Attachment] = {}
     for item in brought.items:
         one = _find_for_sender(tx, draft.sender, item) if isinstance(item, str) else item
         carried.setdefault(one.content.sha256, one)
+    unreadable = []
+    for target in brought.quoted:
+        quoted = _find_quoted(tx, draft.sender, target)
+        if quoted is None:
+            unreadable.append(ImageLeft(target=target, reason=WhyLeft.UNREADABLE))
+        else:
+            carried.setdefault(quoted.content.sha256, quoted)
     draft = replace(draft, new=replace(draft.new, body_md=brought.body_md, attachments=tuple(carried.values())))
     _require_room(tx, draft, limit_bytes)
-    return draft
+    return draft, tuple(unreadable)
+
+
+def _find_quoted(view: View, sender: Actor, target: str) -> Attachment | None:
+    """What a body shows by its address in archives; None for what the sender may not read, or that lies elsewhere."""
+    path = target.removeprefix("/")
+    try:
+        found = _find_for_sender(view, sender, find_digest(path) or "")
+    except UnknownAttachment:
+        return None
+    return found if found.content.path == path else None
 
 
 def require_named(view: View, sender: Actor, paths: Sequence[str]) -> None:

@@ -166,6 +166,7 @@ class MessagingService:
             paths=request.attachment_paths,
             body_md=request.body_md,
             convert=request.convert_images if isinstance(request, SendRequest) else None,
+            answers=request.message_id if isinstance(request, ReplyRequest) else None,
         )
         async with prepare(wanted, MailStore(self._store)) as prepared:
             yield prepared
@@ -173,8 +174,8 @@ class MessagingService:
     def _post(self, tx: Tx, draft: Draft, brought: PreparedAttachments | None) -> Sent:
         if brought is None:
             return post(tx, draft)
-        draft = carry(tx, draft, brought, self._delivery.attachments_limit_bytes)
-        return replace(post(tx, draft), images_left=brought.images_left)
+        draft, unreadable = carry(tx, draft, brought, self._delivery.attachments_limit_bytes)
+        return replace(post(tx, draft), images_left=(*brought.images_left, *unreadable))
 
     async def before_sending(self, body_md: str) -> None:
         """Check the body's size and wait for backpressure, before a unit of work with `send_within` in it. Raises

@@ -208,6 +208,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
     ) -> Json:
         """Your mail, newest first; marks nothing unless mark_read. limit=0: counts alone. after_id (a message id of
         this inbox, 0 = from the start) pages oldest first without losing any. urgent_only: high or urgent.
+        Attachments: resource://attachment/<sha256>, or GET /attachments/<project slug>/<sha256>.
         """
         request = InboxRequest(
             project_key=project_key,
@@ -276,7 +277,9 @@ def _thread_tools(service: MessagingService, current_caller: Callable[[], Awaita
         include_bodies: Annotated[bool, Flag()] = True,
         after_id: Annotated[int | None, Id(low=0)] = None,
     ) -> Json:
-        """One message, or a thread oldest first (next_after_id continues it), whoever got it; marks nothing."""
+        """One message, or a thread oldest first (next_after_id continues it), whoever got it; marks nothing.
+        Attachments: resource://attachment/<sha256>, or GET /attachments/<project slug>/<sha256>.
+        """
         require_one("read_mail", message_id=message_id, thread_id=thread_id)
         request = MailRequest(
             project_key=project_key,

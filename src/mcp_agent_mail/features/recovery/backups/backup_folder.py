@@ -124,9 +124,13 @@ def alone(target: Path) -> Iterator[None]:
 def remove_oldest(
     target: Path, keep: int, store_id: str, newest: Path, *, fault_hook: FaultHook = no_fault
 ) -> tuple[Path, ...]:
-    """Only what is a backup of this very store by its own words; those that cannot be read are left to a person."""
+    """Only what is a backup of this very store by its own words; those that cannot be read are left to a person. With
+    `keep` below 1 nothing is removed: there is no number of backups that means none.
+    """
+    if keep < 1:
+        return ()
     ours = [one.path for one in list_backups(target) if one.manifest is not None and one.manifest.store_id == store_id]
-    removed = [path for path in ours if path != newest][max(0, keep - 1) :]
+    removed = [path for path in ours if path != newest][keep - 1 :]
     for path in removed:
         # Whatever ends this in the middle, half a backup has no name of one.
         leaving = target / f"{BUILDING}{token_hex(8)}"

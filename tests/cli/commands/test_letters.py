@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.cli.commands.letters import print_message, print_sent
+
+SHA = "0f" * 32
+
+
+def carried(name: str = "a plan.png") -> dict[str, Any]:
+    return {"name": name, "media_type": "image/png", "bytes": 1_204, "sha256": SHA}
+
+
+def message(*names: str) -> dict[str, Any]:
+    facts = {"id": 7, "from": "BlueLake", "created_ts": "2026-01-01T00:00:00+00:00", "thread_id": None, "topic": None}
+    return {**facts, "subject": "Plan", "body_md": "See it.", "attachments": [carried(name) for name in names]}
+
+
+def test_each_attachment_is_a_line_with_its_digest_and_the_command_that_saves_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_message(message("a plan.png", "notes.txt"))
+
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("attached\t")]
+    assert shown == [
+        f"attached\ta plan.png, image/png, 1,204 bytes, sha256 {SHA}: am mail attachment {SHA} -o 'a plan.png'",
+        f"attached\tnotes.txt, image/png, 1,204 bytes, sha256 {SHA}: am mail attachment {SHA} -o notes.txt",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("-", "./-"), ("--force", "./--force"), ("~a", "'./~a'"), ("$(x)", "'$(x)'"), ("a\x1bb", "FILE")],
+)
+def test_a_name_of_a_peer_is_a_file_of_this_folder_and_nothing_else(
+    capsys: pytest.CaptureFixture[str], name: str, written: str
+) -> None:
+    print_message(message(name), "/code/my app")
+
+    assert f"-o {written} --project '/code/my app'\n" in capsys.readouterr().out
+
+
+def test_a_send_says_what_was_stored_and_what_was_not(capsys: pytest.CaptureFixture[str]) -> None:
+    payload = {**message("notes.txt"), "to": ["RedStone"], "cc": [], "bcc": []}
+    left = [{"target": "gone.png", "reason": "missing"}]
+
+    print_sent({"deliveries": [{"project": "/code", "payload": payload}], "images_left": left})
+
+    told = capsys.readouterr().out
+    assert f"attached\tnotes.txt, image/png, 1,204 bytes, sha256 {SHA}\n" in told
+    assert "not attached\tgone.png: missing\n" in told
