@@ -10,7 +10,7 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine import schema
 from mcp_agent_mail.store.engine.migrate import migrate, shipped_migrations
-from mcp_agent_mail.store.engine.schema import ChangedSchema, changes_of, require_own_schema
+from mcp_agent_mail.store.engine.schema import ForeignParts, changes_of, require_own_schema
 
 
 def _made(path: Path, version: int) -> Path:
@@ -49,7 +49,7 @@ async def test_a_store_with_a_strangers_trigger_is_not_opened_and_not_migrated(v
     _run(path, "CREATE TRIGGER heard AFTER INSERT ON messages BEGIN UPDATE agents SET name = 'x'; END")
     before = path.read_bytes()
 
-    with pytest.raises(ChangedSchema, match=f"heard is not of this program .schema {version}"):
+    with pytest.raises(ForeignParts, match=f"heard is not of this program .schema {version}"):
         async with Store(path):
             pass
 

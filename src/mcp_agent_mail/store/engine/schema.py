@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
+from mcp_agent_mail.store.engine.faults import is_damage
 from mcp_agent_mail.store.engine.migrate import StoreRefused, apply_migration, require_ours, shipped_migrations
 
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
@@ -37,16 +38,16 @@ _OWN = ("CREATE TABLE sqlite_sequence(", "CREATE TABLE sqlite_stat1(", "CREATE T
 _Definition = tuple[str, str, str]
 
 
-class ChangedSchema(StoreRefused):
+class ForeignParts(StoreRefused):
     """The database has parts that are not this program's, or lacks some."""
 
 
 def require_own_schema(path: Path) -> None:
-    """Raise ChangedSchema where the database at `path` has another schema than this program makes; its version is asked
+    """Raise ForeignParts where the database at `path` has another schema than this program makes; its version is asked
     by others. Raises ForeignStore. Reads the schema alone.
     """
     if changed := changes_of(path):
-        raise ChangedSchema(
+        raise ForeignParts(
             f"{path} is not used: its schema is not the one that this program makes. {in_a_sentence(changed)}",
             hint="Keep a copy of it. What you have added yourself, take out with sqlite3 (DROP TRIGGER, DROP INDEX, "
             "DROP TABLE). Else put a backup in its place (am doctor restore), or move it away and make it anew from "
@@ -58,9 +59,14 @@ def require_own_schema(path: Path) -> None:
 def changes_of(path: Path) -> list[str]:
     """As `changed_parts`, of the database at `path`; of a newer version's nothing can be said. Raises ForeignStore."""
     require_ours(path)
-    with closing(open_reading(path)) as connection:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        return changed_parts(connection) if version <= NEWEST_VERSION else []
+    try:
+        with closing(open_reading(path)) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            return changed_parts(connection) if version <= NEWEST_VERSION else []
+    except sqlite3.DatabaseError as unreadable:
+        if not is_damage(unreadable):
+            raise
+        return [f"SQLite cannot read it ({unreadable})"]
 
 
 def in_a_sentence(changed: list[str]) -> str:

@@ -7,7 +7,6 @@ calls holds the store's lock, and nobody is served meanwhile.
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,7 +49,6 @@ from mcp_agent_mail.features.recovery.backups.undo import (
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.derived_parts import is_derived
 from mcp_agent_mail.store.checks.integrity import find_faults
-from mcp_agent_mail.store.engine.faults import is_damage, is_outside_fault
 from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
 from mcp_agent_mail.store.engine.schema import changes_of, in_a_sentence, require_own_schema
@@ -157,7 +155,7 @@ class Restorer:
 
     def undo(self) -> RestoreReport:
         """Go back to the store that was replaced last; that one is kept now. Raises NothingToUndo, and
-        ChangedSchema where nobody would be served with it.
+        ForeignParts where nobody would be served with it.
         """
         kept = newest_undo(self.place)
         given = read_numbers(self.place.database_path)
@@ -257,13 +255,7 @@ class Restorer:
         """Whatever a backup says of itself: it is one that we could have made. That of a repair has such faults alone
         as that mends.
         """
-        try:
-            changed = changes_of(database)
-        except sqlite3.DatabaseError as unreadable:
-            if is_outside_fault(unreadable) and not is_damage(unreadable):
-                raise
-            changed = [f"SQLite cannot read it ({unreadable})"]
-        if changed:
+        if changed := changes_of(database):
             raise RestoreUnfit(
                 f"Its database has not the schema that this program makes: {in_a_sentence(changed)}",
                 hint="Nothing was changed. Take another backup; do not use this one if you have it from somebody else.",
