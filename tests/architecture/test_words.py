@@ -18,8 +18,8 @@ aggregate ahead aliase ambiguou amount answer answered app archiving argument as
 authentication auto backfill background backlog bad behind beside blocked body both bound boundary bounded branch bu
 budget busy by call cannot care carrier change check checked checkout choice claim cli client closed closing column
 command committed completion config contradict conversation conversion converted copie costly count counter counting
-cue cursor cutoff cycled data database deadline declined definition denied derived differ direction directory disk
-done draft drained draining duration echo echoing either else empty ended endpoint enforcement entry env error
+cue cursor cutoff cycled damaged data database deadline declined definition denied derived differ direction directory
+disk done draft drained draining duration echo echoing either else empty ended endpoint enforcement entry env error
 exceeded exhausted exit expected expired fact fail failed failure field figure filter finding fixture flag flaw
 forced foreign found full function gate gateway git given glob gone grant group growth guarded guarding guidance
 handshake hard head health hearing history hit holder http identifier identitie ignored importance inboxe index

@@ -91,7 +91,11 @@ def test_in_somebody_elses_folder_nothing_is_written_or_removed_but_what_is_ours
     strange = [".bashrc", ".ssh/authorized_keys", "README.md", "messages", "messages/.GIT/config"]
 
     tree.put(b"new", [*strange, "archive.json", "messages/2026/one.md"])
-    tree.put_large("notes.bin", lambda say: say(b"new") and None)
+
+    def write(say: Callable[[bytes], object]) -> None:
+        say(b"new")
+
+    tree.put_large("notes.bin", write)
     tree.remove(".bashrc")
 
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}

@@ -79,6 +79,8 @@ def test_a_rebuild_goes_on_without_an_archive_exactly_as_its_refusal_says(
 ) -> None:
     archive = stopped_post.archive()
     slug = archive.name
+    at_stopped.call("ensure_project", human_key="/code/other")
+    at_stopped.call("register_agent", project_key="/code/other", name="GrayFox", program="tests", model="none")
     if not (archive.parent / f"{slug}.leases.json").exists():
         (archive.parent / f"{slug}.leases.json").write_text("{}")
     shutil.rmtree(archive)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mcp_agent_mail.archive.damage import damage_told
+from mcp_agent_mail.archive.reading.faults import damage_told
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.project_option import absolute_key
 from mcp_agent_mail.core.clock import system_clock
@@ -18,8 +18,8 @@ from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import archive_path
 from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
-from mcp_agent_mail.features.recovery.archives_on_disk import find_slug
 from mcp_agent_mail.features.recovery.export import export
+from mcp_agent_mail.features.recovery.found_archives import find_slug
 from mcp_agent_mail.features.recovery.save import (
     KnownStore,
     SavedArchives,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.contents import contents_of_branch
-from mcp_agent_mail.archive.damage import ArchiveDamaged, damage_of
 from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition, require_fit
+from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import MessageId, OutboxSeq, ProjectId

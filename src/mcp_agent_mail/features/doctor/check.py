@@ -16,7 +16,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, git_version
 from mcp_agent_mail.archive.lock_holders import LockHolder, holders, named
-from mcp_agent_mail.archive.way_back import of_damaged
+from mcp_agent_mail.archive.reading.hints import of_damaged
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.store_owner import is_held

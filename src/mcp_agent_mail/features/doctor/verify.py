@@ -19,7 +19,7 @@ from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.archive.notes.thread_pages import written_pages
-from mcp_agent_mail.archive.way_back import of_damaged, of_lost
+from mcp_agent_mail.archive.reading.hints import of_damaged, of_lost
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot

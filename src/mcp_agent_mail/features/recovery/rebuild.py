@@ -23,7 +23,7 @@ from mcp_agent_mail.features.recovery.mail_pass import MailPass, Progress
 from mcp_agent_mail.features.recovery.people import People, StandIns
 from mcp_agent_mail.features.recovery.receipts_pass import ReceiptsPass
 from mcp_agent_mail.features.recovery.records import Records
-from mcp_agent_mail.features.recovery.refusals import ArchiveProblems
+from mcp_agent_mail.features.recovery.refusals import OF_ALL, ArchiveProblems
 from mcp_agent_mail.features.recovery.scratch import aside, scratch_folder
 from mcp_agent_mail.features.recovery.sources import ArchiveSource, Readers, blamed, open_readers, open_sources
 from mcp_agent_mail.store.rebuild.database import RebuiltCounts, RebuiltDatabase, RowsContradict
@@ -82,7 +82,7 @@ def rebuild_database(
     sources = open_sources(archives, problems, without=without, at=at, store_id=store_id)
     problems.require_none()
     if not sources:
-        problems.add("archives", f"there is none in {archives}")
+        problems.add(OF_ALL, f"there is none in {archives}")
         problems.require_none()
     found = sources[0].archived.store_id
     with (
@@ -94,7 +94,7 @@ def rebuild_database(
         try:
             counts, events = build.run(progress, AttachmentFiles(contents))
         except (NumbersExhausted, RowsContradict) as broken:
-            problems.add("archives", str(broken))
+            problems.add(OF_ALL, str(broken))
             problems.require_none()
             raise
     return Rebuilt(

@@ -17,9 +17,9 @@ from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFil
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.reading.branch import Branch
+from mcp_agent_mail.archive.reading.hints import of_unfit
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import begin_from_bundle, bundle_pieces, show_files
-from mcp_agent_mail.archive.way_back import of_unfit
 from mcp_agent_mail.core.clock import Clock, Micros, iso, system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
@@ -33,9 +33,9 @@ from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, archive_path
 from mcp_agent_mail.features.doctor.verify import Finding, find_strange_archives, verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
-from mcp_agent_mail.features.recovery.kept import free_place
+from mcp_agent_mail.features.recovery.kept_folders import free_place
 from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
-from mcp_agent_mail.features.recovery.refusals import ArchiveProblems, RebuildRefused
+from mcp_agent_mail.features.recovery.refusals import ArchiveProblems, RebuildRefused, next_step
 from mcp_agent_mail.features.recovery.scratch import aside, built_aside, remove_left
 from mcp_agent_mail.features.recovery.sources import doubtful_slugs, former_slugs, open_sources, require_mentioned
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
@@ -206,7 +206,7 @@ def _repair_told(store_id: str | None) -> Iterator[None]:
     except RebuildRefused as refused:
         if store_id is None:
             raise
-        hint = of_unfit(refused.data["archives"], has_database=True)
+        hint = next_step(refused.data["archives"], has_database=True)
         raise refused.reworded(hint=hint, data=refused.data) from refused
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from mcp_agent_mail.archive.way_back import of_unfit
+from mcp_agent_mail.archive.reading.hints import of_unfit
 from mcp_agent_mail.core.errors import Conflict, in_sentences
 
 _SHOWN = 20
+OF_ALL = "archives"
+"""In place of a slug, for what is wrong with none of them alone."""
+
+
+def next_step(archives: Iterable[str], *, has_database: bool) -> str:
+    """What to do about archives that do not make a whole store."""
+    return of_unfit([slug for slug in archives if slug != OF_ALL], has_database=has_database)
 
 
 class RebuildRefused(Conflict):
@@ -45,6 +52,6 @@ class ArchiveProblems:
         told = "; ".join(f"{slug}: {problem}" for slug, problem in shown.items())
         raise RebuildRefused(
             in_sentences("The archives do not make a whole store", f"{told}{f'; and {left} more' if left else ''}"),
-            hint=of_unfit(shown, has_database=has_database),
+            hint=next_step(shown, has_database=has_database),
             data={"archives": dict(shown)},
         )

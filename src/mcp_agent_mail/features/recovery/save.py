@@ -14,12 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
-from mcp_agent_mail.archive.damage import ArchiveDamaged, damage_of, damage_told
 from mcp_agent_mail.archive.ownership import require_in_store
+from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of, damage_told
+from mcp_agent_mail.archive.reading.hints import of_lost
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import bundle_pieces
 from mcp_agent_mail.archive.transfer.description import describe
-from mcp_agent_mail.archive.way_back import of_lost
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, NotFound, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
@@ -27,7 +27,7 @@ from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.own_files import SAVING
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
-from mcp_agent_mail.features.recovery.archives_on_disk import slugs_on_disk
+from mcp_agent_mail.features.recovery.found_archives import slugs_on_disk
 from mcp_agent_mail.features.recovery.saved_file import (
     SavedFileWriter,
     SavedManifest,

@@ -17,13 +17,13 @@ from secrets import token_hex
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
-from mcp_agent_mail.archive.damage import ArchiveDamaged, damage_of, damage_told
 from mcp_agent_mail.archive.git_folder import work_tree_of
 from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.ownership import store_of
+from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of, damage_told
+from mcp_agent_mail.archive.reading.hints import of_lost
 from mcp_agent_mail.archive.repository import ArchiveRepository, sync
 from mcp_agent_mail.archive.transfer.bundles import UnfitBundle, begin_from_bundle, bundle_pieces
-from mcp_agent_mail.archive.way_back import of_lost
 from mcp_agent_mail.core.clock import Clock, iso, system_clock, to_datetime
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault

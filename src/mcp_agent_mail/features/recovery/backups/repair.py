@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
-from mcp_agent_mail.archive.damage import ArchiveDamaged, damage_of
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, work_tree_of
 from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition
+from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of
 from mcp_agent_mail.archive.recovery import is_unfinished
 from mcp_agent_mail.archive.repository import ArchiveRepository, sync
 from mcp_agent_mail.core.clock import Clock, system_clock
@@ -39,7 +39,7 @@ from mcp_agent_mail.features.recovery.backups.git_repair import (
     renew_pack_indexes,
 )
 from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, StorePlace
-from mcp_agent_mail.features.recovery.kept import free_place
+from mcp_agent_mail.features.recovery.kept_folders import free_place
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.derived_parts import REWRITTEN, is_derived, rewrite_derived
 from mcp_agent_mail.store.checks.integrity import find_faults

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.features.recovery.archives_on_disk import NoSuchArchive, find_slug, slugs_on_disk
+from mcp_agent_mail.features.recovery.found_archives import NoSuchArchive, find_slug, slugs_on_disk
 from tests.features.recovery.harness import World
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection
-from mcp_agent_mail.archive.way_back import of_damaged
+from mcp_agent_mail.archive.reading.hints import of_damaged
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.git.process import GitFailed
 

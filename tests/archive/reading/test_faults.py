@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.damage import ArchiveDamaged, damage_of, damage_told
+from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of, damage_told
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.git.process import GitFailed
 from tests.archive_harness import git

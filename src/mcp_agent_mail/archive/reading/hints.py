@@ -37,4 +37,4 @@ def of_unfit(slugs: Iterable[str], *, has_database: bool) -> str:
         if has_database
         else "Take a backup (am doctor backups lists them): am doctor restore BACKUP."
     )
-    return f"{first} To go on without it: am doctor rebuild {options}"
+    return f"{first} To go on without it: am doctor rebuild {options}" if options else first

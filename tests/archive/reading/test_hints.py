@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.way_back import of_damaged, of_lost
+from mcp_agent_mail.archive.reading.hints import of_damaged, of_lost
 
 PATH = Path("/store/projects/shop")
 
