@@ -10,7 +10,7 @@ import pytest
 
 from mcp_agent_mail.domain import markdown_images
 from mcp_agent_mail.domain.markdown.links import unescaped
-from mcp_agent_mail.domain.markdown.steps import MAX_STEPS, BodyTooIntricate, Steps
+from mcp_agent_mail.domain.markdown.steps import MAX_STEPS, Steps, TooManySteps
 from mcp_agent_mail.domain.markdown_images import (
     MAX_IMAGES,
     TooManyImages,
@@ -184,7 +184,7 @@ def steps(body: str, most: int = 10**9) -> int:
     sys.setprofile(note)
     try:
         find_images(body, Steps(most))
-    except BodyTooIntricate:
+    except TooManySteps:
         assert most < 10_000
     finally:
         sys.setprofile(None)
@@ -205,7 +205,12 @@ def test_a_body_is_left_after_so_many_steps_however_long_it_is(unit: str) -> Non
 def test_a_definition_is_read_once_however_many_images_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
     body = "![a]" * 500 + "\n\n[a]: x" + "\\!" * 1_000
     read: list[str] = []
-    monkeypatch.setattr(markdown_images, "unescaped", lambda text: read.append(text) or unescaped(text))
+
+    def noted(text: str) -> str:
+        read.append(text)
+        return unescaped(text)
+
+    monkeypatch.setattr(markdown_images, "unescaped", noted)
 
     (image,) = find_images(body)
 
@@ -222,7 +227,7 @@ def test_so_many_different_images_are_found_and_one_more_is_refused() -> None:
 
 
 def test_a_body_with_more_lines_and_marks_than_are_looked_through_is_refused_with_the_next_step() -> None:
-    with pytest.raises(BodyTooIntricate) as refused:
+    with pytest.raises(TooManySteps) as refused:
         find_images("![a]\n\n[a]: x\n\n" * 60_000)
 
     assert (refused.value.code, refused.value.data) == ("INVALID_INPUT", {"max_steps": MAX_STEPS})
