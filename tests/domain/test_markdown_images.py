@@ -10,7 +10,7 @@ import pytest
 
 from mcp_agent_mail.domain import markdown_images
 from mcp_agent_mail.domain.markdown.links import unescaped
-from mcp_agent_mail.domain.markdown.steps import MAX_STEPS, BodyTooIntricate, Steps
+from mcp_agent_mail.domain.markdown.steps import MAX_STEPS, Steps, TooManySteps
 from mcp_agent_mail.domain.markdown_images import (
     MAX_IMAGES,
     TooManyImages,
@@ -184,7 +184,7 @@ def steps(body: str, most: int = 10**9) -> int:
     sys.setprofile(note)
     try:
         find_images(body, Steps(most))
-    except BodyTooIntricate:
+    except TooManySteps:
         assert most < 10_000
     finally:
         sys.setprofile(None)
@@ -206,11 +206,11 @@ def test_a_definition_is_read_once_however_many_images_use_it(monkeypatch: pytes
     body = "![a]" * 500 + "\n\n[a]: x" + "\\!" * 1_000
     read: list[str] = []
 
-    def counted(text: str) -> str:
+    def noted(text: str) -> str:
         read.append(text)
         return unescaped(text)
 
-    monkeypatch.setattr(markdown_images, "unescaped", counted)
+    monkeypatch.setattr(markdown_images, "unescaped", noted)
 
     (image,) = find_images(body)
 
@@ -227,7 +227,7 @@ def test_so_many_different_images_are_found_and_one_more_is_refused() -> None:
 
 
 def test_a_body_with_more_lines_and_marks_than_are_looked_through_is_refused_with_the_next_step() -> None:
-    with pytest.raises(BodyTooIntricate) as refused:
+    with pytest.raises(TooManySteps) as refused:
         find_images("![a]\n\n[a]: x\n\n" * 60_000)
 
     assert (refused.value.code, refused.value.data) == ("INVALID_INPUT", {"max_steps": MAX_STEPS})
@@ -248,8 +248,7 @@ def test_a_body_without_an_image_is_not_read_at_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "may"),
-    [("a ![b](c)", True), ("![r]\n\n[r]: c", True), ("[a](b) and !c", False), ("vec![0; 8]", False), ("", False)],
+    ("body", "may"), [("a ![b](c)", True), ("![r]\n\n[r]: c", True), ("[a](b) and !c", False), ("", False)]
 )
 def test_a_body_without_the_beginning_of_an_image_is_not_looked_through(body: str, may: bool) -> None:
     assert may_show_images(body) is may

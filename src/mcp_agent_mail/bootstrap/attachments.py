@@ -16,7 +16,7 @@ from mcp_agent_mail.features.attachments.service import AttachmentService
 from mcp_agent_mail.features.attachments.sources import FindFolders, Lender
 from mcp_agent_mail.features.messaging.contents import ContentReader
 from mcp_agent_mail.store.engine.database_files import is_of_database
-from mcp_agent_mail.workspace.lent_places import OwnNames
+from mcp_agent_mail.workspace.lent_places import ServerNames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +61,9 @@ def attachment_parts(
     return AttachmentParts(files=files, service=service, reader=ContentReader(files.open), converter=converter)
 
 
-def _beside_database(database: Path, storage_root: Path) -> tuple[OwnNames, ...]:
+def _beside_database(database: Path, storage_root: Path) -> tuple[ServerNames, ...]:
     """What lies beside a database that is elsewhere, and beside what a link in its place leads to."""
     places = [path for path in dict.fromkeys((database, database.resolve())) if path.parent != storage_root]
     return tuple(
-        OwnNames(folder=path.parent, is_own=partial(is_of_database, database_name=path.name)) for path in places
+        ServerNames(folder=path.parent, is_own=partial(is_of_database, database_name=path.name)) for path in places
     )

@@ -40,7 +40,7 @@ def find_images(body: str, steps: Steps | None = None) -> list[ImageTarget]:
 
     A reference's target is that of its definition. What stands in code, in HTML or in an image's own text is no image;
     nor is one without a target. Takes time and room in proportion to the body, whatever it holds,
-    and no more than `steps` allow. Raises TooManyImages beyond MAX_IMAGES different ones, BodyTooIntricate.
+    and no more than `steps` allow. Raises TooManyImages beyond MAX_IMAGES different ones, TooManySteps.
     """
     if not may_show_images(body):
         return []

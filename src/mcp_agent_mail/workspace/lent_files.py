@@ -29,7 +29,7 @@ from mcp_agent_mail.workspace.lent_places import (
     LentFolder,
     LentPlaces,
     LentRoot,
-    OwnNames,
+    ServerNames,
     identity,
     is_made_up,
 )
@@ -75,7 +75,7 @@ class LentRoots:
     never: tuple[Path, ...]
     apart: tuple[Path, ...] = ()
     elsewhere: tuple[Path, ...] = ()
-    own_names: tuple[OwnNames, ...] = ()
+    own_names: tuple[ServerNames, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ WHOLE_DISK = LentRoot(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnNames:
+class ServerNames:
     """A folder that may be anybody's, in which the names are the server's that `is_own` says are."""
 
     folder: Path
@@ -109,7 +109,7 @@ class LentPlaces:
         archive: LentFolder | None,
         never: Iterable[Path],
         apart: Iterable[Path],
-        own_names: Iterable[OwnNames] = (),
+        own_names: Iterable[ServerNames] = (),
         may_be_anywhere: bool,
     ) -> None:
         self.may_be_anywhere = may_be_anywhere
@@ -122,8 +122,8 @@ class LentPlaces:
         self._apart = [*kept, *map(_real, apart)]
         self._apart_parts = {folder.parts[1:] for folder in self._apart}
         self._unlent = set(_identities(self._apart))
-        self._own_names = [OwnNames(folder=_real(own.folder), is_own=own.is_own) for own in own_names]
-        self._own_folders = [set(_identities([own.folder])) for own in self._own_names]
+        self._own_names = _found_names(own_names)
+        self._own_folders = _identities_each(self._own_names)
         self._archive: Identity | None = None
         self._withheld: set[Identity] = set()
         for workspace in workspaces:
@@ -209,6 +209,14 @@ def is_made_up(found: os.stat_result) -> bool:
             if fields[2] == number:
                 return fields[fields.index(b"-") + 1] in _MADE_UP
     return False
+
+
+def _found_names(own_names: Iterable[ServerNames]) -> list[ServerNames]:
+    return [ServerNames(folder=_real(own.folder), is_own=own.is_own) for own in own_names]
+
+
+def _identities_each(own_names: Iterable[ServerNames]) -> list[set[Identity]]:
+    return [set(_identities([own.folder])) for own in own_names]
 
 
 def _whatever(_name: str) -> bool:

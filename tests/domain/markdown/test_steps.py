@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.domain.markdown.steps import BodyTooIntricate, Steps
+from mcp_agent_mail.domain.markdown.steps import Steps, TooManySteps
 
 
 def test_all_steps_are_taken_and_one_more_is_refused() -> None:
@@ -12,5 +12,5 @@ def test_all_steps_are_taken_and_one_more_is_refused() -> None:
     steps.take()
     steps.take(2)
 
-    with pytest.raises(BodyTooIntricate, match="3 together"):
+    with pytest.raises(TooManySteps, match="3 together"):
         steps.take()

@@ -122,7 +122,7 @@ class _Rest:
 
 class MarkdownBlocks:
     """The leaf texts of `body` that hold a `![`, in order, and what is defined anywhere in it, by label.
-    Raises BodyTooIntricate.
+    Raises TooManySteps.
     """
 
     def __init__(self, body: str, steps: Steps | None = None) -> None:

@@ -44,7 +44,7 @@ class _Bracket:
 
 class InlineImages:
     """The images of one text, in their order; not those inside of an image's own text, which nobody sees.
-    Raises BodyTooIntricate.
+    Raises TooManySteps.
     """
 
     def __init__(self, text: str, begin: int, labels: Container[str], steps: Steps | None = None) -> None:

@@ -8,7 +8,7 @@ MAX_STEPS = 100_000
 """Lines, marks between them that may mean something, and what is open around each line."""
 
 
-class BodyTooIntricate(InvalidInput):
+class TooManySteps(InvalidInput):
     """Its images are not looked for to the end."""
 
 
@@ -21,10 +21,10 @@ class Steps:
         self.most = self._left = most
 
     def take(self, count: int = 1) -> None:
-        """Raises BodyTooIntricate where these are more than are left."""
+        """Raises TooManySteps where these are more than are left."""
         self._left -= count
         if self._left < 0:
-            raise BodyTooIntricate(
+            raise TooManySteps(
                 f"The body has more lines and marks (such as `[` and `]`) than are looked through for images: "
                 f"{self.most:,} together.",
                 hint="Send it with convert_images=false, and name its images in attachment_paths; or send a long text "

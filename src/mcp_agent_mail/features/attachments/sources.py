@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.attachments.data_uris import is_data_uri
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.workspace.lent_files import ArchivedContent, LentFile, LentRoots, open_lent
-from mcp_agent_mail.workspace.lent_places import LentFolder, OwnNames, ProjectFolders
+from mcp_agent_mail.workspace.lent_places import LentFolder, ProjectFolders, ServerNames
 
 FindFolders = Callable[[Project, str], Awaitable[ProjectFolders]]
 """The directories of the project that a caller may mean by how it named it."""
@@ -37,7 +37,7 @@ class Lender:
     find_archive: Callable[[Project], LentFolder | None]
     never: tuple[Path, ...]
     apart: tuple[Path, ...] = ()
-    own_names: tuple[OwnNames, ...] = ()
+    own_names: tuple[ServerNames, ...] = ()
     may_be_anywhere: bool = False
 
     def open(self, path: str, request: AttachmentRequest, directories: ProjectFolders) -> LentFile | ArchivedContent:
