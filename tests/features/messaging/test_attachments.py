@@ -397,30 +397,3 @@ async def test_the_operator_reads_everything(carrying: Carrying) -> None:
     blob = await carrying.messaging.read(f"attachment/{digest_of(b'text')}", OPERATOR)
 
     assert b64decode(blob["blob"]) == b"text"
-
-
-async def test_an_image_that_a_body_quotes_comes_along_elsewhere_and_the_body_stays(
-    carrying: Carrying,
-) -> None:
-    (shot,) = (await carrying.send(carrying.path("shot.png", PNG)))["attachments"]
-    body = f"> ![the screen](/{shot['path']})\r\n\r\n![again](/{shot['path']})"
-
-    answer = await carrying.messaging.send(sender_name="RedStone", to=[f"QuietFox@{LIB}"], body_md=body)
-
-    assert [one["sha256"] for one in answer["attachments"]] == [shot["sha256"]]
-    assert "images_left" not in answer
-    assert (await carrying.messaging.read(f"message/{payload(answer)['id']}"))["body_md"] == body
-
-
-async def test_a_quoted_image_that_the_sender_may_not_read_is_told_and_stays(carrying: Carrying) -> None:
-    sent = await carrying.send(
-        carrying.path("a.png", PNG), project_key=LIB, sender_name="QuietFox", to=["BlueLake"], bcc=["RedStone@code-app"]
-    )
-    shown = f"/{payload(sent)['attachments'][0]['path']}"
-    nothing, elsewhere = f"/attachments/ab/ab{'0' * 62}.png", shown.replace(".png", ".gif")
-
-    for sender, target in (("GreenField", shown), ("GreenField", nothing), ("RedStone", elsewhere)):
-        answer = await carrying.messaging.send(sender_name=sender, to=["BlueLake"], body_md=f"![a]({target})")
-
-        assert answer["images_left"] == [{"target": target, "reason": "unreadable"}]
-        assert "attachments" not in answer

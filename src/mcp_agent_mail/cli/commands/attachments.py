@@ -37,7 +37,7 @@ def attached(given: str) -> str:
     return str(Path(given).expanduser().absolute())
 
 
-class UnfitTerminal(InvalidInput):
+class UnfitOutput(InvalidInput):
     """The bytes of a file are not written to a terminal."""
 
 
@@ -48,13 +48,13 @@ def bare_digest(given: str) -> str:
 
 
 def save_as(output: str, pieces: Iterable[bytes], sha256: str, *, is_forced: bool) -> Row | None:
-    """As `save`, where `-` is standard output: then there is nothing left to tell, hence None. Raises UnfitTerminal
+    """As `save`, where `-` is standard output: then there is nothing left to tell, hence None. Raises UnfitOutput
     besides, before anything was asked for; of a WrongContent all that came was written there.
     """
     if output != _STDOUT:
         return save(pieces, sha256, Path(output), is_forced=is_forced)
     if sys.stdout.isatty():
-        raise UnfitTerminal(
+        raise UnfitOutput(
             "The bytes of a file are not written to a terminal.",
             hint="Name a file, or send them on: am mail attachment SHA256 -o - | ...",
         )

@@ -9,9 +9,9 @@ import typer
 from mcp_agent_mail.cli.commands.all_projects import find_thread, is_outside, search_everywhere
 from mcp_agent_mail.cli.commands.attachments import attached, bare_digest, save_as
 from mcp_agent_mail.cli.commands.inboxes import read_inbox
-from mcp_agent_mail.cli.commands.letters import print_message, print_sent
-from mcp_agent_mail.cli.commands.sending import as_answer, body_text, send_there, subject_from
-from mcp_agent_mail.cli.commands.sending import send as send_here
+from mcp_agent_mail.cli.commands.send import as_answer, body_text, send_there, subject_from
+from mcp_agent_mail.cli.commands.send import send as send_here
+from mcp_agent_mail.cli.commands.shown_messages import print_message, print_sent
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
@@ -58,6 +58,10 @@ app = typer.Typer(
     "Without a command: your inbox (am mail inbox), outside a project that of all projects.",
 )
 
+AttachOption = Annotated[
+    list[str] | None,
+    typer.Option("--attach", metavar="FILE", help="Send a file along, or sha256:… of an attachment. Repeat for more."),
+]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many.")]
 
 
@@ -262,12 +266,7 @@ def send(
     ] = "normal",
     ack: Annotated[bool, typer.Option("--ack", help="Ask for an acknowledgement.")] = False,
     sender: Annotated[str, typer.Option("--from", metavar="NAME", help="Send as this agent.")] = HUMAN,
-    attach: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--attach", metavar="FILE", help="Send a file along, or sha256:… of an attachment. Repeat for more."
-        ),
-    ] = None,
+    attach: AttachOption = None,
     no_convert: Annotated[
         bool, typer.Option("--no-convert", help="Send images as they are, and none that the text shows.")
     ] = False,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.cli.commands.sending import body_text, subject_from
+from mcp_agent_mail.cli.commands.send import body_text, subject_from
 
 
 @pytest.mark.parametrize(

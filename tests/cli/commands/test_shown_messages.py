@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.cli.commands.letters import print_message, print_sent
+from mcp_agent_mail.cli.commands.shown_messages import print_message, print_sent
 
 SHA = "0f" * 32
 
