@@ -20,6 +20,8 @@ LOCK_FILE = "server.lock"
 OWNER_FILE = "server.json"
 SWAP_FILE = "swap.json"
 """In STORAGE_ROOT while the store is being replaced by another one."""
+RESTORING_FOLDER = "restoring"
+"""In STORAGE_ROOT while a store is made that is to lie there."""
 _MAX_OWNER_BYTES = 65_536
 
 
