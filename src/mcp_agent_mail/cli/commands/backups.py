@@ -97,7 +97,7 @@ def restore(
     Without a server. The new store is built aside and verified; only then it takes the place, all of it
     or nothing: what is interrupted, the next command finishes. The old one is kept for --undo; numbers
     that it gave out are not given again. A saved file brings no tokens back: am token reissue.
-    Exit codes: 0 restored, 1 refused, and nothing changed.
+    Exit codes: 0 restored, 1 refused, and nothing changed, or what was put back has no database.
     """
     if (source is None) is not undo:
         raise typer.BadParameter("Name a SOURCE, or say --undo.")
@@ -137,7 +137,12 @@ def repair(
         for one in answer["left"]:
             print_text(f"left: {one['what']}: {one['evidence']}\n  next: {one['next_step']}")
         print_fields(
-            [("repaired", len(answer["repaired"])), ("left", len(answer["left"])), ("backup", answer["backup"])]
+            [
+                ("repaired", len(answer["repaired"])),
+                ("left", len(answer["left"])),
+                ("backup", answer["backup"]),
+                *((("removed", _in_words("removed", answer["removed"])),) if answer["removed"] else ()),
+            ]
         )
     return ExitCode.FINDINGS if answer["left"] else ExitCode.DONE
 
@@ -152,7 +157,7 @@ def _done(work: _Work, json: bool) -> int:
         print_fields(
             [(name.replace("_", " "), _in_words(name, value)) for name, value in answer.items() if value != []]
         )
-    return ExitCode.DONE
+    return ExitCode.DONE if answer.get("has_database", True) else ExitCode.FINDINGS
 
 
 # Plain JSON, as `--json` prints it.

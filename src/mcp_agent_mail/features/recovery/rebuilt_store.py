@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
@@ -32,6 +31,7 @@ from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, archive_path
 from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.recovery.numbered_names import next_name, oldest_first
 from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
 from mcp_agent_mail.features.recovery.refusals import ArchiveProblems
 from mcp_agent_mail.features.recovery.scratch import aside, built_aside, remove_left
@@ -42,7 +42,7 @@ from mcp_agent_mail.store.engine.migrate import ForeignStore, require_ours, requ
 from mcp_agent_mail.store.engine.swap import Move, swap
 
 KEPT_FOLDER = "kept"
-"""Below STORAGE_ROOT, and beside a database that lies elsewhere: what a rebuild has replaced, by time."""
+"""Below STORAGE_ROOT, and beside a database that lies elsewhere: what a rebuild has replaced, by a running number."""
 
 KEPT_MOST = 3
 DATABASE = "mail.sqlite3"
@@ -51,7 +51,7 @@ DATABASE = "mail.sqlite3"
 _ASIDE = ".rebuilt"
 _BUILDING = "building"
 _ENDS = ("", "-wal", "-shm", "-journal")
-_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}")
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-(?:[0-9a-f]{4}|n\d{1,15})")
 _TIMEOUT_S = 3_600.0
 _OWNER_ONLY = 0o700
 _ELSEWHERE = ("work tree", "attachments", "history", "git")
@@ -119,11 +119,23 @@ async def give_pending(settings: ArchiverSettings, *, without: Collection[str], 
         why = next((f"{one.message} {one.hint}".strip() for one in failed if one.project == slug), "")
         raise NotInGit(
             f"{left[slug]} events of {slug} are in the database and cannot be given to Git: {why}",
-            hint=f"Mend that archive; or leave it out (--without {slug}); or move the database away, and keep it: what "
-            "only it knows is then not rebuilt.",
+            hint=_hint(slug, is_ahead=any(one.is_ahead for one in failed if one.project == slug)),
             data={"projects": left},
         )
     return store_id
+
+
+def _hint(slug: str, *, is_ahead: bool) -> str:
+    """Of an archive that is ahead nothing is to be mended or left out: it has more than the database."""
+    if is_ahead:
+        return (
+            "That archive has what the database lost: leave it in. Move the database away, and keep it (these events, "
+            "which only it knows, are not rebuilt); then run this again, and all that is in Git is there."
+        )
+    return (
+        f"Mend that archive; or leave it out (--without {slug}); or move the database away, and keep it: what only it "
+        "knows is then not rebuilt."
+    )
 
 
 def _is_readable(path: Path) -> bool:
@@ -181,7 +193,7 @@ def rebuild_in_place(
         except BaseException:
             _remove_database(built)
             raise
-        stamp = f"{to_datetime(clock()):%Y-%m-%dT%H-%M-%SZ}-{token_hex(2)}"
+        stamp = next_name(f"{to_datetime(clock()):%Y-%m-%dT%H-%M-%SZ}", _kept_names(database.parent, root))
         kept = database.parent / KEPT_FOLDER / stamp
         moves = [Move(place=database, built=built, kept=kept / database.name)]
         for end in _ENDS[1:]:
@@ -192,7 +204,7 @@ def rebuild_in_place(
         swap(root / SWAP_FILE, moves, fault_hook=fault_hook)
     with suppress(OSError):
         kept.rmdir()  # Nothing was there.
-    _remove_oldest(kept.parent, database.name)
+    _remove_oldest(kept.parent, database.name, new=kept)
     return RebuiltStore(database=database, rebuilt=rebuilt, kept=kept if kept.exists() else None, findings=findings)
 
 
@@ -225,12 +237,21 @@ def _verified(root: Path, database: Path, told: Told, without: Collection[str] =
     return tuple(one for one in report.findings if one not in is_strange or one.project not in left_out)
 
 
-def _remove_oldest(folder: Path, name: str) -> None:
-    """The oldest databases that a rebuild has put there, and nothing else: an archive may be the last one there is."""
+def _kept_names(*parents: Path) -> Iterator[str]:
+    """Of what lies in the folders of kept things there."""
+    for parent in parents:
+        with suppress(FileNotFoundError):
+            yield from [path.name for path in (parent / KEPT_FOLDER).iterdir()]
+
+
+def _remove_oldest(folder: Path, name: str, *, new: Path) -> None:
+    """The oldest databases that a rebuild has put there, and nothing else: an archive may be the last one there is.
+    What was just kept (`new`) stays in any case.
+    """
     with suppress(OSError):
         ours = [path for path in folder.iterdir() if _STAMP.fullmatch(path.name) and not path.is_symlink()]
-        holding = sorted(path for path in ours if any(os.path.lexists(path / f"{name}{end}") for end in _ENDS))
-        for path in holding[:-KEPT_MOST]:
+        holding = oldest_first(path for path in ours if any(os.path.lexists(path / f"{name}{end}") for end in _ENDS))
+        for path in (path for path in holding[:-KEPT_MOST] if path != new):
             _remove_database(path / name)
             with suppress(OSError):
                 path.rmdir()  # Archives stay.

@@ -16,7 +16,7 @@ from mcp_agent_mail.archive.transfer.bundles import show_files
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
-from mcp_agent_mail.core.store_owner import SWAP_FILE
+from mcp_agent_mail.core.store_owner import RESTORING_FOLDER, SWAP_FILE
 from mcp_agent_mail.domain.projects import AliasKind
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
@@ -36,7 +36,6 @@ from mcp_agent_mail.store.engine.swap import Move, swap
 from mcp_agent_mail.store.transaction import Tx
 
 _DRAIN_S = 3_600.0
-_RESTORING = "restoring"
 _MOST_ROUNDS = 1_000
 
 
@@ -90,12 +89,12 @@ def restore_into(request: RestoreRequest, folder: Path) -> RestoreOutcome:
     """
     folder = folder.absolute()
     if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
-        remove_left(aside(folder, _RESTORING))
+        remove_left(aside(folder, RESTORING_FOLDER))
         raise StoreInTheWay(
             f"{folder} is there already and is no empty folder; nothing is written over.",
             hint="Name another folder, or move that one away.",
         )
-    with built_aside(folder, _RESTORING) as built:
+    with built_aside(folder, RESTORING_FOLDER) as built:
         return build_saved(request, built, built / DATABASE_FILE)
 
 
@@ -106,11 +105,11 @@ def restore_here(
     is no store yet, or the whole one once the next holder of the lock has finished.
     """
     _require_no_store(storage_root, database_path)
-    built = storage_root / _RESTORING
+    built = storage_root / RESTORING_FOLDER
     database = built / DATABASE_FILE
     if database_path.parent.resolve() != storage_root.resolve():
         # Renamed into its place, so in its file system.
-        database = database_path.with_name(f".{database_path.name}.{_RESTORING}")
+        database = database_path.with_name(f".{database_path.name}.{RESTORING_FOLDER}")
     for left in (database.with_name(f"{database.name}{ending}") for ending in ("", "-wal", "-shm")):
         left.unlink(missing_ok=True)
     shutil.rmtree(built, ignore_errors=True)

@@ -7,17 +7,18 @@ where they are damaged, a restore or a rebuild is the way.
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
+from mcp_agent_mail.archive.contents import Contents, MissingContents
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.ownership import ArchiveBehind
-from mcp_agent_mail.archive.recovery import is_unfinished
+from mcp_agent_mail.archive.recovery import LACKED_NOTE, is_unfinished
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
@@ -66,11 +67,14 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairReport:
-    """`repaired`, or what would be; `backup`: of the store before, None where nothing was done."""
+    """`repaired`, or what would be; `backup`: of the store before, None where nothing was done. `removed`: older
+    backups, which were more than are kept.
+    """
 
     repaired: tuple[Repair, ...]
     left: tuple[Repair, ...]
     backup: Path | None
+    removed: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +92,7 @@ class Repairer:
     async def repair(self, *, dry_run: bool) -> RepairReport:
         """Raises NoDatabase, StoreRefused, and what `BackupMaker.make` does: then nothing was changed."""
         self._require_database()
-        found = list(self._find())
+        found = _each_once(self._find())
         wanted = [one for one in found if not one.next_step]
         if dry_run or not wanted or any(one.next_step == _REBUILD for one in found):
             left = [one for one in found if one.next_step]
@@ -98,14 +102,15 @@ class Repairer:
         maker = BackupMaker(
             place=self.place, takes_faults=True, clock=self.clock, told=self.told, fault_hook=self.fault_hook
         )
-        backup = maker.make(self.backups, keep=self.keep).path
+        backup = maker.make(self.backups, keep=self.keep)
         failed = await self._mend()
-        left = [*failed, *self._find()]
+        left = _each_once([*failed, *self._find()])
         still = {one.what for one in left}
         return RepairReport(
             repaired=tuple(one for one in wanted if one.what not in still),
             left=tuple(one if one.next_step else _left(one, _RESTORE) for one in left),
-            backup=backup,
+            backup=backup.path,
+            removed=backup.removed,
         )
 
     def _require_database(self) -> None:
@@ -154,6 +159,7 @@ class Repairer:
             path = archive_path(self.place.storage_root, project.slug)
             try:
                 yield from _git_faults(path, project.slug)
+                yield from self._lacked(path, project.slug)
                 Inspection(path).require_fit(store_id, claims[project.slug])
             except ArchiveBehind as lost:
                 yield Repair(what=f"archive {project.slug}: lost", evidence=lost.message)
@@ -162,6 +168,14 @@ class Repairer:
             except GitFailed as damaged:
                 yield Repair(what=f"archive {project.slug}: objects", evidence=damaged.message, next_step=_RESTORE)
         yield from self._different_files()
+
+    def _lacked(self, path: Path, slug: str) -> Iterator[Repair]:
+        """What Git lacks and lies beside the database whole; the rest is told of as what is missing there."""
+        contents = Contents(AttachmentFiles(self._contents))
+        if any(contents.has(one) for one in MissingContents(path / LACKED_NOTE).files.values()):
+            yield Repair(
+                what=f"archive {slug}: contents", evidence="it lacks contents of attachments that are there again"
+            )
 
     def _different_files(self) -> Iterator[Repair]:
         report = verify_archives(
@@ -173,6 +187,8 @@ class Repairer:
         seen: set[str] = set()
         mendable = frozenset(self._mendable_contents()) if any(_is_content(one) for one in report.findings) else ()
         for finding in report.findings:
+            if finding.problem == "ahead":
+                continue  # Which was asked of each archive.
             if finding.check == "work tree" and finding.path is not None:
                 what = f"archive {finding.project}: work tree"
                 if what not in seen:
@@ -251,10 +267,15 @@ def _git_faults(archive: Path, slug: str) -> Iterator[Repair]:
         return  # Nothing else can be told before that.
     if problem := found.fsck():
         yield Repair(what=f"archive {slug}: objects", evidence=problem, next_step=_RESTORE)
-    if is_unfinished(archive):
+    if is_unfinished(archive, counts_lacked=False):
         yield Repair(what=f"archive {slug}: unfinished", evidence="a stop left it in the middle of something")
     elif has_torn_index(archive):
         yield Repair(what=f"archive {slug}: index", evidence="Git cannot read the index of its work tree")
+
+
+def _each_once(found: Iterable[Repair]) -> list[Repair]:
+    """What was found twice, by two ways that lead to it, is one thing to do."""
+    return list({(one.what, one.evidence): one for one in found}.values())
 
 
 def _is_content(finding: Finding) -> bool:
