@@ -248,7 +248,14 @@ def test_a_body_without_an_image_is_not_read_at_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "may"), [("a ![b](c)", True), ("![r]\n\n[r]: c", True), ("[a](b) and !c", False), ("vec![0; 8]", False), ("", False)]
+    ("body", "may"),
+    [
+        ("a ![b](c)", True),
+        ("![r]\n\n[r]: c", True),
+        ("[a](b) and !c", False),
+        ("vec![0; 8]", False),
+        ("", False),
+    ],
 )
 def test_a_body_without_the_beginning_of_an_image_is_not_looked_through(body: str, may: bool) -> None:
     assert may_show_images(body) is may

@@ -332,7 +332,8 @@ async def test_an_old_database_over_newer_archives_is_told_and_writes_nothing(tm
         await home.send("Gets the lost one's number")
         error = await home.until_archive_says("older than its archive")
 
-        assert "Put the newer database back" in error
+        assert "am doctor rebuild" in error
+        assert "put the newer database back" in error
         assert "keep it" in error
         assert git(home.archive, "rev-parse", "main") == tip
         assert (await home.inbox())[-1:] == home.sent

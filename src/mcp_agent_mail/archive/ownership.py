@@ -35,7 +35,11 @@ class NewerArchive(ArchiveRefused):
 
 
 NOTHING = OutboxSeq(0)
-_AHEAD_HINT = "Put the newer database back, or move {path} away and keep it: a new archive is begun there."
+_AHEAD_HINT = (
+    "Stop the server and run `am doctor rebuild`: it makes the database anew from the archives, with all that they "
+    "hold, and keeps the old one. Or put the newer database back. Only who can do without the mail in {path} moves it "
+    "away, and should keep it: a new archive is begun there."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

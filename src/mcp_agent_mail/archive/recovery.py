@@ -34,14 +34,15 @@ _IMPORT_MARK = b"fast-import"
 _LOCKED = ("index", "HEAD", "config", "config.worktree", "info/sparse-checkout", "packed-refs")
 
 
-def is_unfinished(path: Path) -> bool:
-    """Did whoever wrote this archive last stop in the middle of something?
+def is_unfinished(path: Path, *, counts_lacked: bool = True) -> bool:
+    """Did whoever wrote this archive last stop in the middle of something? `counts_lacked`: also of contents that were
+    not there, and may be meanwhile.
 
     So is a link: an archive of former times, which opening moves into the store.
     """
     if path.is_symlink():
         return True
-    notes = (OPEN_NOTE, BLOCKED_NOTE, LACKED_NOTE, CONVERSION_NOTE)
+    notes = (OPEN_NOTE, BLOCKED_NOTE, CONVERSION_NOTE, *((LACKED_NOTE,) if counts_lacked else ()))
     return any((path / note).exists() for note in notes) or MonthsNote(path / STATE).is_unfinished()
 
 

@@ -25,7 +25,8 @@ SAVING, EXPORTING, RESTORING, BUILDING, REBUILDING = SCRATCH = (
     "building",
     "rebuilding",
 )
-"""So ends the name of a folder in which one of the others is being made: `.NAME.saving`."""
+"""So ends the name of a folder in which one of the others is being made: `.NAME.saving`. In STORAGE_ROOT `restoring` is
+the whole name, while a store is made that is to lie there."""
 
 SAVED_MANIFEST = "manifest.json"
 """The first member of a saved file."""

@@ -26,6 +26,7 @@ from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, FaultHook, Faults
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.features.archiving.ahead_archives import go_on_above_archives
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.server.observability.call_lines import CallLines
@@ -87,6 +88,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
         fault_hook(FailPoint.START)
         store = await stack.enter_async_context(_store(settings, fault_hook))
+        await go_on_above_archives(store, settings.storage_root)
         fault_hook(FailPoint.START)
         services = build_services(
             settings,

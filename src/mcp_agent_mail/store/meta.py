@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.store.engine.numbers import GivenNumbers, numbers_in, raise_in
 
 _GET = "SELECT value FROM meta WHERE key = ?"
 _PUT = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -29,6 +30,14 @@ class Meta:
     def schema_version(self) -> int:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         return int(version)
+
+    def given_numbers(self) -> GivenNumbers:
+        """The highest of each kind that this store has given out."""
+        return numbers_in(self._connection)
+
+    def go_on_above(self, given: GivenNumbers) -> None:
+        """None of these is given out from now on, nor any below; far above them the next ones go on."""
+        raise_in(self._connection, given)
 
     def unused_bytes(self) -> int:
         """Of pages in the database's file that hold nothing: what comes next takes them before the file grows."""

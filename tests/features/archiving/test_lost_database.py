@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.store_owner import SWAP_FILE
-from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, require_database
+from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, RestoreUnfinished, require_database
 
 
 @pytest.fixture
@@ -54,4 +54,15 @@ def test_a_database_that_is_there_or_on_its_way_is_not_lost(tmp_path: Path) -> N
     (tmp_path / SWAP_FILE).unlink()
     (tmp_path / "mail.sqlite3").write_bytes(b"SQLite format 3")
 
+    require_database(tmp_path, tmp_path / "mail.sqlite3")
+
+
+def test_a_restore_that_was_killed_is_named_where_an_empty_store_would_be_begun(tmp_path: Path) -> None:
+    (tmp_path / "restoring").mkdir()
+
+    with pytest.raises(RestoreUnfinished, match="is not finished") as refused:
+        require_database(tmp_path, tmp_path / "mail.sqlite3")
+
+    assert "am archive restore" in refused.value.hint
+    (tmp_path / "mail.sqlite3").write_bytes(b"a database")
     require_database(tmp_path, tmp_path / "mail.sqlite3")

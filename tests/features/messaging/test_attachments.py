@@ -397,3 +397,15 @@ async def test_the_operator_reads_everything(carrying: Carrying) -> None:
     blob = await carrying.messaging.read(f"attachment/{digest_of(b'text')}", OPERATOR)
 
     assert b64decode(blob["blob"]) == b"text"
+
+
+async def test_a_content_that_is_gone_is_not_sent_on_by_its_digest(carrying: Carrying) -> None:
+    by_digest = f"sha256:{digest_of(b'text')}"
+    await carrying.send(carrying.path("notes.txt"), by_digest)
+    content = carrying.sources.shelf.folder / digest_of(b"text")
+    content.write_bytes(b"tex")
+    cut = await refused_send(carrying.messaging, attachment_paths=[by_digest])
+    content.unlink()
+    gone = await refused_send(carrying.messaging, attachment_paths=[by_digest])
+
+    assert (cut.code, gone.code, "am doctor repair" in gone.hint) == ("UNAVAILABLE", "UNAVAILABLE", True)

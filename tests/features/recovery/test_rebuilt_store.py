@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.features.archiving.artifact_files import Progress
@@ -191,3 +191,17 @@ def test_it_goes_nowhere_where_something_is(world: World, tmp_path: Path, place:
 
     with pytest.raises(NotEmpty):
         made_in(world, tmp_path / place)
+
+
+def test_after_the_clock_was_set_back_what_was_just_replaced_is_kept_and_the_oldest_goes(world: World) -> None:
+    ahead = [
+        rebuild_in_place(settings_of(world), told=untold, clock=lambda: Micros(system_clock() + 86_400 * SECOND)).kept
+        for _ in range(3)
+    ]
+    content = world.database.read_bytes()
+
+    made = rebuild_in_place(settings_of(world), told=untold)
+
+    assert made.kept is not None
+    assert (made.kept / world.database.name).read_bytes() == content
+    assert {path for path in ahead if path is not None and path.exists()} == set(ahead[1:])

@@ -98,7 +98,8 @@ def restore(
     or nothing: what is interrupted, the next command finishes. The old one is kept for --undo; numbers
     that it gave out are not given again. A saved file brings no tokens back: am token reissue.
     An archive's files go back to its project's directory only over the same store, where nothing else lies.
-    Exit codes: 0 restored, 1 refused, and nothing changed; or restored with findings, which are told.
+    Exit codes: 0 restored, 1 refused, and nothing changed; or restored with findings, which are told, or without a
+    database.
     """
     if (source is None) is not undo:
         raise typer.BadParameter("Name a SOURCE, or say --undo.")
@@ -140,7 +141,13 @@ def repair(
             print_text(f"left: {one['what']}: {one['evidence']}\n  next: {one['next_step']}")
         kept = [("kept", path) for path in answer["kept"]]
         print_fields(
-            [("repaired", len(answer["repaired"])), ("left", len(answer["left"])), ("backup", answer["backup"]), *kept]
+            [
+                ("repaired", len(answer["repaired"])),
+                ("left", len(answer["left"])),
+                ("backup", answer["backup"]),
+                *((("removed", _in_words("removed", answer["removed"])),) if answer["removed"] else ()),
+                *kept,
+            ]
         )
     return ExitCode.FINDINGS if answer["left"] else ExitCode.DONE
 
@@ -155,7 +162,8 @@ def _done(work: _Work, json: bool) -> int:
         print_fields(
             [(name.replace("_", " "), _in_words(name, value)) for name, value in answer.items() if value != []]
         )
-    return ExitCode.FINDINGS if answer.get("findings") else ExitCode.DONE
+    is_well = answer.get("has_database", True) and not answer.get("findings")
+    return ExitCode.DONE if is_well else ExitCode.FINDINGS
 
 
 # Plain JSON, as `--json` prints it.

@@ -19,6 +19,7 @@ from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Credentials, Json, call_as
+from mcp_agent_mail.features.archiving.ahead_archives import go_on_above_archives
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.health.results import ServerPlace
@@ -57,6 +58,7 @@ class InProcessGateway:
             if settings.database_path.is_file():
                 require_current(settings.database_path)
             self._store = await opened.enter_async_context(Store(settings.database_path, echo=settings.database_echo))
+            await go_on_above_archives(self._store, settings.storage_root)
             # A token of this moment: the services ask for proof, and nobody else can have seen it.
             operator_token = new_token(OPERATOR_TOKEN_PREFIX)
             self._services = build_services(

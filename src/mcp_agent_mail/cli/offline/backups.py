@@ -15,7 +15,7 @@ from typing import Any
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.cli.context import require_settled
 from mcp_agent_mail.cli.exit_codes import NoServer
-from mcp_agent_mail.cli.offline.store_lock import lone_owner
+from mcp_agent_mail.cli.offline.store_lock import lone_owner, told_when_replaced
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.lost_database import require_database
@@ -33,6 +33,10 @@ KEPT = 7
 _LOW_PRIORITY = 10
 _FAULTS_SHOWN = 1_000
 _DRAIN_S = 3_600.0
+_NO_DATABASE = (
+    "The store that was put back has no database: it had lost it when it was replaced. `am doctor rebuild` makes one "
+    "from its archives; `am doctor restore --undo` goes back to the other store."
+)
 
 
 def place_of(settings: Settings) -> StorePlace:
@@ -47,7 +51,7 @@ def back_up_offline(settings: Settings, target: Path | None, keep: int, told: To
     if not settings.database_path.is_file():
         raise NoServer(f"There is no store in {settings.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
     folder = target or settings.backup_dir
-    with told_when_full(folder, Path(gettempdir())), _in_the_background():
+    with told_when_replaced(settings), told_when_full(folder, Path(gettempdir())), _in_the_background():
         made = BackupMaker(place=place_of(settings), told=told).make(folder, keep=keep)
     return {
         "path": str(made.path),
@@ -96,7 +100,9 @@ def restore_offline(settings: Settings, source: Path | None, told: Told) -> dict
     with lone_owner(settings):
         restorer = Restorer(place=place_of(settings), archiver=archiver_settings(settings), told=told)
         done = restorer.undo() if source is None else restorer.restore(_found(settings, source))
-        problem = _show_files(settings) if done.in_workspaces else None
+        problem = _show_files(settings) if done.in_workspaces and done.has_database else None
+    if not done.has_database:
+        problem = _NO_DATABASE
     return _told(done) | {"problem": problem}
 
 
@@ -119,6 +125,7 @@ def repair_offline(settings: Settings, *, dry_run: bool, told: Told) -> dict[str
         "left": [asdict(one) for one in report.left],
         "backup": None if report.backup is None else str(report.backup),
         "kept": [str(path) for path in report.kept],
+        "removed": [str(path) for path in report.removed],
         "dry_run": dry_run,
     }
 
@@ -137,6 +144,8 @@ def _told(done: RestoreReport) -> dict[str, Any]:
         "verified": done.verified,
         "projects": done.projects,
         "messages": done.messages,
+        "newest_mail": done.newest_mail,
+        "has_database": done.has_database,
         "undo": None if done.undo is None else str(done.undo),
         "removed": [str(path) for path in done.removed],
         "findings": list(done.findings),

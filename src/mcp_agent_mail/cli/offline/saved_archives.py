@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from mcp_agent_mail.archive.reading.faults import damage_told
 from mcp_agent_mail.cli.context import CliContext
+from mcp_agent_mail.cli.offline.store_lock import told_when_replaced
 from mcp_agent_mail.cli.project_option import absolute_key
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.escaping import visible
@@ -42,16 +43,20 @@ Answer = dict[str, Any]
 
 def save_offline(context: CliContext, target: Path, keys: Sequence[str], *, progress: Progress) -> Answer:
     """Save the archives of these projects, or of all, into a new file."""
-    known = _known(context)
-    only = _slugs(context, keys, known)
-    return _saved(str(target.absolute()), save(context.storage_root, target, known=known, only=only, progress=progress))
+    with told_when_replaced(context.settings):
+        known = _known(context)
+        only = _slugs(context, keys, known)
+        saved = save(context.storage_root, target, known=known, only=only, progress=progress)
+    return _saved(str(target.absolute()), saved)
 
 
 def save_to_stdout(context: CliContext, out: BinaryIO, keys: Sequence[str], *, progress: Progress) -> Answer:
     """As `save_offline`, into a stream."""
-    known = _known(context)
-    only = _slugs(context, keys, known)
-    return _saved("-", save_to_stream(context.storage_root, out, known=known, only=only, progress=progress))
+    with told_when_replaced(context.settings):
+        known = _known(context)
+        only = _slugs(context, keys, known)
+        saved = save_to_stream(context.storage_root, out, known=known, only=only, progress=progress)
+    return _saved("-", saved)
 
 
 def list_offline(file: Path, *, progress: Progress) -> Answer:

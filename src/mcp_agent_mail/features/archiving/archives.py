@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.archive.lock_holders import LockHolder, named
+from mcp_agent_mail.archive.ownership import ArchiveAhead
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError
@@ -110,6 +111,7 @@ class FailureReporter:
                 part=archive.part(retry),
                 message=message_of(error),
                 hint=hint_of(error),
+                is_ahead=isinstance(error, ArchiveAhead),
             )
         )
 

@@ -7,11 +7,16 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
+from mcp_agent_mail.domain.own_files import RESTORING
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.store.engine.faults import WAYS_BACK
 from mcp_agent_mail.store.engine.file_kind import is_database_file
 
 _GIT_FOLDER = ".git"
+
+
+class RestoreUnfinished(Conflict):
+    """A restore into an empty place has not come to its end: an empty store would be begun in its place."""
 
 
 class DatabaseLost(Conflict):
@@ -20,12 +25,21 @@ class DatabaseLost(Conflict):
 
 def require_database(storage_root: Path, database_path: Path) -> None:
     """Raise DatabaseLost where archives lie in `storage_root` and there is no database to them, nothing or a file that
-    is none; a store that has not begun yet passes. Whoever opens a store that may be new asks this under its lock.
+    is none, and RestoreUnfinished where a store was to be made and is not; a store that has not begun yet passes.
+    Whoever opens a store that may be new asks this under its lock.
 
     One that is being put in place just now is not lost.
     """
     if is_database_file(database_path) or (storage_root / SWAP_FILE).exists():
         return
+    restoring = storage_root / RESTORING
+    if restoring.exists():
+        raise RestoreUnfinished(
+            f"A store was being made in {restoring}, and is not finished: there is no database at {database_path} yet.",
+            hint="Run that again, which begins anew: am archive restore FILE, or am doctor restore BACKUP. To begin an "
+            f"empty store instead, remove {restoring}.",
+            data={"database": str(database_path), "restoring": str(restoring)},
+        )
     archive = _find_archive(storage_root / PROJECTS_FOLDER)
     if archive is None:
         return

@@ -105,13 +105,15 @@ class Committed:
 class Failed:
     """One project's archive cannot be written just now; it is tried again, the others go on.
 
-    `part`: "index", "work tree", "attachments" or "pages of threads", when commits are made all the same.
+    `part`: "index", "work tree", "attachments" or "pages of threads", when commits are made all the same. `is_ahead`:
+    since the archive has events that the database does not know.
     """
 
     project: str
     message: str
     hint: str
     part: str = ""
+    is_ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.archive.notes.thread_pages import written_pages
+from mcp_agent_mail.archive.ownership import ArchiveAhead, OutboxPosition
 from mcp_agent_mail.archive.reading.hints import of_damaged, of_lost
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
@@ -30,6 +31,7 @@ from mcp_agent_mail.features.archiving.artifact_files import IsWritten, Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.doctor.expected_files import Expected, ExpectedFiles
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
+from mcp_agent_mail.store.engine.numbers import read_numbers
 
 FINDINGS_SHOWN = 500
 _TOLD_EVERY = 1_000
@@ -108,10 +110,14 @@ def verify_archives(
         watched = _Watched(comparing, len(files))
         for slug, expected in files.by_project():
             seen.add(slug)
-            _ProjectCheck(storage_root, projects[slug], artifacts, findings, shows_files).run(watched.through(expected))
+            check = _ProjectCheck(storage_root, projects[slug], artifacts, findings, shows_files)
+            check.note_ahead(find_ahead(storage_root, projects[slug], artifacts, database_path))
+            check.run(watched.through(expected))
         for slug, project in projects.items():
             if slug not in seen:
-                _ProjectCheck(storage_root, project, artifacts, findings, shows_files).run(iter(()))
+                check = _ProjectCheck(storage_root, project, artifacts, findings, shows_files)
+                check.note_ahead(find_ahead(storage_root, project, artifacts, database_path))
+                check.run(iter(()))
         for finding in (
             *find_strange_archives(storage_root, projects),
             *find_unfit_contents(storage_root / ATTACHMENTS_FOLDER, artifacts.contents()),
@@ -183,6 +189,11 @@ class _ProjectCheck:
     def _is_converted(self) -> bool:
         """Is the archive of this version, whatever a program of the one before wrote into it since?"""
         return self._commit is not None and self._archive.version(self._commit) > OLDEST_VERSION
+
+    def note_ahead(self, ahead: ArchiveAhead | None) -> None:
+        """What the archive has beyond the database is compared with nothing."""
+        if ahead is not None:
+            self._note("archive", "ahead", None, ahead.message, next_step=ahead.hint)
 
     def run(self, expected: Iterator[Expected]) -> None:
         if self._commit is None:
@@ -285,6 +296,25 @@ class _ProjectCheck:
         if self._is_converted and converted_folder(path.rpartition("/")[0]) is not None:
             return "start the server: it moves what an earlier version has written here to its new place"
         return f"git -C {where} log --stat -- {path}"
+
+
+def find_ahead(storage_root: Path, project: Project, artifacts: Artifacts, database_path: Path) -> ArchiveAhead | None:
+    """How the project's archive is ahead of the database, which is an older copy then; None where it is not, or is
+    unfit otherwise, which others tell.
+
+    `artifacts` may be a view of a while ago: what a server has given out and committed since is not ahead of what lies
+    at `database_path` now.
+    """
+    claim = OutboxPosition(highest_seq=artifacts.outbox.highest_seq())
+    try:
+        Inspection(archive_path(storage_root, project.slug)).require_fit(artifacts.store_id, claim)
+    except ArchiveAhead as ahead:
+        now = read_numbers(database_path)
+        is_known = now is not None and now.sequences.get("outbox", 0) >= ahead.data["archive_seq"]
+        return None if is_known else ahead
+    except (ArchiveRefused, GitFailed):
+        return None
+    return None
 
 
 def find_strange_archives(storage_root: Path, known: Collection[str]) -> Iterator[Finding]:

@@ -113,6 +113,11 @@ def require_named(view: View, sender: Actor, paths: Sequence[str]) -> None:
             _find_for_sender(view, sender, sha256)
 
 
+def contents_by_digest(view: View, sender: Actor, brought: PreparedAttachments) -> list[StoredContent]:
+    """Those that are to be carried again, as mail has them that the sender may read. Raises UnknownAttachment."""
+    return [_find_for_sender(view, sender, item).content for item in brought.items if isinstance(item, str)]
+
+
 def _find_for_sender(view: View, sender: Actor, sha256: str) -> Attachment:
     of_project = view.attachments.newest_open(sha256, sender.project.id)
     of_agent = view.attachments.newest_of_party(sha256, sender.agent.id)

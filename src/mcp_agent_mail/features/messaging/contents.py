@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import os
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import BinaryIO, TypeVar
 
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
-from mcp_agent_mail.core.errors import Busy, InvalidInput
+from mcp_agent_mail.core.errors import Busy, InvalidInput, Unavailable
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.attachments import StoredContent
@@ -38,6 +38,10 @@ class TooManyOpenContents(Busy):
     """`MAX_OPEN` contents are being sent."""
 
 
+class ContentLost(Unavailable):
+    """A content that mail carries is not there any more, so it cannot be sent again by its digest."""
+
+
 class ContentReader:
     """For one event loop. `open_file` opens a content by its SHA-256; it may block, and raises OSError for one that is
     not there. What is sent piece by piece keeps a place, and its file, until then.
@@ -54,6 +58,19 @@ class ContentReader:
             return NO_INLINE
         wanted = inline_that_fits(shown, bodies)
         return await self._in_turn(lambda: self._encoded(wanted)) if wanted else NO_INLINE
+
+    async def require_there(self, contents: Sequence[StoredContent]) -> None:
+        """Raise ContentLost where one of them is gone, or has another size than it had."""
+        if not contents:
+            return
+        lost = await self._in_turn(lambda: next((one for one in contents if not self._is_there(one)), None))
+        if lost is not None:
+            raise ContentLost(
+                f"The content of attachment {lost.sha256} is lost on this server, so it cannot be sent again.",
+                hint="Attach the file itself, by its path: that writes it anew. Operators: `am doctor repair` brings "
+                "back what Git has, and `am doctor verify` names the rest.",
+                data={"sha256": lost.sha256},
+            )
 
     async def whole(self, seen: SeenAttachment) -> bytes:
         """The whole content. Raises ContentTooLarge, and UnknownAttachment for one that is gone."""
@@ -117,6 +134,13 @@ class ContentReader:
             return None
         with file:
             return file.read(content.bytes)
+
+    def _is_there(self, content: StoredContent) -> bool:
+        file = self._open(content)
+        if file is None:
+            return False
+        file.close()
+        return True
 
     def _open(self, content: StoredContent) -> BinaryIO | None:
         try:

@@ -33,6 +33,7 @@ from mcp_agent_mail.features.messaging.attachments import (
     SeenAttachment,
     brings_attachments,
     carry,
+    contents_by_digest,
     find_readable,
     require_named,
     unknown_attachment,
@@ -169,6 +170,9 @@ class MessagingService:
             answers=request.message_id if isinstance(request, ReplyRequest) else None,
         )
         async with prepare(wanted, MailStore(self._store)) as prepared:
+            if self._contents is not None and any(isinstance(item, str) for item in prepared.items):
+                again = await self._store.read(lambda view: contents_by_digest(view, sender, prepared))
+                await self._contents.require_there(again)
             yield prepared
 
     def _post(self, tx: Tx, draft: Draft, brought: PreparedAttachments | None) -> Sent:

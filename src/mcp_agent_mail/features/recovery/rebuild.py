@@ -64,7 +64,7 @@ def _silent(done: int, total: int) -> None:
 def rebuild_database(
     archives: Path,
     database_path: Path,
-    contents: Path,
+    contents: Path | None,
     *,
     without: Collection[str] = (),
     at: Mapping[str, str] | None = None,
@@ -73,7 +73,7 @@ def rebuild_database(
     clock: Clock = system_clock,
 ) -> Rebuilt:
     """Make the database `database_path`, where nothing is, from the archives in the folder `archives`, and put into the
-    folder `contents` what mail carries and is not there.
+    folder `contents`, if one is named, what mail carries and is not there.
 
     `without`: slugs that are left out. `at`: the archives alone that it names, at these commits. `store_id`: whose they
     must be. `progress` counts messages. Raises RebuildRefused; then nothing is at `database_path`.
@@ -92,7 +92,7 @@ def rebuild_database(
     ):
         build = _Build(sources, database, readers, scratch.path, without, problems)
         try:
-            counts, events = build.run(progress, AttachmentFiles(contents))
+            counts, events = build.run(progress, None if contents is None else AttachmentFiles(contents))
         except (NumbersExhausted, RowsContradict) as broken:
             problems.add(OF_ALL, str(broken))
             problems.require_none()
@@ -134,7 +134,7 @@ class _Build:
     def stand_ins(self) -> StandIns:
         return self._people.stand_ins
 
-    def run(self, progress: Progress, contents: AttachmentFiles) -> tuple[RebuiltCounts, int]:
+    def run(self, progress: Progress, contents: AttachmentFiles | None) -> tuple[RebuiltCounts, int]:
         for source in self._sources:
             with blamed(source, self._problems):
                 self._database.add_project(source.project, source.archived.aliases)
@@ -154,7 +154,8 @@ class _Build:
         self._people.complete_stand_ins()
         self._events.finish()
         events = tell_behind(self._database.settle(), self._mail.behind, self._people.stand_ins)
-        self._bring_contents(contents)
+        if contents is not None:
+            self._bring_contents(contents)
         return self._database.finish(), events
 
     def _list(self, source: ArchiveSource) -> None:

@@ -34,6 +34,7 @@ from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDE
 from mcp_agent_mail.features.doctor.verify import Finding, find_strange_archives, verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.recovery.kept_folders import free_place
+from mcp_agent_mail.features.recovery.numbered_names import oldest_first
 from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
 from mcp_agent_mail.features.recovery.refusals import ArchiveProblems, RebuildRefused, next_step
 from mcp_agent_mail.features.recovery.scratch import aside, built_aside, remove_left
@@ -52,7 +53,7 @@ DATABASE = DATABASE_FILE
 
 _ASIDE = ".rebuilt"
 _ENDS = ("", "-wal", "-shm", "-journal")
-_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}")
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-(?:[0-9a-f]{4}|n\d{1,15})")
 _TIMEOUT_S = 3_600.0
 _OWNER_ONLY = 0o700
 _SNAPSHOT = "lease snapshot"
@@ -122,11 +123,23 @@ async def give_pending(settings: ArchiverSettings, *, without: Collection[str], 
         why = next((f"{one.message} {one.hint}".strip() for one in failed if one.project == slug), "")
         raise NotInGit(
             f"{left[slug]} events of {slug} are in the database and cannot be given to Git: {why}",
-            hint=f"{of_unfit([slug], has_database=True)}. Or move the database away, and keep it: what only it knows "
-            "is then not rebuilt.",
+            hint=_hint(slug, is_ahead=any(one.is_ahead for one in failed if one.project == slug)),
             data={"projects": left},
         )
     return store_id
+
+
+def _hint(slug: str, *, is_ahead: bool) -> str:
+    """Of an archive that is ahead nothing is to be mended or left out: it has more than the database."""
+    if is_ahead:
+        return (
+            "That archive has what the database lost: leave it in. Move the database away, and keep it (these events, "
+            "which only it knows, are not rebuilt); then run this again, and all that is in Git is there."
+        )
+    return (
+        f"{of_unfit([slug], has_database=True)}. Or move the database away, and keep it: what only it knows is then "
+        "not rebuilt."
+    )
 
 
 def _is_readable(path: Path) -> bool:
@@ -184,7 +197,7 @@ def rebuild_in_place(
         except BaseException:
             _remove_database(built)
             raise
-        kept = free_place(database.parent, clock)
+        kept = free_place(database.parent, root, clock)
         moves = [Move(place=database, built=built, kept=kept / database.name)]
         for end in _ENDS[1:]:
             log = beside(database, end)
@@ -194,7 +207,7 @@ def rebuild_in_place(
         swap(SwapPlaces(storage_root=root, database_path=database), moves, fault_hook=fault_hook)
     with suppress(OSError):
         kept.rmdir()  # Nothing was there.
-    _remove_oldest(kept.parent, database.name)
+    _remove_oldest(kept.parent, database.name, new=kept)
     return RebuiltStore(database=database, rebuilt=rebuilt, kept=kept if kept.exists() else None, findings=findings)
 
 
@@ -252,12 +265,14 @@ def _is_nobodys(finding: Finding) -> bool:
     return finding.problem == "unexpected" and (finding.check == _SNAPSHOT or finding.path is None)
 
 
-def _remove_oldest(folder: Path, name: str) -> None:
-    """The oldest databases that a rebuild has put there, and nothing else: an archive may be the last one there is."""
+def _remove_oldest(folder: Path, name: str, *, new: Path) -> None:
+    """The oldest databases that a rebuild has put there, and nothing else: an archive may be the last one there is.
+    What was just kept (`new`) stays in any case.
+    """
     with suppress(OSError):
         ours = [path for path in folder.iterdir() if _STAMP.fullmatch(path.name) and not path.is_symlink()]
-        holding = sorted(path for path in ours if any(os.path.lexists(path / f"{name}{end}") for end in _ENDS))
-        for path in holding[:-KEPT_MOST]:
+        holding = oldest_first(path for path in ours if any(os.path.lexists(path / f"{name}{end}") for end in _ENDS))
+        for path in (path for path in holding[:-KEPT_MOST] if path != new):
             _remove_database(path / name)
             with suppress(OSError):
                 path.rmdir()  # Archives stay.

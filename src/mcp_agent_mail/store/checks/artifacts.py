@@ -68,6 +68,7 @@ _RECEIPTS = """
     WHERE o.kind = 'receipt' AND o.commit_id IS NOT NULL
     ORDER BY o.seq
 """
+_NEWEST_MAIL = "SELECT max(created_ts) FROM messages"
 _COUNTS = "SELECT (SELECT count(*) FROM messages), (SELECT count(*) FROM agents)"
 
 
@@ -112,6 +113,11 @@ class Artifacts:
     def aliases(self, project: Project) -> list[StoredAlias]:
         """The aliases that stand in the project's own file."""
         return self._aliases.archived(project.id)
+
+    def newest_mail(self) -> Micros | None:
+        """When the newest message was sent."""
+        (newest,) = self._connection.execute(_NEWEST_MAIL).fetchone()
+        return None if newest is None else Micros(newest)
 
     def counts(self) -> tuple[int, int]:
         """How many messages there are, and how many agents."""

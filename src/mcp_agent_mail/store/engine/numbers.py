@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,14 +47,31 @@ def read_numbers(database_path: Path) -> GivenNumbers | None:
         require_ours(database_path)
         with closing(open_reading(database_path)) as connection:
             connection.execute("BEGIN")
-            (latest,) = connection.execute(_LATEST).fetchone()
-            return GivenNumbers(
-                sequences=dict(connection.execute(_SEQUENCES).fetchall()),
-                counters=dict(connection.execute(_COUNTERS).fetchall()),
-                latest=latest,
-            )
+            return numbers_in(connection)
     except (OSError, sqlite3.Error, StoreRefused, TypeError):
         return None
+
+
+def numbers_in(connection: sqlite3.Connection) -> GivenNumbers:
+    """As `read_numbers`, of a store that somebody has open."""
+    (latest,) = connection.execute(_LATEST).fetchone()
+    return GivenNumbers(
+        sequences=dict(connection.execute(_SEQUENCES).fetchall()),
+        counters=dict(connection.execute(_COUNTERS).fetchall()),
+        latest=latest,
+    )
+
+
+def highest_of(all_given: Iterable[GivenNumbers]) -> GivenNumbers:
+    """Of each kind the highest that any of them names."""
+    sequences: dict[str, int] = {}
+    counters: dict[str, int] = {}
+    latest = 0
+    for given in all_given:
+        for highest, numbers in ((sequences, given.sequences), (counters, given.counters)):
+            highest.update({name: max(number, highest.get(name, 0)) for name, number in numbers.items()})
+        latest = max(latest, given.latest)
+    return GivenNumbers(sequences=sequences, counters=counters, latest=latest)
 
 
 def raise_numbers(database_path: Path, given: GivenNumbers) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.features.recovery.backups.backup_folder import BackupBusy, BackupsOpenToOthers
+from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
+from mcp_agent_mail.features.recovery.backups.backup import BackupMaker
+from mcp_agent_mail.features.recovery.backups.backup_folder import BackupBusy, BackupsOpenToOthers, list_backups
 from mcp_agent_mail.features.recovery.backups.manifest import manifest_checksum
 from tests.features.recovery.backups.harness import Stored
 
@@ -63,3 +65,33 @@ def test_a_folder_that_others_look_into_is_refused_with_the_command(stored: Stor
 
     with pytest.raises(BackupsOpenToOthers, match="Other users"):
         stored.back_up(tmp_path / "shared")
+
+
+def _at(stored: Stored, target: Path, days: int, *, keep: int = 2, takes_faults: bool = False) -> Path:
+    def clock() -> Micros:
+        return Micros(system_clock() + days * 86_400 * SECOND)
+
+    return BackupMaker(place=stored.place, clock=clock, takes_faults=takes_faults).make(target, keep=keep).path
+
+
+def test_a_clock_that_was_set_back_changes_nothing_about_which_backups_are_the_newest(
+    stored: Stored, tmp_path: Path
+) -> None:
+    target = tmp_path / "backups"
+    _at(stored, target, 30)
+    second, third = _at(stored, target, 0), _at(stored, target, -30)
+
+    assert [one.path for one in list_backups(target)] == [third, second]
+
+
+def test_backups_of_a_store_at_fault_drive_out_none_that_was_verified(stored: Stored, tmp_path: Path) -> None:
+    target = tmp_path / "backups"
+    good = [_at(stored, target, 0), _at(stored, target, 0)]
+    for content in (stored.harness.root / "attachments").glob("??/*"):
+        content.write_bytes(b"spoilt")
+    for pack in stored.harness.path(stored.project).glob(".git/objects/pack/*"):
+        pack.unlink()
+
+    bad = [_at(stored, target, 0, takes_faults=True) for _ in range(3)]
+
+    assert [one.path for one in list_backups(target)] == [*bad[:0:-1], *good[::-1]]

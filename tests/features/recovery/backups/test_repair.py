@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive.contents import MissingContents
+from mcp_agent_mail.archive.recovery import LACKED_NOTE
+from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
 from mcp_agent_mail.features.recovery.backups.backup_folder import list_backups
 from mcp_agent_mail.features.recovery.backups.repair import Repairer, RepairReport
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.archive_harness import git
 from tests.features.recovery.backups.harness import NOTES, Stored, faults_in, files_below
+from tests.features.recovery.harness import change, text_of
 from tests.stored_contents import content_path, keep_content
 
 
@@ -179,3 +183,28 @@ def test_without_a_database_the_way_is_a_rebuild(stored: Stored, tmp_path: Path)
         _repair(stored)
 
     assert "am doctor rebuild" in refused.value.hint
+
+
+def test_a_repair_that_would_mend_nothing_takes_no_backup_however_often(stored: Stored) -> None:
+    content = _content(stored)
+    lacking = MissingContents(stored.harness.path(stored.project) / LACKED_NOTE)
+    gone = StoredContent(sha256="0" * 64, bytes=3, extension="txt")
+    lacking.note({gone.path: gone})
+
+    assert [_repair(stored) for _ in range(2)] == [RepairReport(repaired=(), left=(), backup=None)] * 2
+
+    whole = StoredContent(sha256=content.name, bytes=len(NOTES), extension="txt")
+    lacking.note({whole.path: whole})
+    assert [one.what for one in _repair(stored, dry_run=True).repaired] == [f"archive {stored.project.slug}: contents"]
+
+
+def test_what_two_ways_lead_to_is_left_once(stored: Stored) -> None:
+    archive = stored.harness.path(stored.project)
+    change(archive, {"archive.json": text_of(archive, "archive.json").replace(stored.harness.store_id, "another")})
+    _open_to_others(stored)
+
+    done = _repair(stored)
+
+    left = [(one.what, one.evidence) for one in done.left]
+    assert any("belongs to store another" in evidence for _, evidence in left)
+    assert len(left) == len(set(left))

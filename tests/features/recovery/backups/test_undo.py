@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.undo import NothingToUndo
-from tests.features.recovery.backups.harness import faults_in, restorer_of, subjects_in
+from tests.archive_harness import open_archive_harness
+from tests.features.recovery.backups.harness import Stored, faults_in, restorer_of, subjects_in
 from tests.names_beside import NamesBeside
 
 
@@ -62,3 +65,30 @@ def test_a_database_that_lies_elsewhere_is_replaced_there(went_on: StorePlace, t
     assert len([path for path in (tmp_path / "apart").iterdir() if not path.name.endswith(("-wal", "-shm"))]) == 2
     assert names.strangers() == []
     assert {".store.db.restoring"} < {name for name in names.seen if not name.startswith("store.db.undo-")}
+
+
+def test_whatever_the_clock_says_undo_takes_the_store_that_was_replaced_last(stored: Stored, backup: Path) -> None:
+    stored.send("A-mail")
+    restorer = stored.restorer()
+    replace(restorer, clock=lambda: Micros(system_clock() + 86_400 * SECOND)).restore(backup)
+    with open_archive_harness(stored.harness.root) as harness:
+        harness.send(stored.blue, [stored.red], subject="B-mail")
+        harness.archive()
+    restorer.restore(backup)
+
+    back = restorer.undo()
+
+    assert subjects_in(stored.place) == ["Plan", "B-mail"]
+    assert (back.messages, back.newest_mail is not None, back.has_database) == (2, True, True)
+
+
+def test_a_store_without_a_database_is_put_back_and_that_is_told(went_on: StorePlace, backup: Path) -> None:
+    went_on.database_path.unlink()
+    restorer = restorer_of(went_on)
+    restorer.restore(backup)
+
+    back = restorer.undo()
+
+    assert (back.has_database, back.messages) == (False, None)
+    restorer.undo()
+    assert subjects_in(went_on) == ["Plan"]

@@ -31,9 +31,15 @@ from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
-from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
+from mcp_agent_mail.features.doctor.verify import Finding, find_ahead, verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
-from mcp_agent_mail.features.recovery.backups.backup_folder import BUILDING, alone, free_name, remove_oldest
+from mcp_agent_mail.features.recovery.backups.backup_folder import (
+    BUILDING,
+    alone,
+    free_name,
+    next_number,
+    remove_oldest,
+)
 from mcp_agent_mail.features.recovery.backups.contents import content_pieces
 from mcp_agent_mail.features.recovery.backups.files import BackupFiles, pieces_of, write_new
 from mcp_agent_mail.features.recovery.backups.manifest import (
@@ -94,7 +100,8 @@ class BackupMaker:
     fault_hook: FaultHook = no_fault
 
     def make(self, target: Path, *, keep: int) -> BackupReport:
-        """A new backup in the folder `target`, and no more than `keep` of this store there afterwards.
+        """A new backup in the folder `target`; of this store no more than `keep` that were verified stay there, and as
+        many that were not.
 
         Raises BackupBusy, BackupUnfit, ArchiveMissing, ArchiveDamaged, StoreRefused and OSError, and leaves nothing
         then; what a killed one left goes with the next.
@@ -102,7 +109,7 @@ class BackupMaker:
         with alone(target):
             building = target / f"{BUILDING}{token_hex(8)}"
             try:
-                manifest = self.fill(building)
+                manifest = self.fill(building, number=next_number(target))
                 path = self._name(building, target)
             except BaseException:
                 shutil.rmtree(building, ignore_errors=True)
@@ -118,7 +125,7 @@ class BackupMaker:
             findings=manifest.findings,
         )
 
-    def fill(self, folder: Path, *, is_verified: bool = True) -> Manifest:
+    def fill(self, folder: Path, *, is_verified: bool = True, number: int = 0) -> Manifest:
         """Make `folder`, which is not there, a backup, whatever its name. Raises as `make`, and leaves what there is.
 
         `is_verified`: by a store made of it aside.
@@ -126,7 +133,7 @@ class BackupMaker:
         for tried in range(1, _TRIES + 1):
             folder.mkdir(mode=_OWNER_ONLY)
             try:
-                return self._fill(folder, is_verified=is_verified)
+                return self._fill(folder, is_verified=is_verified, number=number)
             except ArchiveMissing:
                 # Beside a server a project may have become part of another one meanwhile.
                 if tried == _TRIES:
@@ -134,7 +141,7 @@ class BackupMaker:
                 shutil.rmtree(folder)
         raise AssertionError("the last try returns or raises")
 
-    def _fill(self, folder: Path, *, is_verified: bool) -> Manifest:
+    def _fill(self, folder: Path, *, is_verified: bool, number: int) -> Manifest:
         created = iso(self.clock())
         database, findings = folder / DATABASE, list[str]()
         copy_database(
@@ -163,6 +170,7 @@ class BackupMaker:
             checksums_sha256=files.checksums_sha256,
             verified=is_verified and not findings,
             findings=tuple(findings[:_SHOWN]),
+            number=number,
         )
         write_new(folder / MANIFEST_FILE, [manifest.to_text().encode()])
         return manifest
@@ -200,6 +208,7 @@ class BackupMaker:
         for done, project in enumerate(projects, start=1):
             last = artifacts.outbox.last_commit(project.id)
             try:
+                self._require_not_ahead(project, artifacts, findings)
                 yield self._save_archive(files, project, None if last is None else last.hexsha)
             except (ArchiveMissing, ArchiveDamaged) as lacking:
                 if not self.takes_faults:
@@ -207,6 +216,15 @@ class BackupMaker:
                 findings.append(lacking.message)
                 yield SavedArchive(slug=project.slug, commit=None)
             told(done, len(projects))
+
+    def _require_not_ahead(self, project: Project, artifacts: Artifacts, findings: list[str]) -> None:
+        """A backup of a database that lost mail would look like all that there is."""
+        ahead = find_ahead(self.place.storage_root, project, artifacts, self.place.database_path)
+        if ahead is None:
+            return
+        if not self.takes_faults:
+            raise BackupUnfit(f"No backup was made: {ahead.message}", hint=ahead.hint, data=dict(ahead.data))
+        findings.append(ahead.message)
 
     def _save_archive(self, files: BackupFiles, project: Project, commit: str | None) -> SavedArchive:
         path = archive_path(self.place.storage_root, project.slug)

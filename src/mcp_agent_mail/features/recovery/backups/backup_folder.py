@@ -54,14 +54,25 @@ class ListedBackup:
 
 
 def list_backups(target: Path) -> list[ListedBackup]:
-    """All in the folder `target`, newest first; those that cannot be read come last. At most 10,000."""
+    """All in the folder `target`, newest first by their numbers, whatever the clock said; those without one are older,
+    and those that cannot be read come last. At most 10,000.
+    """
     try:
         with os.scandir(target) as entries:
             names = sorted(entry.name for entry in islice(entries, _MOST) if entry.is_dir(follow_symlinks=False))
     except FileNotFoundError:
         return []
     found = [_listed(target / name) for name in names if not name.startswith(BUILDING) and is_backup(target / name)]
-    return sorted(found, key=lambda one: (one.manifest.created if one.manifest else "", one.path), reverse=True)
+    return sorted(found, key=_age, reverse=True)
+
+
+def _age(one: ListedBackup) -> tuple[int, str, Path]:
+    return (-1, "", one.path) if one.manifest is None else (one.manifest.number, one.manifest.created, one.path)
+
+
+def next_number(target: Path) -> int:
+    """What the next backup in the folder is called by: above all that are there."""
+    return max((one.manifest.number for one in list_backups(target) if one.manifest is not None), default=0) + 1
 
 
 def _listed(path: Path) -> ListedBackup:
@@ -126,11 +137,18 @@ def remove_oldest(
 ) -> tuple[Path, ...]:
     """Only what is a backup of this very store by its own words; those that cannot be read are left to a person. With
     `keep` below 1 nothing is removed: there is no number of backups that means none.
+
+    `keep` stay of those that were verified, and as many that were not: what may not be whole displaces none that is.
     """
     if keep < 1:
         return ()
-    ours = [one.path for one in list_backups(target) if one.manifest is not None and one.manifest.store_id == store_id]
-    removed = [path for path in ours if path != newest][keep - 1 :]
+    listed = [(one.path, one.manifest) for one in list_backups(target) if one.manifest is not None]
+    removed: list[Path] = []
+    for kind in (True, False):
+        ours = [path for path, made in listed if made.store_id == store_id and made.verified is kind]
+        # What was just made is one of those that stay.
+        others = [path for path in ours if path != newest]
+        removed += others[max(0, keep - (len(ours) - len(others))) :]
     for path in removed:
         # Whatever ends this in the middle, half a backup has no name of one.
         leaving = target / f"{BUILDING}{token_hex(8)}"

@@ -69,7 +69,9 @@ class SavedArchive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """`bytes` are those of all files, the manifest left out. `findings` is why it is not `verified`, told in words."""
+    """`bytes` are those of all files, the manifest left out. `findings` is why it is not `verified`, told in words.
+    `number`: above those of all backups that lay in the same folder; 0 where that was not asked, as it once was.
+    """
 
     store_id: str
     schema_version: int
@@ -81,6 +83,7 @@ class Manifest:
     checksums_sha256: str
     verified: bool
     findings: tuple[str, ...] = ()
+    number: int = 0
 
     @property
     def projects(self) -> int:
@@ -152,7 +155,7 @@ def _parsed(found: dict[str, Any], folder: Path) -> Manifest:
             data={"path": str(folder)},
         )
     _require_as_made(found, folder)
-    numbers = [found[name] for name in ("schema_version", "messages", "bytes")]
+    numbers = [found[name] for name in ("schema_version", "messages", "bytes")] + [found.get("number", 0)]
     if not all(isinstance(number, int) and number >= 0 for number in numbers):
         raise ValueError
     if not _STORE_ID.fullmatch(found["store_id"]) or not _SHA256.fullmatch(found["checksums_sha256"]):
@@ -171,6 +174,7 @@ def _parsed(found: dict[str, Any], folder: Path) -> Manifest:
         checksums_sha256=found["checksums_sha256"],
         verified=found["verified"] is True,
         findings=tuple(map(str, found["findings"])),
+        number=numbers[3],
     )
 
 

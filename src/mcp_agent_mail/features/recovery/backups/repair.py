@@ -7,18 +7,19 @@ where they are damaged, a restore or a rebuild is the way.
 from __future__ import annotations
 
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
+from mcp_agent_mail.archive.contents import Contents, MissingContents
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, work_tree_of
 from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition
 from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of
-from mcp_agent_mail.archive.recovery import is_unfinished
+from mcp_agent_mail.archive.recovery import LACKED_NOTE, is_unfinished
 from mcp_agent_mail.archive.repository import ArchiveRepository, sync
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
@@ -70,14 +71,16 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairReport:
-    """`repaired`, or what would be; `backup`: of the store before, None where nothing was done. `kept`: where archives
-    lie whose objects are damaged, and that were written again.
+    """`repaired`, or what would be; `backup`: of the store before, None where nothing was done. `removed`: older
+    backups, which were more than are kept. `kept`: where archives lie whose objects are damaged, and that were written
+    again.
     """
 
     repaired: tuple[Repair, ...]
     left: tuple[Repair, ...]
     backup: Path | None
     kept: tuple[Path, ...] = ()
+    removed: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +98,7 @@ class Repairer:
     async def repair(self, *, dry_run: bool) -> RepairReport:
         """Raises NoDatabase, StoreRefused, and what `BackupMaker.make` does: then nothing was changed."""
         self._require_database()
-        found = list(self._find())
+        found = _each_once(self._find())
         wanted = [one for one in found if not one.next_step]
         if dry_run or not wanted or any(one.next_step == _REBUILD for one in found):
             left = [one for one in found if one.next_step]
@@ -105,15 +108,16 @@ class Repairer:
         maker = BackupMaker(
             place=self.place, takes_faults=True, clock=self.clock, told=self.told, fault_hook=self.fault_hook
         )
-        backup = maker.make(self.backups, keep=self.keep).path
+        backup = maker.make(self.backups, keep=self.keep)
         kept: list[Path] = []
         failed = await self._mend(kept)
-        left = [*failed, *self._find()]
+        left = _each_once([*failed, *self._find()])
         still = {one.what for one in left}
         return RepairReport(
             repaired=tuple(one for one in wanted if one.what not in still),
             left=tuple(one if one.next_step else _left(one, _RESTORE) for one in left),
-            backup=backup,
+            backup=backup.path,
+            removed=backup.removed,
             kept=tuple(kept),
         )
 
@@ -165,7 +169,16 @@ class Repairer:
             if not faults.keys().isdisjoint({_objects(project.slug), _pack_index(project.slug)}):
                 unreadable.add(project.slug)
             yield from faults.values()
+            yield from self._lacked(path, project.slug)
         yield from self._different_files(unreadable)
+
+    def _lacked(self, path: Path, slug: str) -> Iterator[Repair]:
+        """What Git lacks and lies beside the database whole; the rest is told of as what is missing there."""
+        contents = Contents(AttachmentFiles(self._contents))
+        if any(contents.has(one) for one in MissingContents(path / LACKED_NOTE).files.values()):
+            yield Repair(
+                what=f"archive {slug}: contents", evidence="it lacks contents of attachments that are there again"
+            )
 
     def _different_files(self, unreadable: Collection[str]) -> Iterator[Repair]:
         """`unreadable`: of which archives that has been told, and nothing else can be."""
@@ -178,8 +191,8 @@ class Repairer:
         seen: set[str] = set()
         mendable = frozenset(self._mendable_contents()) if any(_is_content(one) for one in report.findings) else ()
         for finding in report.findings:
-            if finding.project in unreadable:
-                continue
+            if finding.project in unreadable or finding.problem == "ahead":
+                continue  # Which was asked of each archive.
             if finding.check == "work tree" and finding.path is not None:
                 what = f"archive {finding.project}: work tree"
                 if what not in seen:
@@ -259,7 +272,11 @@ class Repairer:
             Inspection(archive).require_fit(store_id, claim)
         if not _lies_in_store(archive):
             raise ArchiveDamaged(archive, problem, has_database=True).reworded(hint=_in_workspace(archive), data={})
-        place = free_place(self.place.storage_root, self.clock) / PROJECTS_FOLDER / archive.name
+        place = (
+            free_place(self.place.storage_root, self.place.database_path.parent, self.clock)
+            / PROJECTS_FOLDER
+            / archive.name
+        )
         place.parent.mkdir(parents=True, mode=_OWNER_ONLY)
         archive.rename(place)
         for folder in (place.parent, *place.parent.parents[:3], archive.parent):
@@ -320,10 +337,15 @@ def _git_faults(archive: Path, slug: str) -> Iterator[Repair]:
     if problem := damage_of(archive):
         yield _damaged(archive, problem)
         return
-    if is_unfinished(archive):
+    if is_unfinished(archive, counts_lacked=False):
         yield Repair(what=f"archive {slug}: unfinished", evidence="a stop left it in the middle of something")
     elif has_torn_index(archive):
         yield Repair(what=f"archive {slug}: index", evidence="Git cannot read the index of its work tree")
+
+
+def _each_once(found: Iterable[Repair]) -> list[Repair]:
+    """What was found twice, by two ways that lead to it, is one thing to do."""
+    return list({(one.what, one.evidence): one for one in found}.values())
 
 
 def _is_content(finding: Finding) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,14 +19,16 @@ from mcp_agent_mail.archive.recovery import BLOCKED_NOTE, OPEN_NOTE
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import begin_from_bundle, show_files
 from mcp_agent_mail.archive.workspace import may_return
-from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.own_files import RESTORING
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings, archive_path
 from mcp_agent_mail.features.recovery.backups.backup import Told, faults_of_store, untold
 from mcp_agent_mail.features.recovery.backups.files import make_private, pieces_of, write_new
+from mcp_agent_mail.features.recovery.backups.given_numbers import given_out
 from mcp_agent_mail.features.recovery.backups.manifest import (
     CONTENTS,
     DATABASE,
@@ -49,13 +52,13 @@ from mcp_agent_mail.features.recovery.backups.undo import (
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.derived_parts import is_derived
 from mcp_agent_mail.store.checks.integrity import find_faults
-from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
+from mcp_agent_mail.store.engine.migrate import StoreRefused, migrate
 from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
 from mcp_agent_mail.store.engine.schema import changes_of, in_a_sentence, require_own_schema
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 
-_BUILDING = "restoring"
 _OWNER_ONLY = 0o700
 _SHOWN = 20
 
@@ -70,7 +73,8 @@ class RestoreReport:
     files lie in their own directories, and are not shown there yet; `now_in_store`: those that the backup says this of,
     and that are shown in the store from now on (`workspace.may_return`). `verified` is None where nothing was compared:
     what had been in place is put back as it was. Of a saved file: the projects that it was made without (`left_out`),
-    and what no archive tells of (`not_rebuilt`). `removed`: older stores that are not kept any more.
+    and what no archive tells of (`not_rebuilt`). `removed`: older stores that are not kept any more. `newest_mail`:
+    when the last message of the store that is in place now was sent.
     """
 
     source: Path
@@ -81,11 +85,20 @@ class RestoreReport:
     created: str | None = None
     projects: int | None = None
     messages: int | None = None
+    newest_mail: str | None = None
+    has_database: bool = True
     in_workspaces: tuple[str, ...] = ()
     now_in_store: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     not_rebuilt: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MailInPlace:
+    projects: int | None = None
+    messages: int | None = None
+    newest: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +113,7 @@ class Restorer:
 
     def restore(self, path: Path) -> RestoreReport:
         """Raises what `open_source` and `SavedSource` do, ForeignBackup, RestoreUnfit, and changes nothing then."""
-        building = built_in(self.place.storage_root / _BUILDING, self.place)
+        building = built_in(self.place.storage_root / RESTORING, self.place)
         _remove(building)
         try:
             building.folder.mkdir(mode=_OWNER_ONLY)
@@ -110,7 +123,7 @@ class Restorer:
             _remove(building)
             raise
         undo, removed = self._put_in_place(building)
-        return replace(report, undo=undo, removed=removed)
+        return replace(report, undo=undo, removed=removed, newest_mail=_told_of(self.place.database_path).newest)
 
     def _build_backup(self, path: Path, building: StoreParts) -> RestoreReport:
         with open_source(path, self.place, building.folder / "source") as source:
@@ -141,7 +154,7 @@ class Restorer:
         if (found := self._require_own(saved.manifest.store_id)) is not None:
             saved.require_whole(found)
         made = saved.build(building, self.archiver, self.told)
-        self._go_on_above(building.database)
+        self._go_on_above(building.database, building.folder)
         return RestoreReport(
             source=path,
             undo=None,
@@ -154,17 +167,29 @@ class Restorer:
         )
 
     def undo(self) -> RestoreReport:
-        """Go back to the store that was replaced last; that one is kept now. Raises NothingToUndo, and
-        ForeignParts where nobody would be served with it.
+        """Go back to the store that was replaced last; that one is kept now. `has_database` is False where that store
+        had lost its own, which is then gone here too. Raises NothingToUndo, and ForeignParts where nobody would be
+        served with it.
         """
         kept = newest_undo(self.place)
-        given = read_numbers(self.place.database_path)
-        if given is not None and read_numbers(kept.database) is not None:
+        has_database = read_numbers(kept.database) is not None
+        if has_database:
             require_own_schema(kept.database)
-            raise_numbers(kept.database, given)
+            self._go_on_above(kept.database, kept.folder)
         returning = tuple(_to_be_shown(kept.folder / PROJECTS_FOLDER))
         undo, removed = self._put_in_place(kept)
-        return RestoreReport(source=kept.folder, undo=undo, verified=None, in_workspaces=returning, removed=removed)
+        found = _told_of(self.place.database_path) if has_database else _MailInPlace()
+        return RestoreReport(
+            source=kept.folder,
+            undo=undo,
+            verified=None,
+            in_workspaces=returning,
+            removed=removed,
+            projects=found.projects,
+            messages=found.messages,
+            newest_mail=found.newest,
+            has_database=self.place.database_path.is_file(),
+        )
 
     def _put_in_place(self, built: StoreParts) -> tuple[Path | None, tuple[Path, ...]]:
         """Where the old store is kept, and which older ones are not kept any more."""
@@ -190,11 +215,9 @@ class Restorer:
             )
         return found
 
-    def _go_on_above(self, database: Path) -> None:
+    def _go_on_above(self, database: Path, scratch: Path) -> None:
         """No number that the store there gave out is given out again."""
-        given = read_numbers(self.place.database_path)
-        if given is not None:
-            raise_numbers(database, given)
+        raise_numbers(database, given_out(self.place, database, scratch))
 
     def _store_id(self) -> str | None:
         """Of the store that is there; its archives say it too, where the database cannot."""
@@ -230,7 +253,7 @@ class Restorer:
         """What is wrong with the store that was built; nothing unless the backup was at fault already."""
         self._build_archives(source, building, returning)
         _copy_contents(source, building)
-        self._go_on_above(building.database)
+        self._go_on_above(building.database, building.folder)
         faults = faults_of_store(
             building.folder, building.database, self.told, shows_files=lambda slug: slug not in returning
         )
@@ -318,6 +341,18 @@ def _to_be_shown(projects: Path) -> Iterator[str]:
         if (path / STATE).is_dir() and work_tree_of(path) != path:
             _note_to_be_shown(path)
             yield path.name
+
+
+def _told_of(database: Path) -> _MailInPlace:
+    """Nothing where its tables cannot be read."""
+    with suppress(StoreFailed, StoreRefused), faults_told(), open_artifacts(database) as artifacts:
+        newest = artifacts.newest_mail()
+        return _MailInPlace(
+            projects=len(list(artifacts.projects())),
+            messages=artifacts.counts()[0],
+            newest=None if newest is None else iso(newest),
+        )
+    return _MailInPlace()
 
 
 def _copy_contents(source: RestoreSource, building: StoreParts) -> None:

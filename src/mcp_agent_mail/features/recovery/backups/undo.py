@@ -1,4 +1,5 @@
-"""The store that a restore replaced, kept whole for the way back: `STORAGE_ROOT/undo/<time>/`, the newest two.
+"""The store that a restore replaced, kept whole for the way back: `STORAGE_ROOT/undo/<time>-n<number>/`, the newest
+two by their numbers.
 
 A database that lies outside of STORAGE_ROOT is kept beside its place instead, since a rename leads no further.
 """
@@ -12,8 +13,8 @@ from pathlib import Path
 from mcp_agent_mail.archive.repository import sync
 from mcp_agent_mail.core.clock import Clock, to_datetime
 from mcp_agent_mail.core.errors import NotFound
-from mcp_agent_mail.features.recovery.backups.backup_folder import free_name
 from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, FOLDERS, StorePlace
+from mcp_agent_mail.features.recovery.numbered_names import next_name, oldest_first
 from mcp_agent_mail.store.engine.database_files import beside, hidden_beside
 from mcp_agent_mail.store.engine.swap_places import Move
 
@@ -65,7 +66,8 @@ def new_undo(place: StorePlace, clock: Clock) -> StoreParts:
     """A place of its own for what is about to be replaced."""
     folder = place.storage_root / UNDO_FOLDER
     folder.mkdir(mode=_OWNER_ONLY, exist_ok=True)
-    path = free_name(folder, to_datetime(clock()).strftime("%Y-%m-%dT%H%M%S.%fZ"))
+    others = (path.name for path in folder.iterdir())
+    path = folder / next_name(to_datetime(clock()).strftime("%Y-%m-%dT%H%M%S.%fZ"), others)
     path.mkdir(mode=_OWNER_ONLY)
     sync(folder)
     sync(place.storage_root)
@@ -73,7 +75,7 @@ def new_undo(place: StorePlace, clock: Clock) -> StoreParts:
 
 
 def newest_undo(place: StorePlace) -> StoreParts:
-    """Raises NothingToUndo."""
+    """The one that was replaced last, whatever the clock said. Raises NothingToUndo."""
     for path in reversed(_all(place)):
         kept = _kept_at(path, place)
         if _holds_store(kept):
@@ -109,7 +111,7 @@ def _all(place: StorePlace) -> list[Path]:
     folder = place.storage_root / UNDO_FOLDER
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+    return oldest_first(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
 
 
 def _kept_at(path: Path, place: StorePlace) -> StoreParts:
