@@ -85,17 +85,17 @@ def test_what_stands_in_its_way_is_noted_and_what_cannot_be_told_is_not_begun(tm
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
+def _say_new(say: Callable[[bytes], object]) -> None:
+    say(b"new")
+
+
 def test_in_somebody_elses_folder_nothing_is_written_or_removed_but_what_is_ours(tmp_path: Path) -> None:
     (tmp_path / ".bashrc").write_text("mine")
     tree = WorkTree(tmp_path, tmp_path, lambda _: True)
     strange = [".bashrc", ".ssh/authorized_keys", "README.md", "messages", "messages/.GIT/config"]
 
     tree.put(b"new", [*strange, "archive.json", "messages/2026/one.md"])
-
-    def write(say: Callable[[bytes], object]) -> None:
-        say(b"new")
-
-    tree.put_large("notes.bin", write)
+    tree.put_large("notes.bin", _say_new)
     tree.remove(".bashrc")
 
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}

@@ -67,7 +67,8 @@ def test_a_backup_that_says_it_was_at_fault_is_refused_all_the_same(
     _spoil(backup, *FOREIGN[name])
     before = went_on.database_path.read_bytes()
 
-    with pytest.raises(RestoreUnfit):
+    why = "damaged: row" if name.startswith("references") else "not the schema that this program makes"
+    with pytest.raises(RestoreUnfit, match=why):
         restorer_of(went_on).restore(backup)
 
     assert went_on.database_path.read_bytes() == before
@@ -159,7 +160,9 @@ def test_a_directory_that_a_link_leads_to_is_not_gone_back_to(lying_in_code: Sto
 def test_in_an_empty_place_no_directory_outside_of_the_store_is_gone_back_to(
     lying_in_code: Stored, tmp_path: Path
 ) -> None:
-    for source in (_backup_of(lying_in_code, tmp_path / "backups"), lying_in_code.harness.root):
+    sources = (_backup_of(lying_in_code, tmp_path / "backups"), lying_in_code.harness.root)
+    (tmp_path / "code/.mcp-mail").rename(tmp_path / "moved")
+    for source in sources:
         root = tmp_path / f"elsewhere-{source.name}"
         place = StorePlace(storage_root=root, database_path=root / "mail.sqlite3")
         with StoreLock(root, place.database_path):
@@ -173,9 +176,10 @@ def test_the_note_of_a_stores_folder_leads_nowhere_else(lying_in_code: Stored, t
     (tmp_path / "home").mkdir()
     for note in ("work-tree", "work-tree.real"):
         (archive / ".git/agent-mail" / note).write_text(f"{tmp_path / 'home'}\n")
-    with lying_in_code.harness.drain() as drain:
-        drain.resume()
-        lying_in_code.harness.describe(lying_in_code.project, lying_in_code.blue, "on")
-        drain.step()
+    lying_in_code.harness.describe(lying_in_code.project, lying_in_code.blue, "on")
+
+    assert lying_in_code.harness.archive() == 1
 
     assert list((tmp_path / "home").iterdir()) == []
+    assert not (tmp_path / ".mcp-mail").exists()
+    assert "and those of an archive lie in a .mcp-mail" in lying_in_code.harness.failures[0].message
