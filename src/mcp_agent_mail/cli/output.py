@@ -13,10 +13,24 @@ import typer
 
 from mcp_agent_mail.cli.ages import age, exact_time, time_and_age
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.escaping import on_one_line, visible, visible_json
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, as the server gives it.")]
 ExactFlag = Annotated[bool, typer.Option("--exact", help="Exact times instead of ages.")]
+
+
+class UnfitOutput(InvalidInput):
+    """The bytes of a file are not written to a terminal."""
+
+
+def require_no_terminal(command: str) -> None:
+    """Raise UnfitOutput where standard output, to which `command` writes bytes, is one."""
+    if sys.stdout.isatty():
+        raise UnfitOutput(
+            "The bytes of a file are not written to a terminal.", hint=f"Name a file, or send them on: {command} | ..."
+        )
+
 
 Row = Mapping[str, Any]
 """One object of a JSON answer."""

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import (
-    NoRoomForFiles,
+    ArchiveTooLarge,
     UnfitBundle,
     begin_from_bundle,
     bundle_pieces,
@@ -275,7 +275,7 @@ def test_files_that_would_fill_the_disk_are_not_written(path: Path, tmp_path: Pa
 
     with small_disk(tmp_path / "disk", size_kib=16 * 1024) as disk:
         begin_from_bundle(disk / "copy", _tip(path), [_bundled(path)])
-        with pytest.raises(NoRoomForFiles, match="MiB are free"):
+        with pytest.raises(ArchiveTooLarge, match="MiB are free"):
             show_files(disk / "copy", most=_MOST, clock=_clock)
 
         written = sum(file.stat().st_size for file in (disk / "copy").rglob("*.md"))

@@ -167,89 +167,6 @@ async def test_a_service_without_the_parts_that_keep_files_takes_none(harness: M
 # --- By digest -----------------------------------------------------------------------------------------------------
 
 
-async def test_what_one_may_read_can_be_sent_on_by_its_digest_under_the_name_that_it_has(carrying: Carrying) -> None:
-    await carrying.send(carrying.path("notes.txt"))
-    del carrying.sources.files["notes.txt"]
-
-    answer = await carrying.send(f"sha256:{digest_of(b'text').upper()}", sender_name="RedStone", to=["GreenField"])
-
-    assert [(one["name"], one["type"]) for one in answer["attachments"]] == [("notes.txt", "file")]
-
-
-async def test_an_original_sent_on_stands_for_itself(carrying: Carrying) -> None:
-    webp = b"RIFF0000WEBPsmall"
-    carrying.sources.originals[carrying.path("shot.png", webp, inline=True)] = PNG
-    first = await carrying.send("shot.png")
-
-    answer = await carrying.send(f"sha256:{digest_of(PNG)}")
-
-    assert first["attachments"][0]["original_path"].endswith(f"{digest_of(PNG)}.png")
-    (shown,) = answer["attachments"]
-    assert (shown["sha256"], shown["media_type"], shown["type"]) == (digest_of(PNG), "image/png", "file")
-    assert "original_path" not in shown
-
-
-async def test_a_sender_that_sends_files_alone_sends_none_on_inline(carrying: Carrying) -> None:
-    await carrying.send(carrying.path("a.png", PNG, inline=True))
-    red = carrying.messaging.seeded.red
-    await carrying.messaging.seeded.store.write(
-        lambda tx: tx.agents.update_profile(
-            red.id,
-            program="p",
-            model="m",
-            task_description="",
-            attachments_policy=AttachmentsPolicy.FILE,
-            now=tx.now,
-        )
-    )
-
-    by_digest = f"sha256:{digest_of(PNG)}"
-    of_blue = await carrying.send(by_digest)
-    of_red = await carrying.send(by_digest, sender_name="RedStone", to=["GreenField"])
-
-    assert (of_blue["attachments"][0]["type"], of_red["attachments"][0]["type"]) == ("inline", "file")
-
-
-async def _refused_digest(carrying: Carrying, **arguments: Any) -> AgentMailError:
-    return await refused_send(carrying.messaging, attachment_paths=[f"sha256:{digest_of(b'text')}"], **arguments)
-
-
-async def test_a_digest_of_mail_that_the_sender_may_not_read_is_as_unknown_as_one_that_is_nowhere(
-    carrying: Carrying,
-) -> None:
-    nowhere = await _refused_digest(carrying)
-    await carrying.send(carrying.path("notes.txt"))
-
-    elsewhere = await _refused_digest(carrying, project_key=LIB, sender_name="QuietFox", to=["BlueLake"])
-
-    assert (elsewhere.code, elsewhere.text, elsewhere.data) == ("NOT_FOUND", nowhere.text, nowhere.data)
-
-
-async def test_a_blind_copys_content_is_its_recipients_to_send_on(carrying: Carrying) -> None:
-    await carrying.send(
-        carrying.path("notes.txt"), project_key=LIB, sender_name="QuietFox", to=["BlueLake"], bcc=["RedStone@code-app"]
-    )
-    by_digest = f"sha256:{digest_of(b'text')}"
-
-    assert (await _refused_digest(carrying, sender_name="GreenField")).code == "NOT_FOUND"
-    assert (await carrying.send(by_digest, sender_name="RedStone", to=["BlueLake"]))["count"] == 1
-
-
-async def test_a_content_that_others_send_on_in_private_stays_known_to_who_may_read_it(carrying: Carrying) -> None:
-    await carrying.send(carrying.path("notes.txt"))
-    for _ in range(3):
-        await carrying.send("notes.txt", project_key=LIB, sender_name="QuietFox", to=["BlueLake"])
-    green = await _caller(carrying.messaging, "GreenField")
-    assert await readable(carrying, green)
-    assert await readable(carrying, OPEN, "code-app")
-    by_digest = f"sha256:{digest_of(b'text')}"
-
-    assert (await carrying.send(by_digest, sender_name="GreenField", to=["RedStone"]))["count"] == 1
-
-
-# --- Who reads -----------------------------------------------------------------------------------------------------
-
-
 async def readable(carrying: Carrying, caller: Any, project_key: str | None = None) -> bool:
     try:
         await carrying.messaging.service.attachment(caller, digest_of(b"text"), project_key)
@@ -397,15 +314,3 @@ async def test_the_operator_reads_everything(carrying: Carrying) -> None:
     blob = await carrying.messaging.read(f"attachment/{digest_of(b'text')}", OPERATOR)
 
     assert b64decode(blob["blob"]) == b"text"
-
-
-async def test_a_content_that_is_gone_is_not_sent_on_by_its_digest(carrying: Carrying) -> None:
-    by_digest = f"sha256:{digest_of(b'text')}"
-    await carrying.send(carrying.path("notes.txt"), by_digest)
-    content = carrying.sources.shelf.folder / digest_of(b"text")
-    content.write_bytes(b"tex")
-    cut = await refused_send(carrying.messaging, attachment_paths=[by_digest])
-    content.unlink()
-    gone = await refused_send(carrying.messaging, attachment_paths=[by_digest])
-
-    assert (cut.code, gone.code, "am doctor repair" in gone.hint) == ("UNAVAILABLE", "UNAVAILABLE", True)

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.folders import blob_of, facts_of
 from mcp_agent_mail.archive.git_folder import STATE
-from mcp_agent_mail.archive.listing_bounds import bounded
 from mcp_agent_mail.archive.months import KeptMonths, MonthsNote, months_around
 from mcp_agent_mail.archive.notes.thread_pages import begun_at, write_thread_note
 from mcp_agent_mail.archive.recovery import OPEN_NOTE
 from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, READ_UNASKED, ArchiveRepository, sync_below
+from mcp_agent_mail.archive.transfer.entry_limits import bounded
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
 from mcp_agent_mail.core.git.environment import GitPlace
@@ -59,7 +59,7 @@ class UnfitBundle(InvalidInput):
     """The stream is not the whole history that it is said to be."""
 
 
-class NoRoomForFiles(Unavailable):
+class ArchiveTooLarge(Unavailable):
     """The files that an archive shows would fill the disk. None of them was written, or not all."""
 
 
@@ -170,8 +170,8 @@ def _on_disk(size: int) -> int:
     return -(-size // _DISK_BLOCK) * _DISK_BLOCK
 
 
-def _too_large(path: Path, needed: int, room: int) -> NoRoomForFiles:
-    return NoRoomForFiles(
+def _too_large(path: Path, needed: int, room: int) -> ArchiveTooLarge:
+    return ArchiveTooLarge(
         f"The files of {path.name} take {needed / 2**20:,.1f} MiB on disk; {room / 2**20:,.1f} MiB are free for them.",
         hint="Free some room there, or name a folder on another disk. A small file of a stranger that becomes so large "
         "was made by hand: do not use it.",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_agent_mail.cli.output import Row
+from mcp_agent_mail.cli.output import Row, require_no_terminal
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, Unavailable
 
 _BY_DIGEST = "sha256:"
@@ -37,10 +37,6 @@ def attached(given: str) -> str:
     return str(Path(given).expanduser().absolute())
 
 
-class UnfitOutput(InvalidInput):
-    """The bytes of a file are not written to a terminal."""
-
-
 def bare_digest(given: str) -> str:
     """A digest as addresses have it: `sha256:` before it, as mail is sent with it, is left out."""
     text = given.strip()
@@ -53,11 +49,7 @@ def save_as(output: str, pieces: Iterable[bytes], sha256: str, *, is_forced: boo
     """
     if output != _STDOUT:
         return save(pieces, sha256, Path(output), is_forced=is_forced)
-    if sys.stdout.isatty():
-        raise UnfitOutput(
-            "The bytes of a file are not written to a terminal.",
-            hint="Name a file, or send them on: am mail attachment SHA256 -o - | ...",
-        )
+    require_no_terminal("am mail attachment SHA256 -o -")
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)

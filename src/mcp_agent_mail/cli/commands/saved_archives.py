@@ -11,10 +11,18 @@ import typer
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
-from mcp_agent_mail.cli.output import Column, JsonFlag, Row, print_fields, print_gap, print_json, print_rows
+from mcp_agent_mail.cli.output import (
+    Column,
+    JsonFlag,
+    Row,
+    print_fields,
+    print_gap,
+    print_json,
+    print_rows,
+    require_no_terminal,
+)
 from mcp_agent_mail.cli.progress import progress_bars
 from mcp_agent_mail.cli.project_option import project_key
-from mcp_agent_mail.core.errors import InvalidInput
 
 _STDOUT = "-"
 
@@ -29,10 +37,6 @@ _PROJECTS = (
     Column("messages", "messages", is_right=True),
     Column("commit", "commit", is_whole=True, on_terminal=_short_commit),
 )
-
-
-class UnfitOutput(InvalidInput):
-    """A file of bytes is not written to a terminal."""
 
 
 def save(
@@ -55,11 +59,7 @@ def save(
     with progress_bars() as bars:
         told = bars.bar("saving archives")
         if file == _STDOUT:
-            if sys.stdout.isatty():
-                raise UnfitOutput(
-                    "A saved file is not written to a terminal.",
-                    hint="Name a file, or send it on: am archive save - | ...",
-                )
+            require_no_terminal("am archive save -")
             answer = save_to_stdout(context, sys.stdout.buffer, keys, progress=told)
         else:
             answer = save_offline(context, Path(file).expanduser(), keys, progress=told)

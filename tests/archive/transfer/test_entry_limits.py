@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.listing_bounds import MOST_BESIDE, MOST_PER_OBJECT, bounded
+from mcp_agent_mail.archive.transfer.entry_limits import MOST_BESIDE, MOST_PER_OBJECT, bounded
 from mcp_agent_mail.core.git.process import GitFailed
 from tests.archive.one_archive import IDENTITY, add_commit, begin
 
