@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, kind_of, media_type_of, read_digest
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.markdown_images import find_images
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments, WhyLeft
 from mcp_agent_mail.features.attachments.service import MessageStore
 from mcp_agent_mail.features.attachments.sources import is_kept
+from mcp_agent_mail.features.messaging.attachments import UnknownAttachment
 from mcp_agent_mail.features.messaging.contents import ContentReader
-from tests.features.messaging.harness import MessagingHarness, open_messaging
+from tests.features.messaging.harness import MessagingHarness, open_messaging, refused_send
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
 
@@ -105,3 +107,27 @@ async def open_carrying(directory: Path, **options: Any) -> AsyncIterator[Carryi
     contents = ContentReader(sources.shelf.open)
     async with open_messaging(directory, prepare=sources.prepare, contents=contents, **options) as messaging:
         yield Carrying(messaging, sources)
+
+
+async def refused_digest(carrying: Carrying, **arguments: Any) -> AgentMailError:
+    return await refused_send(carrying.messaging, attachment_paths=[f"sha256:{digest_of(b'text')}"], **arguments)
+
+
+async def readable(carrying: Carrying, caller: Any, project_key: str | None = None) -> bool:
+    try:
+        await carrying.messaging.service.attachment(caller, digest_of(b"text"), project_key)
+    except UnknownAttachment:
+        return False
+    return True
+
+
+async def caller_of(messaging: MessagingHarness, name: str) -> Caller:
+    seeded = messaging.seeded
+    agent = {one.name: one for one in (seeded.blue, seeded.red, seeded.green, seeded.fox)}[name]
+    return Caller(
+        kind=CallerKind.AGENT,
+        auth=AgentAuth.OPEN,
+        agent_id=agent.id,
+        agent_name=name,
+        project_id=agent.project_id,
+    )

@@ -9,9 +9,15 @@ import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError, Conflict, Unavailable
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
-from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
-from mcp_agent_mail.features.messaging.attachments import UnknownAttachment
-from tests.features.messaging.carrying import PNG, Carrying, digest_of, open_carrying
+from tests.features.messaging.carrying import (
+    PNG,
+    Carrying,
+    caller_of,
+    digest_of,
+    open_carrying,
+    readable,
+    refused_digest,
+)
 from tests.features.messaging.harness import LIB, OPERATOR, MessagingHarness, refused_send, traces
 from tests.features.samples import OPEN, STRICT
 
@@ -167,19 +173,11 @@ async def test_a_service_without_the_parts_that_keep_files_takes_none(harness: M
 # --- By digest -----------------------------------------------------------------------------------------------------
 
 
-async def readable(carrying: Carrying, caller: Any, project_key: str | None = None) -> bool:
-    try:
-        await carrying.messaging.service.attachment(caller, digest_of(b"text"), project_key)
-    except UnknownAttachment:
-        return False
-    return True
-
-
 async def test_whoever_sees_a_message_reads_what_it_carries(carrying: Carrying) -> None:
     messaging = carrying.messaging
     callers = {}
     for agent in (messaging.seeded.blue, messaging.seeded.red, messaging.seeded.green, messaging.seeded.fox):
-        callers[agent.name] = await _caller(messaging, agent.name)
+        callers[agent.name] = await caller_of(messaging, agent.name)
     assert not await readable(carrying, OPEN)
 
     await carrying.send(carrying.path("notes.txt"))
@@ -194,26 +192,14 @@ async def test_whoever_sees_a_message_reads_what_it_carries(carrying: Carrying) 
     assert not await readable(carrying, callers["QuietFox"], "code-app")
 
 
-async def _caller(messaging: MessagingHarness, name: str) -> Caller:
-    seeded = messaging.seeded
-    agent = {one.name: one for one in (seeded.blue, seeded.red, seeded.green, seeded.fox)}[name]
-    return Caller(
-        kind=CallerKind.AGENT,
-        auth=AgentAuth.OPEN,
-        agent_id=agent.id,
-        agent_name=name,
-        project_id=agent.project_id,
-    )
-
-
 async def test_a_content_of_a_blind_copy_is_its_parties_alone(carrying: Carrying) -> None:
     messaging = carrying.messaging
     await carrying.send(
         carrying.path("notes.txt"), project_key=LIB, sender_name="QuietFox", to=["BlueLake"], bcc=["RedStone@code-app"]
     )
 
-    assert await readable(carrying, await _caller(messaging, "RedStone"))
-    assert not await readable(carrying, await _caller(messaging, "GreenField"))
+    assert await readable(carrying, await caller_of(messaging, "RedStone"))
+    assert not await readable(carrying, await caller_of(messaging, "GreenField"))
     assert not await readable(carrying, OPEN, "code-app")
 
 
@@ -231,10 +217,10 @@ async def test_held_mail_shows_what_it_carries_once_it_is_let_in(tmp_path: Path)
         sent = await carrying.send(carrying.path("notes.txt"), to=[f"QuietFox@{LIB}"])
         assert sent["held"], sent
 
-        assert not await readable(carrying, await _caller(messaging, "QuietFox"))
+        assert not await readable(carrying, await caller_of(messaging, "QuietFox"))
         assert not await readable(carrying, OPEN, "code-lib")
-        assert await readable(carrying, await _caller(messaging, "BlueLake"))
-        assert (await _refused_digest(carrying, project_key=LIB, sender_name="QuietFox", to=["BlueLake"])).code == (
+        assert await readable(carrying, await caller_of(messaging, "BlueLake"))
+        assert (await refused_digest(carrying, project_key=LIB, sender_name="QuietFox", to=["BlueLake"])).code == (
             "NOT_FOUND"
         )
 

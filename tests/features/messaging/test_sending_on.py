@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
-from tests.features.messaging.carrying import PNG, Carrying, digest_of, open_carrying
+from tests.features.messaging.carrying import (
+    PNG,
+    Carrying,
+    caller_of,
+    digest_of,
+    open_carrying,
+    readable,
+    refused_digest,
+)
 from tests.features.messaging.harness import LIB, refused_send
 from tests.features.samples import OPEN
 
@@ -66,17 +73,13 @@ async def test_a_sender_that_sends_files_alone_sends_none_on_inline(carrying: Ca
     assert (of_blue["attachments"][0]["type"], of_red["attachments"][0]["type"]) == ("inline", "file")
 
 
-async def _refused_digest(carrying: Carrying, **arguments: Any) -> AgentMailError:
-    return await refused_send(carrying.messaging, attachment_paths=[f"sha256:{digest_of(b'text')}"], **arguments)
-
-
 async def test_a_digest_of_mail_that_the_sender_may_not_read_is_as_unknown_as_one_that_is_nowhere(
     carrying: Carrying,
 ) -> None:
-    nowhere = await _refused_digest(carrying)
+    nowhere = await refused_digest(carrying)
     await carrying.send(carrying.path("notes.txt"))
 
-    elsewhere = await _refused_digest(carrying, project_key=LIB, sender_name="QuietFox", to=["BlueLake"])
+    elsewhere = await refused_digest(carrying, project_key=LIB, sender_name="QuietFox", to=["BlueLake"])
 
     assert (elsewhere.code, elsewhere.text, elsewhere.data) == ("NOT_FOUND", nowhere.text, nowhere.data)
 
@@ -87,7 +90,7 @@ async def test_a_blind_copys_content_is_its_recipients_to_send_on(carrying: Carr
     )
     by_digest = f"sha256:{digest_of(b'text')}"
 
-    assert (await _refused_digest(carrying, sender_name="GreenField")).code == "NOT_FOUND"
+    assert (await refused_digest(carrying, sender_name="GreenField")).code == "NOT_FOUND"
     assert (await carrying.send(by_digest, sender_name="RedStone", to=["BlueLake"]))["count"] == 1
 
 
@@ -95,7 +98,7 @@ async def test_a_content_that_others_send_on_in_private_stays_known_to_who_may_r
     await carrying.send(carrying.path("notes.txt"))
     for _ in range(3):
         await carrying.send("notes.txt", project_key=LIB, sender_name="QuietFox", to=["BlueLake"])
-    green = await _caller(carrying.messaging, "GreenField")
+    green = await caller_of(carrying.messaging, "GreenField")
     assert await readable(carrying, green)
     assert await readable(carrying, OPEN, "code-app")
     by_digest = f"sha256:{digest_of(b'text')}"
@@ -103,12 +106,9 @@ async def test_a_content_that_others_send_on_in_private_stays_known_to_who_may_r
     assert (await carrying.send(by_digest, sender_name="GreenField", to=["RedStone"]))["count"] == 1
 
 
-# --- Who reads -----------------------------------------------------------------------------------------------------
-
-
 async def test_a_content_that_is_gone_is_not_sent_on_by_its_digest(carrying: Carrying) -> None:
     by_digest = f"sha256:{digest_of(b'text')}"
-    await carrying.send(carrying.path("notes.txt"), by_digest)
+    await carrying.send(carrying.path("notes.txt"))
     content = carrying.sources.shelf.folder / digest_of(b"text")
     content.write_bytes(b"tex")
     cut = await refused_send(carrying.messaging, attachment_paths=[by_digest])
