@@ -25,6 +25,7 @@ from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.projects.ensure import record_event
 from mcp_agent_mail.features.projects.lookup import find_known_path
+from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
 from mcp_agent_mail.features.recovery.saved_archives import unpack
@@ -86,9 +87,11 @@ class RestoreRequest:
 
 def restore_into(request: RestoreRequest, folder: Path) -> RestoreOutcome:
     """Make a store of its own in `folder`, which is missing or empty: whole, or not at all. Raises PlaceTaken,
-    UnfitSavedFile, RebuildRefused, RestoreRefused, UnknownOldPath, PathTaken.
+    PartOfStore for a folder in the store that the settings name, UnfitSavedFile, RebuildRefused, RestoreRefused,
+    UnknownOldPath, PathTaken.
     """
     folder = folder.absolute()
+    require_outside(Path(request.settings.storage_root), folder, is_made=True)
     if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
         remove_left(aside(folder, RESTORING))
         raise StoreInTheWay(
