@@ -16,6 +16,7 @@ from mcp_agent_mail.archive.transfer.bundles import show_files
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
+from mcp_agent_mail.core.ids import MOST_NUMBER
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.domain.projects import AliasKind
 from mcp_agent_mail.features.archiving.artifact_files import Progress
@@ -33,6 +34,7 @@ from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, aside, built_aside, remove_left
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import beside, hidden_beside
+from mcp_agent_mail.store.engine.numbers import read_numbers
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 from mcp_agent_mail.store.transaction import Tx
@@ -145,6 +147,7 @@ def build_saved(request: RestoreRequest, folder: Path, database: Path) -> Restor
     manifest = unpack(request.file, archives, progress=request.unpacking)
     _require_old_paths(request, manifest)
     rebuilt, left_out = _rebuilt(request, manifest, folder, database)
+    _require_numbers_left(request.file, database)
     for project in manifest.projects:
         show_files(archives / project.slug, most=request.settings.max_tracked_files, clock=system_clock)
     settings = replace(request.settings, storage_root=str(folder), database_path=str(database), in_workspace=False)
@@ -180,6 +183,16 @@ def _rebuilt(
     raise RestoreRefused(
         f"{request.file} lacks more projects than can be left out.", hint="Save all of the store's archives again."
     )
+
+
+def _require_numbers_left(file: Path, database: Path) -> None:
+    """What goes on far above what archives may hold could not be restored again."""
+    given = read_numbers(database)
+    if given is None or max((*given.sequences.values(), *given.counters.values()), default=0) > MOST_NUMBER // 2:
+        raise RestoreRefused(
+            f"{file} has used up more numbers than a store gives out: too few are left for what comes.",
+            hint="It was made by hand: do not use it. Take another saved file, or a backup: am doctor backups",
+        )
 
 
 def _require_old_paths(request: RestoreRequest, manifest: SavedManifest) -> None:
