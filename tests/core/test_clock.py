@@ -10,6 +10,7 @@ from mcp_agent_mail.core.clock import (
     SECOND,
     Micros,
     from_datetime,
+    from_seconds,
     iso,
     iso_or_none,
     parse_time,
@@ -68,3 +69,8 @@ def test_a_time_without_zone_is_utc() -> None:
     here = datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))
 
     assert from_datetime(here) == from_datetime(here.replace(tzinfo=None)) - 7_200 * SECOND == 0
+
+
+def test_seconds_beyond_the_calendar_are_its_last() -> None:
+    assert iso(from_seconds((1 << 64) - 1)) == "9999-12-31T23:59:59.000000+00:00"
+    assert from_seconds(2) == 2 * SECOND

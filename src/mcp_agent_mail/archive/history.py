@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mcp_agent_mail.archive.ownership import require_in_store
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
-from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.clock import Micros, from_seconds
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.parse.commit_message import parse_commit
@@ -76,7 +76,7 @@ def _entry(record: str) -> HistoryEntry:
     sealed = parse_commit(message)
     return HistoryEntry(
         hexsha=hexsha,
-        authored_ts=Micros(int(seconds) * SECOND),
+        authored_ts=from_seconds(int(seconds)),
         author=author,
         summary=sealed.subject,
         agents=sealed.agents,
@@ -132,7 +132,7 @@ class FileHistory:
             return [
                 FileVersion(
                     hexsha=hexsha,
-                    authored_ts=Micros(int(seconds) * SECOND),
+                    authored_ts=from_seconds(int(seconds)),
                     content=self._read_small(found.get(hexsha), max_bytes),
                 )
                 for hexsha, seconds in commits

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -13,7 +12,7 @@ from typing import IO
 
 from mcp_agent_mail.archive.folders import blob_of, facts_of
 from mcp_agent_mail.archive.git_folder import begin_git_folder, real_work_tree_of
-from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.clock import Micros, from_seconds
 from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.process import (
     DEFAULT_TIMEOUT_S,
@@ -27,6 +26,7 @@ from mcp_agent_mail.core.git.process import (
 )
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import SEQ_TRAILER
+from mcp_agent_mail.domain.archive_format.parse.commit_message import number_of
 
 BRANCH = "refs/heads/main"
 BUILDING = ".git.new"
@@ -41,7 +41,6 @@ TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
 
 # A person's subject may hold any character, so it comes last.
 _SEALED_FORMAT = f"%H%x1f%ct%x1f%(trailers:key={SEQ_TRAILER},valueonly,separator=%x2C)%x1f%s"
-_SEQ = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,12 +237,13 @@ class ArchiveRepository:
         log = ("log", "--no-show-signature", "-z", f"--format={_SEALED_FORMAT}", *own, revisions, "--")
         for record in self.records(*log):
             hexsha, seconds, trailer, subject = record.split("\x1f", 3)
-            if _SEQ.fullmatch(trailer):
+            last_seq = number_of(trailer)
+            if last_seq is not None:
                 yield SealedCommit(
                     hexsha=hexsha,
                     subject=subject,
-                    committed_ts=Micros(int(seconds) * SECOND),
-                    last_seq=OutboxSeq(int(trailer)),
+                    committed_ts=from_seconds(int(seconds)),
+                    last_seq=OutboxSeq(last_seq),
                 )
 
     def sealed_after(self, seq: OutboxSeq) -> list[SealedCommit]:

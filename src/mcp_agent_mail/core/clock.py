@@ -14,6 +14,7 @@ Clock = Callable[[], Micros]
 
 SECOND = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_SECOND = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
 
 def system_clock() -> Micros:
@@ -38,6 +39,11 @@ def from_datetime(at: datetime) -> Micros:
     """Microseconds since 1970 in UTC; a time without a zone is taken as UTC."""
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)
     return Micros((aware - _EPOCH) // timedelta(microseconds=1))
+
+
+def from_seconds(seconds: int) -> Micros:
+    """Of a time that Git tells, which may be a stranger's; what the calendar cannot hold becomes its last second."""
+    return Micros(min(max(seconds, 0), _LAST_SECOND) * SECOND)
 
 
 def parse_time(text: str) -> Micros:

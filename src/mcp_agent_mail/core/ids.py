@@ -15,6 +15,9 @@ ProductId = NewType("ProductId", int)
 WindowId = NewType("WindowId", int)
 JoinCodeId = NewType("JoinCodeId", int)
 
+MOST_NUMBER = 1 << 53
+"""No number that somebody else gives is above it: a store that took it over has as many left again, and more."""
+
 AGENT_TOKEN_PREFIX = "amt_"
 OPERATOR_TOKEN_PREFIX = "amo_"
 JOIN_CODE_PREFIX = "amj_"

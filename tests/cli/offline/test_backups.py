@@ -50,3 +50,16 @@ def test_where_there_is_no_store_there_is_nothing_to_back_up(settings: Settings)
 
     with pytest.raises(NoServer):
         back_up_offline(settings, None, 7, untold)
+
+
+@pytest.mark.parametrize(("place", "code"), [("nowhere", "NOT_FOUND"), ("file", "INVALID_INPUT")])
+def test_backups_are_looked_for_in_a_folder_that_is_there(
+    at_stopped: Shell, tmp_path: Path, place: str, code: str
+) -> None:
+    (tmp_path / "file").touch()
+
+    named = at_stopped.am("doctor", "backups", "--to", str(tmp_path / place))
+    default = at_stopped.am("doctor", "backups")
+
+    assert (named.code, f"Error ({code})" in named.err) == (1, True)
+    assert (default.code, default.out) == (0, "")

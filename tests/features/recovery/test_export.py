@@ -29,7 +29,7 @@ def _everything(path: Path) -> bytes:
 
 def _exported(harness: ArchiveHarness, slug: str, *, is_exact: bool = False) -> Path:
     target = harness.root.parent / f"{slug}-{'exact' if is_exact else 'shown'}"
-    export(harness.root / "projects" / slug, target, is_exact=is_exact, progress=silent)
+    export(harness.root / "projects" / slug, target, storage_root=harness.root, is_exact=is_exact, progress=silent)
     return target
 
 
@@ -108,7 +108,7 @@ def test_each_commit_keeps_its_author_times_and_words(secretive: Team) -> None:
 def test_where_nothing_is_hidden_the_history_is_the_same_commits(team_pattern: Team, tmp_path: Path) -> None:
     archive = team_pattern.root / "projects" / "code-lib"
 
-    found = export(archive, tmp_path / "copy", is_exact=False, progress=silent)
+    found = export(archive, tmp_path / "copy", storage_root=archive.parent.parent, is_exact=False, progress=silent)
 
     assert found.commit == _git(archive, "rev-parse", "main").strip()
 
@@ -176,7 +176,8 @@ def test_what_a_person_keeps_in_the_archive_comes_along(team: Team) -> None:
 
 
 def test_an_empty_folder_is_taken_and_nothing_else_is_written_over(team_pattern: Team, tmp_path: Path) -> None:
-    archive, taken, link = team_pattern.root / "projects" / "code-lib", tmp_path / "taken", tmp_path / "link"
+    root = team_pattern.root
+    archive, taken, link = root / "projects" / "code-lib", tmp_path / "taken", tmp_path / "link"
     taken.mkdir()
     (taken / "mine").touch()
     link.symlink_to(tmp_path / "elsewhere")
@@ -184,10 +185,10 @@ def test_an_empty_folder_is_taken_and_nothing_else_is_written_over(team_pattern:
 
     for target in (taken, link, taken / "mine"):
         with pytest.raises(PlaceTaken):
-            export(archive, target, is_exact=True, progress=silent)
+            export(archive, target, storage_root=root, is_exact=True, progress=silent)
     with pytest.raises(UnfitTarget):
-        export(archive, tmp_path / "missing" / "copy", is_exact=True, progress=silent)
-    export(archive, tmp_path / "empty", is_exact=True, progress=silent)
+        export(archive, tmp_path / "missing" / "copy", storage_root=root, is_exact=True, progress=silent)
+    export(archive, tmp_path / "empty", storage_root=root, is_exact=True, progress=silent)
 
     assert {path.name for path in tmp_path.iterdir()} == {"empty", "link", "taken"}
     assert stat.S_IMODE((tmp_path / "empty").stat().st_mode) == 0o700
@@ -198,11 +199,17 @@ def test_a_failure_leaves_nothing(team_pattern: Team, tmp_path: Path) -> None:
         raise OSError(28, f"No space left on device, {done} of {total}")
 
     with pytest.raises(Unavailable):
-        export(team_pattern.root / "projects" / "code-app", tmp_path / "copy", is_exact=False, progress=full)
+        export(
+            team_pattern.root / "projects" / "code-app",
+            tmp_path / "copy",
+            storage_root=team_pattern.root,
+            is_exact=False,
+            progress=full,
+        )
 
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_project_without_a_commit_has_nothing_to_export(tmp_path: Path) -> None:
     with pytest.raises(NothingToExport):
-        export(tmp_path / "nowhere", tmp_path / "copy", is_exact=True, progress=silent)
+        export(tmp_path / "nowhere", tmp_path / "copy", storage_root=tmp_path / "store", is_exact=True, progress=silent)

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
-from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings
 from mcp_agent_mail.features.doctor.verify import verify_archives
+from mcp_agent_mail.features.recovery.outside_store import PartOfStore
 from mcp_agent_mail.features.recovery.rebuilt_store import (
     NotEmpty,
     RebuiltStore,
@@ -184,12 +185,16 @@ def test_before_all_archives_there_is_nothing_to_make(world: World, tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
-@pytest.mark.parametrize("place", ["store/below", "store", ".", "full"])
-def test_it_goes_nowhere_where_something_is(world: World, tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "refusal"), [("store/below", PartOfStore), ("store", PartOfStore), (".", PartOfStore), ("full", NotEmpty)]
+)
+def test_it_goes_nowhere_where_something_is(
+    world: World, tmp_path: Path, place: str, refusal: type[InvalidInput]
+) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "something").touch()
 
-    with pytest.raises(NotEmpty):
+    with pytest.raises(refusal):
         made_in(world, tmp_path / place)
 
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import sqlite3
 import subprocess
 from collections.abc import Collection
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,9 +14,11 @@ from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.projects.lookup import find_known_path
+from mcp_agent_mail.features.recovery.refusals import RebuildRefused
 from mcp_agent_mail.features.recovery.restore_saved import (
     NewPath,
     PathTaken,
+    RestoreRefused,
     RestoreRequest,
     StoreInTheWay,
     UnknownOldPath,
@@ -24,7 +29,7 @@ from mcp_agent_mail.features.recovery.save import save
 from mcp_agent_mail.features.recovery.saved_file import UnfitSavedFile
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.rebuild.dump import dump
-from tests.archive_harness import ArchiveHarness, Killed, killed_at, open_archive_harness
+from tests.archive_harness import ArchiveHarness, Killed, killed_at, open_archive_harness, sealed_seqs
 from tests.features.recovery.team import Team, silent
 from tests.names_beside import NamesBeside
 from tests.workspace.lending import lent_below
@@ -249,3 +254,36 @@ def test_a_restored_store_is_its_owners_alone(team: Team, saved_pattern: Path, t
     restore_into(_request(team, saved_pattern), root)
 
     assert [path.stat().st_mode & 0o077 for path in (root, root / "mail.sqlite3")] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("number", "refusal"),
+    [((1 << 63) - 1, RebuildRefused), ((1 << 53) + 1, RebuildRefused), (1 << 53, RestoreRefused), (1 << 51, None)],
+)
+def test_numbers_that_leave_too_few_to_go_on_with_are_refused(
+    team: Team, tmp_path: Path, number: int, refusal: type[Exception] | None
+) -> None:
+    with closing(sqlite3.connect(team.harness.database)) as connection, connection:
+        connection.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'agents'", (number - 1,))
+    team.harness.add_agent(team.app, "GreyOwl")
+    team.harness.archive()
+    save(team.root, tmp_path / "s.tar", known=None, progress=silent)
+
+    with pytest.raises(refusal) if refusal else nullcontext():
+        restore_into(_request(team, tmp_path / "s.tar"), tmp_path / "elsewhere")
+
+    assert (tmp_path / "elsewhere").exists() is (refusal is None)
+
+
+def test_a_commit_of_a_time_beyond_the_calendar_is_restored(team: Team, tmp_path: Path) -> None:
+    archive, when = team.root / "projects" / "code-app", "@9223372036854775807 +0000"
+    message = f"person: far ahead\n\nOutbox-Seq: {max(sealed_seqs(archive))}\n"
+    git = ("git", "-C", str(archive), "-c", "user.name=P", "-c", "user.email=p@localhost")
+    times = {"GIT_COMMITTER_DATE": when, "GIT_AUTHOR_DATE": when}
+    made = [*git, "commit", "-q", "--allow-empty", "-m", message]
+    subprocess.run(made, check=True, env={**os.environ, **times})
+    save(team.root, tmp_path / "s.tar", known=None, progress=silent)
+
+    restore_into(_request(team, tmp_path / "s.tar"), tmp_path / "elsewhere")
+
+    assert _is_clean(tmp_path / "elsewhere")

@@ -238,7 +238,7 @@ def test_an_archive_under_another_slug_and_one_behind_a_link_are_refused(team: T
 
 def test_a_store_without_archives_has_nothing_to_save(tmp_path: Path) -> None:
     with pytest.raises(NothingSaved):
-        save(tmp_path, tmp_path / "saved.tar", known=None, progress=silent)
+        save(tmp_path / "store", tmp_path / "saved.tar", known=None, progress=silent)
 
 
 def test_git_clones_what_is_in_the_file(saved_pattern: Path, tmp_path: Path) -> None:

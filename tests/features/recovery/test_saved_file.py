@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.bounded_json import TooManyParts
 from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.features.recovery.saved_file import (
     CHECKSUMS,
     MANIFEST,
+    MOST_PROJECTS,
     SavedFileWriter,
     SavedManifest,
     SavedProject,
@@ -240,3 +242,22 @@ def test_what_is_no_ordinary_file_is_not_waited_for(tmp_path: Path) -> None:
     for path in (fifo, tmp_path, tmp_path / "missing", Path("/dev/zero")):
         with pytest.raises(UnfitSavedFile):
             _read(path)
+
+
+def test_a_manifest_of_more_parts_than_projects_need_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    (tmp_path / "saved.tar").write_bytes(_raw_manifest(b'{"format":1,"a":[' + b"{}," * 8 * MOST_PROJECTS + b"{}]}"))
+
+    with pytest.raises(UnfitSavedFile) as refused, open_saved(tmp_path / "saved.tar"):
+        pass
+
+    assert isinstance(refused.value.__cause__, TooManyParts)
+
+
+def test_as_many_projects_as_there_may_be_are_read_whatever_their_paths_hold(tmp_path: Path) -> None:
+    names = (f"project-{number:06d}" for number in range(MOST_PROJECTS))
+    projects = tuple(replace(_APP, slug=name, human_key=f'/code/{{[,,,"\\,,,]}}/{name}') for name in names)
+    manifest = replace(_MANIFEST, projects=projects)
+    (tmp_path / "saved.tar").write_bytes(_raw_manifest(manifest.content()))
+
+    with open_saved(tmp_path / "saved.tar") as saved:
+        assert saved.manifest == manifest

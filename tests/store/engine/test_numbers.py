@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from mcp_agent_mail.core.ids import MOST_NUMBER
 from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_numbers, read_numbers
 from tests.store_templates import blank_store
 
@@ -40,3 +41,20 @@ def test_of_what_is_no_store_nothing_is_known(tmp_path: Path) -> None:
 
     assert read_numbers(tmp_path / "garbage") is None
     assert read_numbers(tmp_path / "nothing") is None
+
+
+def test_numbers_that_a_damaged_store_tells_are_bounded_and_are_integers(tmp_path: Path) -> None:
+    for name in ("mail.sqlite3", "other.sqlite3"):
+        blank_store().lay(tmp_path / name)
+    with closing(sqlite3.connect(tmp_path / "other.sqlite3")) as connection, connection:
+        connection.execute("DELETE FROM sqlite_sequence")
+        tables = [("messages", (1 << 63) - 1), ("outbox", "many"), ("agents", 7)]
+        connection.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", tables)
+    given = read_numbers(tmp_path / "other.sqlite3")
+    assert given is not None
+
+    raise_numbers(tmp_path / "mail.sqlite3", given)
+
+    found = read_numbers(tmp_path / "mail.sqlite3")
+    assert found is not None
+    assert found.sequences == {"messages": MOST_NUMBER + GAP, "agents": 7 + GAP}

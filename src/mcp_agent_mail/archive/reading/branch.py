@@ -14,7 +14,7 @@ from typing import Self
 
 from mcp_agent_mail.archive.ownership import require_in_store
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, SealedCommit
-from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.clock import Micros, from_seconds
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.parse.commit_message import parse_commit
@@ -166,7 +166,7 @@ def _commit(head: str, fields: list[str]) -> BranchCommit:
     return BranchCommit(
         hexsha=hexsha,
         parents=tuple(parents.split()),
-        committed_ts=Micros(int(seconds) * SECOND),
+        committed_ts=from_seconds(int(seconds)),
         last_seq=sealed.last_seq,
         agents=sealed.agents,
         subject=sealed.subject,

@@ -16,7 +16,7 @@ from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.cli.context import require_settled
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.offline.store_lock import lone_owner, told_when_replaced
-from mcp_agent_mail.core.errors import in_sentences
+from mcp_agent_mail.core.errors import NotFound, in_sentences
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
@@ -37,6 +37,10 @@ _NO_DATABASE = (
     "The store that was put back has no database: it had lost it when it was replaced. `am doctor rebuild` makes one "
     "from its archives; `am doctor restore --undo` goes back to the other store."
 )
+
+
+class NoSuchFolder(NotFound):
+    """Backups are looked for where there is nothing: a mistake in a path, not a store without one."""
 
 
 def place_of(settings: Settings) -> StorePlace:
@@ -65,7 +69,13 @@ def back_up_offline(settings: Settings, target: Path | None, keep: int, told: To
 
 # Likewise.
 def list_backups_offline(settings: Settings, target: Path | None, *, reads_all: bool) -> Iterator[dict[str, Any]]:
-    """The backups in `target` or BACKUP_DIR, newest first; `reads_all`: each with the faults of its files."""
+    """The backups in `target` or BACKUP_DIR, newest first; `reads_all`: each with the faults of its files.
+    Raises NoSuchFolder for a `target` that is not there, and UnfitTarget.
+    """
+    if target is not None and not os.path.lexists(target):
+        raise NoSuchFolder(
+            f"There is no folder {target}.", hint="Name a folder of backups, or leave --to out to see BACKUP_DIR."
+        )
     for one in list_backups(target or settings.backup_dir):
         yield _row(one) | (_as_it_is_now(one) if reads_all else {})
 

@@ -79,7 +79,7 @@ def export_offline(context: CliContext, key: str, target: Path, *, is_exact: boo
     archive = archive_path(context.storage_root, slug)
     require_held(context.storage_root, slug, known)
     with damage_told(archive, has_database=known is not None):
-        made = export(archive, target, is_exact=is_exact, progress=progress)
+        made = export(archive, target, storage_root=context.storage_root, is_exact=is_exact, progress=progress)
     return {"project": slug, "path": made.path, "commit": made.commit, "commits": made.commits, "exact": made.is_exact}
 
 

@@ -11,6 +11,7 @@ from mcp_agent_mail.archive.transfer.export import export_history
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.own_files import EXPORTING
 from mcp_agent_mail.features.archiving.artifact_files import Progress
+from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, UnfitTarget, aside, remove_left, scratch_folder
 
 
@@ -24,11 +25,12 @@ class ProjectExport:
     is_exact: bool
 
 
-def export(archive: Path, target: Path, *, is_exact: bool, progress: Progress) -> ProjectExport:
+def export(archive: Path, target: Path, *, storage_root: Path, is_exact: bool, progress: Progress) -> ProjectExport:
     """Make `target`, which is missing or an empty folder, a copy of the archive: whole, or not at all. Beside a server
-    too. Raises PlaceTaken, UnfitTarget, ArchiveRefused, NothingToExport.
+    too, and outside of its store. Raises PartOfStore, PlaceTaken, UnfitTarget, ArchiveRefused, NothingToExport.
     """
     target = target.absolute()
+    require_outside(storage_root, target, is_made=True)
     _require_empty(target)
     try:
         with scratch_folder(aside(target, EXPORTING), for_what=target) as building:

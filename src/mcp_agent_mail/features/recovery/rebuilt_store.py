@@ -35,6 +35,7 @@ from mcp_agent_mail.features.doctor.verify import Finding, find_strange_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.recovery.kept_folders import free_place
 from mcp_agent_mail.features.recovery.numbered_names import oldest_first
+from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
 from mcp_agent_mail.features.recovery.refusals import ArchiveProblems, RebuildRefused, next_step
 from mcp_agent_mail.features.recovery.scratch import aside, built_aside, remove_left
@@ -74,7 +75,7 @@ class RebuildUnverified(Conflict):
 
 
 class NotEmpty(InvalidInput):
-    """The place of a new store holds something already, or is part of a store."""
+    """The place of a new store holds something already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,7 +299,7 @@ def rebuild_into(
     """Make a whole store in `into`, which is empty or not there: archives, database, contents. Here nothing is changed,
     and a server may run.
 
-    Raises NotEmpty, RebuildRefused, RebuildUnverified, UnknownSlug; then nothing is there.
+    Raises PartOfStore, NotEmpty, RebuildRefused, RebuildUnverified, UnknownSlug; then nothing is there.
     """
     into = into.absolute()
     _require_room(storage_root, into)
@@ -330,12 +331,7 @@ def rebuild_into(
 
 
 def _require_room(storage_root: Path, into: Path) -> None:
-    root, place = storage_root.resolve(), into.resolve()
-    if place == root or root in place.parents or place in root.parents:
-        raise NotEmpty(
-            f"{into} is part of the store in {storage_root}.",
-            hint="Name a folder outside of it.",
-        )
+    require_outside(storage_root, into, is_made=True)
     if os.path.lexists(into) and (into.is_symlink() or not into.is_dir() or any(into.iterdir())):
         remove_left(aside(into, BUILDING))
         raise NotEmpty(f"{into} is not empty.", hint="Name a folder that is empty, or not there yet.")

@@ -16,6 +16,7 @@ from mcp_agent_mail.archive.transfer.bundles import show_files
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
+from mcp_agent_mail.core.ids import MOST_NUMBER
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.domain.projects import AliasKind
 from mcp_agent_mail.features.archiving.artifact_files import Progress
@@ -25,6 +26,7 @@ from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.projects.ensure import record_event
 from mcp_agent_mail.features.projects.lookup import find_known_path
+from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
 from mcp_agent_mail.features.recovery.saved_archives import unpack
@@ -32,6 +34,7 @@ from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, aside, built_aside, remove_left
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import beside, hidden_beside
+from mcp_agent_mail.store.engine.numbers import read_numbers
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 from mcp_agent_mail.store.transaction import Tx
@@ -86,9 +89,11 @@ class RestoreRequest:
 
 def restore_into(request: RestoreRequest, folder: Path) -> RestoreOutcome:
     """Make a store of its own in `folder`, which is missing or empty: whole, or not at all. Raises PlaceTaken,
-    UnfitSavedFile, RebuildRefused, RestoreRefused, UnknownOldPath, PathTaken.
+    PartOfStore for a folder in the store that the settings name, UnfitSavedFile, RebuildRefused, RestoreRefused,
+    UnknownOldPath, PathTaken.
     """
     folder = folder.absolute()
+    require_outside(Path(request.settings.storage_root), folder, is_made=True)
     if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
         remove_left(aside(folder, RESTORING))
         raise StoreInTheWay(
@@ -142,6 +147,7 @@ def build_saved(request: RestoreRequest, folder: Path, database: Path) -> Restor
     manifest = unpack(request.file, archives, progress=request.unpacking)
     _require_old_paths(request, manifest)
     rebuilt, left_out = _rebuilt(request, manifest, folder, database)
+    _require_numbers_left(request.file, database)
     for project in manifest.projects:
         show_files(archives / project.slug, most=request.settings.max_tracked_files, clock=system_clock)
     settings = replace(request.settings, storage_root=str(folder), database_path=str(database), in_workspace=False)
@@ -177,6 +183,16 @@ def _rebuilt(
     raise RestoreRefused(
         f"{request.file} lacks more projects than can be left out.", hint="Save all of the store's archives again."
     )
+
+
+def _require_numbers_left(file: Path, database: Path) -> None:
+    """What goes on far above what archives may hold could not be restored again."""
+    given = read_numbers(database)
+    if given is None or max((*given.sequences.values(), *given.counters.values()), default=0) > MOST_NUMBER // 2:
+        raise RestoreRefused(
+            f"{file} has used up more numbers than a store gives out: too few are left for what comes.",
+            hint="It was made by hand: do not use it. Take another saved file, or a backup: am doctor backups",
+        )
 
 
 def _require_old_paths(request: RestoreRequest, manifest: SavedManifest) -> None:

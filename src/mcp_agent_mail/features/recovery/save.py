@@ -28,6 +28,7 @@ from mcp_agent_mail.domain.own_files import SAVING
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.recovery.found_archives import slugs_on_disk
+from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.features.recovery.saved_file import (
     SavedFileWriter,
     SavedManifest,
@@ -91,9 +92,11 @@ def save(
     fault_hook: FaultHook = no_fault,
 ) -> SavedArchives:
     """Write the archives of these slugs, or of all, to `target`, mode 0600: whole and on disk, or not at all, and never
-    over anything. Raises PlaceTaken, UnfitTarget, ArchiveNotWhole, ArchiveRefused, NothingSaved.
+    over anything nor into the store. Raises PartOfStore, PlaceTaken, UnfitTarget, ArchiveNotWhole, ArchiveRefused,
+    NothingSaved.
     """
     target = target.absolute()
+    require_outside(storage_root, target)
     if os.path.lexists(target):
         remove_left(aside(target, SAVING))
         raise _in_the_way(target)

@@ -12,7 +12,6 @@ names or modes, nothing twice, nothing unlisted and nothing behind the end.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import stat
@@ -23,6 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from mcp_agent_mail.core.bounded_json import read_bounded
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.domain.own_files import SAVED_MANIFEST
@@ -37,7 +37,8 @@ _BLOCK = tarfile.BLOCKSIZE
 _MODE = 0o600
 _CHUNK = 1 << 20
 _MOST_TEXT_BYTES = 64 << 20
-"""So that no member's name needs a second header."""
+_MOST_PARTS = 8 * MOST_PROJECTS
+"""Of a manifest or checksums. A project is seven texts and five other marks."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _STORE_ID = re.compile(r"[0-9A-Za-z-]{1,100}")
 _NAME_ONE = "Name a file that `am archive save` has written."
@@ -172,7 +173,7 @@ class SavedFile:
         wanted = dict(self._checksums)
         content = self._text(CHECKSUMS)
         try:
-            found = json.loads(content)
+            found = read_bounded(content, _MOST_PARTS)
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
@@ -224,7 +225,7 @@ class SavedFile:
 
     def _parsed(self, content: bytes) -> SavedManifest:
         try:
-            return _manifest_of(json.loads(content))
+            return _manifest_of(read_bounded(content, _MOST_PARTS))
         except _NewerFile as newer:
             raise UnfitSavedFile(
                 f"{self._path} is in format {newer} of saved files; this program knows {FORMAT}.",

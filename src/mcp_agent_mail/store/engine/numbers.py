@@ -12,14 +12,18 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.core.ids import MOST_NUMBER
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.migrate import StoreRefused, require_ours
 
 GAP = 100_000
 """So far above what is known of a replaced store the next one goes on: what nobody has seen of it is below that."""
 
-_SEQUENCES = "SELECT name, seq FROM sqlite_sequence ORDER BY name"
-_COUNTERS = "SELECT name, value FROM counters WHERE name IN ('delivery', 'fencing') ORDER BY name"
+_SEQUENCES = "SELECT name, seq FROM sqlite_sequence WHERE typeof(seq) = 'integer' ORDER BY name"
+_COUNTERS = """
+    SELECT name, value FROM counters
+    WHERE name IN ('delivery', 'fencing') AND typeof(value) = 'integer' ORDER BY name
+"""
 _LATEST = "SELECT value FROM counters WHERE name = 'delivered_ts'"
 _RAISE_SEQUENCE = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?"
 _ADD_SEQUENCE = """
@@ -97,8 +101,8 @@ def raise_in(connection: sqlite3.Connection, given: GivenNumbers) -> None:
     known = {name for (name,) in connection.execute(_TABLES)}
     for table, number in given.sequences.items():
         if table in known:
-            connection.execute(_RAISE_SEQUENCE, (number + GAP, table))
-            connection.execute(_ADD_SEQUENCE, (table, number + GAP))
+            connection.execute(_RAISE_SEQUENCE, (min(number, MOST_NUMBER) + GAP, table))
+            connection.execute(_ADD_SEQUENCE, (table, min(number, MOST_NUMBER) + GAP))
     for counter, number in given.counters.items():
-        connection.execute(_RAISE_COUNTER, (number + GAP, counter))
+        connection.execute(_RAISE_COUNTER, (min(number, MOST_NUMBER) + GAP, counter))
     connection.execute(_RAISE_LATEST, (given.latest,))

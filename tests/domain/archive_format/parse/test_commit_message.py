@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
-from mcp_agent_mail.domain.archive_format.parse.commit_message import SealedText, parse_commit
+from mcp_agent_mail.domain.archive_format.parse.commit_message import SealedText, number_of, parse_commit
 
 lines = st.one_of(
     st.sampled_from(["mail: a -> b | c", "Outbox-Seq: 9", "Agent: Mallory", "Archive-Format: 7"]),
@@ -33,3 +34,11 @@ def test_a_commit_of_a_person_has_no_number() -> None:
     sealed = parse_commit("Tidied\n\nOutbox-Seq: 5 as it says\nAgent: BlueLake\n")
 
     assert (sealed.subject, sealed.last_seq, sealed.version) == ("Tidied", None, None)
+
+
+@pytest.mark.parametrize("number", [(1 << 53) + 1, 10**17, 10**40])
+def test_a_number_above_all_that_are_given_out_is_none(number: int) -> None:
+    said = parse_commit(f"mail\n\nOutbox-Seq: {number}\nArchive-Format: {number}\n")
+
+    assert (said.last_seq, said.version) == (None, None)
+    assert number_of(str(1 << 53)) == 1 << 53

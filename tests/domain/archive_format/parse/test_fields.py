@@ -15,6 +15,7 @@ from mcp_agent_mail.domain.leases import LeaseKind
         (True, lambda fields: fields.number("key")),
         (-1, lambda fields: fields.number("key")),
         (1 << 63, lambda fields: fields.number("key")),
+        ((1 << 53) + 1, lambda fields: fields.number("key")),
         (1.0, lambda fields: fields.number_or_none("key")),
         (1, lambda fields: fields.flag("key")),
         (None, lambda fields: fields.text("key")),

@@ -21,6 +21,7 @@ def test_a_receipt_for_a_blind_copy_lies_with_its_agent() -> None:
     [
         ("agents/BlueLake/receipts/2026/11/21/4.jsonl", LINE),
         ("receipts/2026/02/30/4.jsonl", LINE),
+        (f"receipts/2026/11/21/{(1 << 53) + 1}.jsonl", LINE),
         ("receipts/2026/11/21/04.jsonl", LINE),
         ("receipts/2026/11/21/4.jsonl", LINE + b"\n"),
         ("receipts/2026/11/21/4.jsonl", LINE[:-1]),

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import Micros, parse_time
-from mcp_agent_mail.core.ids import AgentId, LeaseId, MessageId, ProductId, ProjectId
+from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, LeaseId, MessageId, ProductId, ProjectId
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.archive_format.artifacts import (
     ArchivedAgent,
@@ -51,7 +51,7 @@ texts = st.one_of(
 )
 names = st.sampled_from(["BlueLake", "RedStone", "Human", "x", "A-b_9"])
 slugs = st.sampled_from(["app-1a2b3c", "lib-9f8e7d"])
-ids = st.integers(0, (1 << 63) - 1)
+ids = st.integers(0, MOST_NUMBER)
 _edges = (parse_time("1000-01-01"), parse_time("9999-12-31"))
 times = st.integers(*_edges).map(Micros)
 maybe_time: st.SearchStrategy[Micros | None] = st.none() | times

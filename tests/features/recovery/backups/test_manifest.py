@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.bounded_json import TooManyParts
 from mcp_agent_mail.features.recovery.backups.manifest import (
     NewerBackup,
     UnreadableBackup,
@@ -71,3 +72,12 @@ def test_a_missing_and_an_extra_file_are_named(backup: Path) -> None:
 def test_no_name_leads_anywhere_else(path: str, backup: Path) -> None:
     with pytest.raises(OSError, match="no name of a backup's file"):
         opened_of(backup, path)
+
+
+def test_a_manifest_of_more_parts_than_a_backup_has_is_refused_before_it_is_parsed(backup: Path) -> None:
+    (backup / "manifest.json").write_bytes(b'{"kind":"","archives":[' + b"{}," * 1_600_000 + b"{}]}")
+
+    with pytest.raises(UnreadableBackup) as refused:
+        read_manifest(backup)
+
+    assert isinstance(refused.value.__cause__, TooManyParts)

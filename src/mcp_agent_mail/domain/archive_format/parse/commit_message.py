@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.core.ids import MOST_NUMBER, OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import AGENT_TRAILER, SEQ_TRAILER, VERSION_TRAILER
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -36,5 +36,10 @@ def parse_commit(message: str) -> SealedText:
 
 
 def _number_of(trailers: list[tuple[str, str]], wanted: str) -> int | None:
-    text = next((value for key, value in trailers if key == wanted), "")
-    return int(text) if _NUMBER.fullmatch(text) else None
+    return number_of(next((value for key, value in trailers if key == wanted), ""))
+
+
+def number_of(trailer: str) -> int | None:
+    """What the value of a trailer says; None for what no commit of ours says: no number, or one above MOST_NUMBER."""
+    number = int(trailer) if _NUMBER.fullmatch(trailer) else None
+    return None if number is None or number > MOST_NUMBER else number

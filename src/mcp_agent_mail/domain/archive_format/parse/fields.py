@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import Any, Never, TypeVar
 
 from mcp_agent_mail.core.clock import Micros, from_datetime
+from mcp_agent_mail.core.ids import MOST_NUMBER
 from mcp_agent_mail.domain.archive_format.json_text import compact
 
 MAX_JSON_BYTES = 8 << 20
 MAX_DEPTH = 64
-_MAX_NUMBER = (1 << 63) - 1
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}\+00:00")
 _SHOWN = 100
 
@@ -45,9 +45,9 @@ class Fields:
         return None if self._value(key) is None else self.text(key)
 
     def number(self, key: str) -> int:
-        """Neither negative nor more than a database can hold."""
+        """Neither negative nor above MOST_NUMBER: the next ones have to be numbers too."""
         value = self._value(key)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_NUMBER:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_NUMBER:
             return value
         return _wrong(key, value)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
-from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedReceipt, ArchivedReceipts
 from mcp_agent_mail.domain.archive_format.json_text import compact
 from mcp_agent_mail.domain.archive_format.layout import receipt_line
@@ -24,6 +24,8 @@ def parse_receipts(path: str, content: bytes) -> ArchivedReceipts:
     place = _PLACE.fullmatch(path)
     if place is None:
         raise Unfit("it does not lie where receipts belong")
+    if int(place[5]) > MOST_NUMBER:
+        raise Unfit(f"{place[5]} is too large a number")
     date(int(place[2]), int(place[3]), int(place[4]))
     if not content.endswith(_END):
         raise Unfit("its last newline is missing")

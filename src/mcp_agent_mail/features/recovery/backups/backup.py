@@ -52,6 +52,7 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
     opened_of,
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 from mcp_agent_mail.store.engine.database_copy import copy_database
 
@@ -103,9 +104,10 @@ class BackupMaker:
         """A new backup in the folder `target`; of this store no more than `keep` that were verified stay there, and as
         many that were not.
 
-        Raises BackupBusy, BackupUnfit, ArchiveMissing, ArchiveDamaged, StoreRefused and OSError, and leaves nothing
-        then; what a killed one left goes with the next.
+        Raises PartOfStore, UnfitTarget, BackupBusy, BackupUnfit, ArchiveMissing, ArchiveDamaged, StoreRefused and
+        OSError, and leaves nothing then; what a killed one left goes with the next.
         """
+        require_outside(self.place.storage_root, target)
         with alone(target):
             building = target / f"{BUILDING}{token_hex(8)}"
             try:

@@ -26,6 +26,7 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
     is_backup,
     read_manifest,
 )
+from mcp_agent_mail.features.recovery.scratch import UnfitTarget
 
 BUILDING = BACKUP_BUILDING
 """What the name begins with while a backup is made, or removed."""
@@ -55,13 +56,20 @@ class ListedBackup:
 
 def list_backups(target: Path) -> list[ListedBackup]:
     """All in the folder `target`, newest first by their numbers, whatever the clock said; those without one are older,
-    and those that cannot be read come last. At most 10,000.
+    and those that cannot be read come last. At most 10,000. Raises UnfitTarget for what is there and no folder that can
+    be read.
     """
     try:
         with os.scandir(target) as entries:
             names = sorted(entry.name for entry in islice(entries, _MOST) if entry.is_dir(follow_symlinks=False))
     except FileNotFoundError:
         return []
+    except OSError as failed:
+        raise UnfitTarget(
+            f"{target} cannot be looked through for backups: {failed.strerror}.",
+            hint="Name a folder of backups: BACKUP_DIR, or --to.",
+            data={"path": str(target)},
+        ) from failed
     found = [_listed(target / name) for name in names if not name.startswith(BUILDING) and is_backup(target / name)]
     return sorted(found, key=_age, reverse=True)
 
@@ -113,7 +121,14 @@ def require_own_folder(target: Path) -> None:
 @contextmanager
 def alone(target: Path) -> Iterator[None]:
     """The folder made, this user's alone, and held by one backup at a time; what a killed one left is gone."""
-    target.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
+    try:
+        target.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, PermissionError) as failed:
+        raise UnfitTarget(
+            f"{target} cannot be a folder of backups: {failed.strerror}.",
+            hint="Name a folder where you may write: BACKUP_DIR, or --to.",
+            data={"path": str(target)},
+        ) from failed
     require_own_folder(target)
     lock = os.open(target / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

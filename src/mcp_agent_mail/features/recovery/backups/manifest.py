@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mcp_agent_mail.archive.folders import NotAFile, names_in, opened, opened_file
+from mcp_agent_mail.core.bounded_json import read_bounded
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.domain.own_files import BACKUP_KIND, BACKUP_MANIFEST, DATABASE_FILE
@@ -31,6 +32,8 @@ CONTENTS = "attachments"
 VERSION = 1
 _CHECKSUM = "sha256"
 _MAX_MANIFEST_BYTES = 64 * 1024 * 1024
+_MOST_PARTS = 8 * 2 * 100_000
+"""Of a manifest. An archive is at most seven texts and five other marks; each may have been adopted by another."""
 _MAX_LINE_BYTES = 1_024
 _CHUNK = 1 << 20
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -139,7 +142,7 @@ def read_manifest(folder: Path) -> Manifest:
     if content is None:
         raise _unreadable(folder, f"It has no {MANIFEST_FILE}.")
     try:
-        return _parsed(json.loads(content), folder)
+        return _parsed(read_bounded(content, _MOST_PARTS), folder)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as wrong:
         raise _unreadable(folder, f"Its {MANIFEST_FILE} does not say what a backup is.") from wrong
 
