@@ -52,6 +52,7 @@ _DRAIN_S = 3_600.0
 _LOCK_S = 30.0
 _PRIVATE_FILES = ("operator.token", "server.json", "server.lock")
 _REBUILD = "am doctor restore BACKUP (am doctor backups lists them), or am doctor rebuild, which makes one from Git"
+_CONTENT_LEFT = "no archive has it whole: copy it there from a backup (am doctor backups), or from where it was sent"
 _RESTORE = "am doctor restore, from the newest backup that is whole (am doctor backups --check)"
 
 
@@ -189,7 +190,8 @@ class Repairer:
                 yield Repair(what=f"attachment {finding.path}", evidence=f"{finding.evidence}; Git has it")
             elif finding.check != "archive" or finding.problem != "missing" or finding.path is not None:
                 what = f"{finding.check} {finding.problem}: {finding.project or ''} {finding.path or ''}".rstrip()
-                yield Repair(what=what, evidence=finding.evidence, next_step=finding.next_step)
+                next_step = _CONTENT_LEFT if _is_content(finding) else finding.next_step
+                yield Repair(what=what, evidence=finding.evidence, next_step=next_step)
 
     @property
     def _contents(self) -> Path:
