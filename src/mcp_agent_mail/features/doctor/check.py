@@ -30,6 +30,7 @@ from mcp_agent_mail.features.doctor.verify import CONTENT_STEP, Finding, find_st
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
+from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.faults import StoreFailed
 from mcp_agent_mail.store.engine.migrate import StoreRefused
 
@@ -150,9 +151,8 @@ def _said_by_server(health: dict[str, object]) -> Iterator[Finding]:
 
 def _permissions(place: CheckTarget) -> CheckResult:
     root = place.storage_root
-    names = (*_STORE_FILES, *(f"{place.database_path.name}{ending}" for ending in ("", "-wal", "-shm")))
     findings = [*_open_to_others(root)]
-    for path in [*(root / name for name in names[:3]), *(place.database_path.with_name(name) for name in names[3:])]:
+    for path in [*(root / name for name in _STORE_FILES), *database_files(place.database_path)]:
         if not findings or path.parent != root:
             findings += _open_to_others(path)
         if path.exists() and not os.access(path, os.R_OK | os.W_OK):

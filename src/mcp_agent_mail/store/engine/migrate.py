@@ -20,7 +20,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import new_store_id
 from mcp_agent_mail.domain.own_files import APPLICATION_ID, is_database, is_sqlite
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
-from mcp_agent_mail.store.engine.database_files import beside
+from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, beside, database_files
 
 PAGE_BYTES = 2_048
 """Of a new store. A send touches 24 pages, most of them by one row; each goes whole into the log (docs/adr/0032)."""
@@ -234,8 +234,13 @@ def _without_comments(sql: str) -> str:
 
 
 def _move_into_place(building: Path, place: Path) -> None:
-    """Rename and make it last: the file's content, then the folder that names it."""
+    """Rename and make it last: the file's content, then the folder that names it. What a database that is gone has
+    left there is kept under other names: SQLite would write it into the new one.
+    """
     _sync(building)
+    for ending, stray in zip(DATABASE_ENDS, database_files(place), strict=True):
+        if ending and os.path.lexists(stray):
+            stray.replace(beside(place, f".stray{ending}"))
     building.replace(place)
     _sync(place.parent)
 
@@ -250,5 +255,5 @@ def _sync(path: Path) -> None:
 
 def _remove(building: Path) -> None:
     """What an attempt that was stopped left behind."""
-    for suffix in ("", "-journal", "-wal", "-shm"):
-        building.with_name(building.name + suffix).unlink(missing_ok=True)
+    for path in database_files(building):
+        path.unlink(missing_ok=True)

@@ -36,6 +36,7 @@ from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.domain.products import product_name_key
 from mcp_agent_mail.domain.projects import Project, plain_slug
 from mcp_agent_mail.store.engine.connection import add_functions
+from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_in
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltMail
@@ -199,8 +200,8 @@ class RebuiltDatabase:
             self._remove()
 
     def _remove(self) -> None:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+        for path in database_files(self._path):
+            path.unlink(missing_ok=True)
 
     def _run(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
         try:

@@ -118,15 +118,14 @@ class BackupMaker:
             findings=manifest.findings,
         )
 
-    def fill(self, folder: Path, *, is_verified: bool = True) -> Manifest:
-        """Make `folder`, which is not there, a backup, whatever its name. Raises as `make`, and leaves what there is.
-
-        `is_verified`: by a store made of it aside.
+    def fill(self, folder: Path) -> Manifest:
+        """Make `folder`, which is not there, a backup, whatever its name. Raises as `make`, and leaves what there
+        is.
         """
         for tried in range(1, _TRIES + 1):
             folder.mkdir(mode=_OWNER_ONLY)
             try:
-                return self._fill(folder, is_verified=is_verified)
+                return self._fill(folder)
             except ArchiveMissing:
                 # Beside a server a project may have become part of another one meanwhile.
                 if tried == _TRIES:
@@ -134,7 +133,7 @@ class BackupMaker:
                 shutil.rmtree(folder)
         raise AssertionError("the last try returns or raises")
 
-    def _fill(self, folder: Path, *, is_verified: bool) -> Manifest:
+    def _fill(self, folder: Path) -> Manifest:
         created = iso(self.clock())
         database, findings = folder / DATABASE, list[str]()
         copy_database(
@@ -150,8 +149,7 @@ class BackupMaker:
             messages, _ = artifacts.counts()
             store_id, schema_version = artifacts.store_id, artifacts.schema_version
         self.fault_hook(FailPoint.BACKUP_WRITTEN)
-        if is_verified:
-            findings += self._faults_of(folder, archives)
+        findings += self._faults_of(folder, archives)
         manifest = Manifest(
             store_id=store_id,
             schema_version=schema_version,
@@ -161,7 +159,7 @@ class BackupMaker:
             archives=tuple(archives),
             bytes=files.bytes,
             checksums_sha256=files.checksums_sha256,
-            verified=is_verified and not findings,
+            verified=not findings,
             findings=tuple(findings[:_SHOWN]),
         )
         write_new(folder / MANIFEST_FILE, [manifest.to_text().encode()])

@@ -38,12 +38,13 @@ from mcp_agent_mail.features.recovery.backups.git_repair import (
     note_to_be_shown,
     renew_pack_indexes,
 )
-from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, StorePlace
+from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.kept_folders import free_place
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.derived_parts import REWRITTEN, is_derived, rewrite_derived
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.migrate import require_current
 
 _OTHERS = 0o077
@@ -139,7 +140,7 @@ class Repairer:
         root, database = self.place.storage_root, self.place.database_path
         yield root
         yield from (root / name for name in _PRIVATE_FILES)
-        yield from (database.with_name(f"{database.name}{end}") for end in DATABASE_ENDS)
+        yield from database_files(database)
 
     def _open_to_others(self) -> Iterator[Repair]:
         for path in self._private():
