@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mcp_agent_mail.cli.commands.tokens import tokens_step
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, tell_error
 from mcp_agent_mail.cli.output import Column, JsonFlag, at, print_fields, print_json, print_rows, print_text
@@ -84,7 +85,7 @@ def restore(
     source: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[SOURCE]",
+            metavar="SOURCE",
             help="A backup, by path or name; a saved file; or a store's folder.",
             show_default=False,
         ),
@@ -140,7 +141,12 @@ def repair(
             print_text(f"left: {one['what']}: {one['evidence']}\n  next: {one['next_step']}")
         kept = [("kept", path) for path in answer["kept"]]
         print_fields(
-            [("repaired", len(answer["repaired"])), ("left", len(answer["left"])), ("backup", answer["backup"]), *kept]
+            [
+                ("would repair" if dry_run else "repaired", len(answer["repaired"])),
+                ("left", len(answer["left"])),
+                ("backup", answer["backup"]),
+                *kept,
+            ]
         )
     return ExitCode.FINDINGS if answer["left"] else ExitCode.DONE
 
@@ -154,6 +160,7 @@ def _done(work: _Work, json: bool) -> int:
     else:
         print_fields(
             [(name.replace("_", " "), _in_words(name, value)) for name, value in answer.items() if value != []]
+            + tokens_step(answer.get("not_rebuilt", ()))
         )
     return ExitCode.FINDINGS if answer.get("findings") else ExitCode.DONE
 
