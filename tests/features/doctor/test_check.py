@@ -306,17 +306,25 @@ def test_contents_that_are_gone_beside_the_database_are_one_finding_that_counts_
     assert lost.next_step.startswith("am doctor repair")
 
 
+def _cut(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _make_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _put_below_file(path: Path) -> None:
+    shutil.rmtree(path.parent)
+    path.parent.touch()
+
+
 @pytest.mark.parametrize(
-    ("harm", "problem"),
-    [
-        (lambda path: path.write_bytes(b""), "different"),
-        (lambda path: (path.unlink(), path.mkdir()), "missing"),
-        (lambda path: (shutil.rmtree(path.parent), path.parent.touch()), "missing"),
-    ],
-    ids=["cut", "a folder", "below a file"],
+    ("harm", "problem"), [(_cut, "different"), (_make_folder, "missing"), (_put_below_file, "missing")]
 )
 def test_a_content_that_is_not_what_it_was_is_a_finding(
-    archived: Archived, carrying: list[Path], harm: Callable[[Path], object], problem: str
+    archived: Archived, carrying: list[Path], harm: Callable[[Path], None], problem: str
 ) -> None:
     harm(carrying[1])
 
