@@ -212,3 +212,16 @@ async def test_the_application_serves_it_behind_the_same_gate_as_rpc(tmp_path: P
 
     assert (bare.status_code, shown.status_code, of_a_page.status_code) == (401, 404, 403)
     assert shown.json()["error"]["message"].startswith("No attachment ")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_what_is_seen_there_and_gone_from_the_disk_is_told_as_lost(door: Door, method: str) -> None:
+    (door.carrying.sources.shelf.folder / digest_of(TEXT)).unlink()
+
+    answer = await door.ask(WHERE, method)
+    elsewhere = await door.ask(f"/attachments/code-lib/{digest_of(TEXT)}")
+
+    assert (answer.status_code, elsewhere.status_code) == (503, 404)
+    if method == "GET":
+        error = answer.json()["error"]
+        assert (error["type"], "am doctor verify" in error["hint"]) == ("UNAVAILABLE", True)

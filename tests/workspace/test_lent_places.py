@@ -28,8 +28,8 @@ def places(base: Path, *workspaces: Path) -> LentPlaces:
     )
 
 
-def root(path: Path, *, is_archive: bool = False) -> LentRoot:
-    return LentRoot(path.parts[1:], is_archive=is_archive)
+def root(path: Path) -> LentRoot:
+    return LentRoot(path.parts[1:])
 
 
 def test_each_folder_is_looked_into_once_and_the_archive_last(base: Path) -> None:
@@ -39,7 +39,7 @@ def test_each_folder_is_looked_into_once_and_the_archive_last(base: Path) -> Non
 
     found = places(base, base / "alias", base / "app", archive, base / "sub")
 
-    assert found.roots == [root(base / "app"), root(base / "sub"), root(archive, is_archive=True)]
+    assert found.roots == [root(base / "app"), root(base / "sub"), root(archive)]
     assert found.root_at((base / "alias").parts[1:]) == found.root_at((base / "app").parts[1:]) == root(base / "app")
     assert found.root_at(base.parts[1:]) is None
     assert found.withheld == []

@@ -15,6 +15,15 @@ SYNCED_ONE_BY_ONE = 1_000
 _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+def sync_path(path: Path) -> None:
+    """Put a file, or the names in a folder, on disk. Raises OSError, also where nothing is there."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_tree(path: Path) -> None:
     """Put a file, or a folder with all below it, on disk. Links are not followed. Raises OSError for what cannot be
     read.

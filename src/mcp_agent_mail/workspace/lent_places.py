@@ -76,7 +76,6 @@ class LentRoot:
     """
 
     parts: tuple[str, ...]
-    is_archive: bool = False
     identity: Identity | None = field(default=None, compare=False)
     is_of_store: bool = field(default=False, compare=False)
 
@@ -133,7 +132,7 @@ class LentPlaces:
             self._archive = archive.identity
             self._unlent.update(_identities(archive.path / name for name in (_GIT, *_OF_ARCHIVES)))
             is_of_store = any(archive.path.is_relative_to(folder) for folder in kept)
-            self._add(archive, is_archive=True, is_of_store=is_of_store)
+            self._add(archive, is_of_store=is_of_store)
 
     def _lend(self, workspace: LentFolder) -> None:
         paths, identities = self._around
@@ -143,8 +142,8 @@ class LentPlaces:
         else:
             self._add(workspace)
 
-    def _add(self, folder: LentFolder, *, is_archive: bool = False, is_of_store: bool = False) -> None:
-        root = LentRoot(folder.path.parts[1:], is_archive, folder.identity, is_of_store)
+    def _add(self, folder: LentFolder, *, is_of_store: bool = False) -> None:
+        root = LentRoot(folder.path.parts[1:], folder.identity, is_of_store)
         if root not in self.roots:
             self.roots.append(root)
         for spelt in (root.parts, folder.named.parts[1:]):

@@ -143,3 +143,12 @@ def test_what_no_mail_carries_is_removed_beside_a_running_server(post: Post) -> 
     assert json.loads(counted.stdout) == {"contents": 1, "bytes": 17, "dry_run": True}
     assert removed.returncode == 0, removed.stderr
     assert not content_path(post.server.root, content).exists()
+
+
+def test_a_point_names_the_project_where_one_stands_for_a_renewal_too(at_stopped: Shell, stopped_post: Post) -> None:
+    at_stopped.go_to(Path(stopped_post.project))
+
+    done = at_stopped.am("archive", "renew", ".")
+
+    assert done.code == 1
+    assert "there is nothing to renew" in done.err

@@ -71,9 +71,31 @@ def test_a_good_store_has_nothing_to_repair(stopped_post: Post) -> None:
     done = stopped_post.server.am("doctor", "repair", "--json")
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"repaired": [], "left": [], "backup": None, "dry_run": False}
+    assert json.loads(done.stdout) == {"repaired": [], "left": [], "backup": None, "kept": [], "dry_run": False}
 
 
 def test_where_there_is_no_backup_that_is_said(stopped_post: Post) -> None:
     assert stopped_post.server.am("doctor", "backups", "--json").stdout.strip() == "[]"
     assert stopped_post.server.am("doctor", "restore").returncode == 2
+
+
+def test_what_only_would_be_repaired_is_told_so_to_the_last_line(stopped_post: Post) -> None:
+    stopped_post.server.database.chmod(0o644)
+
+    done = stopped_post.server.am("doctor", "repair", "--dry-run")
+
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("would repair: permissions of ")
+    assert lines[-2:] == [f"would repair\t{len(lines) - 2}", "left\t0"]
+
+
+def test_a_saved_file_in_place_of_the_store_ends_with_the_next_command_for_tokens(
+    stopped_post: Post, tmp_path: Path
+) -> None:
+    stopped_post.server.am("archive", "save", str(tmp_path / "s.tar"))
+
+    here = stopped_post.server.am("doctor", "restore", str(tmp_path / "s.tar"))
+    elsewhere = stopped_post.server.am("archive", "restore", str(tmp_path / "s.tar"), "--into", str(tmp_path / "new"))
+
+    for done in (here, elsewhere):
+        assert done.stdout.splitlines()[-1].startswith("next\tam token reissue AGENT"), done.stderr

@@ -76,10 +76,8 @@ def test_who_held_a_file_is_told_newest_first(at_stopped: Shell, stopped_post: P
     ("command", "fact", "hint"),
     [
         (("message", "999999"), "No message 999999", "am mail inbox"),
-        (("message", "x"), "message_id", ""),
         (("agent", "Nobody"), "No agent named 'Nobody'", "BlueLake"),
         (("agent", "BlueLake", "--project", "/nowhere"), "Unknown project: /nowhere", "am projects list"),
-        (("inbox", "RedStone", "--at", "noon"), "is no time", "ISO 8601"),
         (("file", "/elsewhere/a.py"), "/elsewhere/a.py", ""),
     ],
 )
@@ -132,3 +130,18 @@ def test_the_past_of_an_agent_goes_on_in_the_project_that_took_its_own_in(
     assert len({one["ts"] for one in answer["events"]}) == 2
     assert all(one["commit"] for one in (*answer["events"], *told["events"]))
     assert len({one["archive"] for one in told["events"]}) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("message", "abc"), "ID must be a whole number, not 'abc'"),
+        (("message", "0"), "which is no id"),
+        (("inbox", "RedStone", "--at", "yesterday"), "Send ISO 8601, like 2026-01-31T09:30:00Z, or epoch seconds."),
+    ],
+)
+def test_what_is_no_id_or_no_time_is_misuse(shell: Shell, words: tuple[str, ...], told: str) -> None:
+    ended = shell.am("history", *words)
+
+    assert ended.code == 2
+    assert told in ended.err

@@ -11,6 +11,7 @@ def test_a_rebuild_tells_what_it_made_and_what_not(stopped_post: Post) -> None:
     assert told["messages"] == "3"
     assert told["kept"].startswith(str(stopped_post.server.database.parent / "kept"))
     assert "registration tokens" in told["not rebuilt"]
+    assert told["next"].startswith("am token reissue AGENT")
 
 
 def test_a_time_needs_a_place(stopped_post: Post) -> None:
@@ -20,8 +21,8 @@ def test_a_time_needs_a_place(stopped_post: Post) -> None:
     assert "--into" in done.stderr
 
 
-def test_what_is_no_time_is_refused(stopped_post: Post) -> None:
+def test_what_is_no_time_is_misuse(stopped_post: Post) -> None:
     done = stopped_post.server.am("doctor", "rebuild", "--at", "yesterday", "--into", "elsewhere")
 
-    assert done.returncode == 1
-    assert "'yesterday' is no time" in done.stderr
+    assert done.returncode == 2
+    assert "'yesterday' is no time. Write it as 2026-" in done.stderr

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from mcp_agent_mail.cli.commands.tokens import tokens_step
+from mcp_agent_mail.features.recovery.rebuild import NOT_REBUILT
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
 
@@ -16,3 +18,10 @@ def test_a_lost_token_is_replaced_and_the_old_one_is_void(at_post: Shell, post: 
         new = connection.rpc("set_status", status, **{"X-Agent-Token": again["registration_token"]})
     assert again["agent"] == "LostKey"
     assert (old.error_type, new.error_type) == ("PERMISSION_DENIED", "OK")
+
+
+def test_the_next_command_for_tokens_is_told_where_none_came_along() -> None:
+    (told,) = tokens_step(NOT_REBUILT)
+
+    assert told[0] == "next"
+    assert tokens_step(()) == []

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
 from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
+from tests.cli.command_line import am
 from tests.served import git
 
 SHOP = {"project_key": "/code/shop"}
@@ -117,3 +119,30 @@ def test_over_archives_whose_database_is_lost_nothing_is_begun(settings: Setting
         pass
 
     assert not settings.database_path.exists()
+
+
+def test_a_content_that_is_lost_is_told_once_and_names_what_finds_it(settings: Settings, tmp_path: Path) -> None:
+    with opened(settings) as gateway:
+        write_mail(gateway)
+        letter = {**SHOP, "sender_name": "Human", "to": ["BlueLake"], "subject": "Plan", "body_md": "x"}
+        gateway.call(
+            "send_message",
+            {
+                **letter,
+                "attachment_paths": ["data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"],
+            },
+        )
+    lost, *_ = (settings.storage_root / "attachments").glob("??/*")
+    shutil.rmtree(settings.storage_root / "attachments")
+
+    done = am(
+        *("mail", "attachment", lost.name, "--project", "/code/shop", "-o", str(tmp_path / "a")),
+        home=tmp_path,
+        STORAGE_ROOT=str(settings.storage_root),
+    )
+
+    assert (done.returncode, done.stdout) == (69, "")
+    fact, hint = done.stderr.splitlines()
+    assert fact.startswith("Error (UNAVAILABLE): ")
+    assert "am doctor verify" in hint
+    assert not (tmp_path / "a").exists()

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.cli.offline.restore_saved import UnfitPair, restore_offline
+from mcp_agent_mail.cli.offline.restore_saved import UnfitPair, read_pair, restore_offline
 from mcp_agent_mail.cli.offline.saved_archives import save_offline
 from mcp_agent_mail.cli.offline.store_lock import StoreOccupied
-from mcp_agent_mail.domain.projects import UnfitPath
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.cli.shell import Shell
 
@@ -28,7 +27,7 @@ def test_a_file_is_restored_into_a_folder_and_a_relative_path_is_taken_from_here
         context.settings,
         tmp_path / "s.tar",
         into=tmp_path / "new",
-        mappings=[f"{project}=./a=b"],
+        new_paths=[read_pair(f"{project}=./a=b")],
         unpacking=_silent,
         rebuilding=_silent,
     )
@@ -37,16 +36,23 @@ def test_a_file_is_restored_into_a_folder_and_a_relative_path_is_taken_from_here
     assert (made["path"], made["messages"]) == (str(tmp_path / "new"), 3)
 
 
-@pytest.mark.parametrize(("pair", "refusal"), [("shop", UnfitPair), ("=", UnfitPair), ("shop=/new", UnfitPath)])
-def test_a_pair_that_is_none_is_refused(at_stopped: Shell, tmp_path: Path, pair: str, refusal: type[Exception]) -> None:
-    settings = at_stopped.context().settings
+@pytest.mark.parametrize("pair", ["shop", "=", "shop=/new", "/old=new", "/old=/n\0"])
+def test_a_pair_that_is_none_is_refused_and_says_of_what_paths_one_is(pair: str) -> None:
+    with pytest.raises(UnfitPair) as refused:
+        read_pair(pair)
 
-    with pytest.raises(refusal):
-        restore_offline(settings, tmp_path / "s.tar", into=None, mappings=[pair], unpacking=_silent, rebuilding=_silent)
+    assert "Both are absolute paths" in refused.value.hint
+
+
+def test_a_pair_that_is_none_is_misuse_of_the_command(at_stopped: Shell) -> None:
+    done = at_stopped.am("archive", "restore", "s.tar", "--map", "shop=x")
+
+    assert done.code == 2
+    assert "Both are absolute paths" in done.err
 
 
 def test_beside_whoever_holds_the_store_nothing_is_restored(at_stopped: Shell, tmp_path: Path) -> None:
     settings = at_stopped.context().settings
 
     with StoreLock(settings.storage_root, settings.database_path), pytest.raises(StoreOccupied, match="process"):
-        restore_offline(settings, tmp_path / "s.tar", into=None, mappings=[], unpacking=_silent, rebuilding=_silent)
+        restore_offline(settings, tmp_path / "s.tar", into=None, new_paths=[], unpacking=_silent, rebuilding=_silent)

@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
@@ -20,6 +21,7 @@ from mcp_agent_mail.features.doctor.verify import Finding
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
 from tests.archive_harness import git, open_archive_harness
 from tests.features.doctor.harness import Archived
+from tests.stored_contents import content_path, keep_content
 
 URL = "http://127.0.0.1:8765"
 WELL: dict[str, object] = {"status": "ok", "archive": {"last_error": None}}
@@ -58,9 +60,10 @@ def test_a_good_store_without_a_server_has_no_findings(archived: Archived) -> No
         "git",
         "outbox",
         "archive code-app",
+        "attachments",
         "archives",
     ]
-    assert [result.findings for result in seen.values()] == [()] * 9
+    assert [result.findings for result in seen.values()] == [()] * 10
     assert seen["outbox"].evidence == "0 events wait for Git; the next server goes on with them"
     assert "git fsck --strict is clean" in seen["archive code-app"].evidence
     assert seen["git"].evidence.startswith("git version ")
@@ -277,3 +280,63 @@ def test_a_store_whose_archives_were_never_begun_is_well(tmp_path: Path) -> None
         )
 
         assert findings(place) == []
+
+
+@pytest.fixture
+def carrying(archived: Archived) -> list[Path]:
+    """Where lies what its mail carries, all of it in Git, in the order of their names."""
+    contents = [b"the plan", b"the plot", b"a note"]
+    archived.harness.send(archived.blue, [archived.red], carried=contents)
+    archived.harness.archive()
+    root = archived.harness.root
+    return sorted(content_path(root, keep_content(root, content)) for content in contents)
+
+
+def test_contents_that_are_gone_beside_the_database_are_one_finding_that_counts_all(
+    archived: Archived, carrying: list[Path]
+) -> None:
+    whole = results(target(archived))["attachments"]
+    shutil.rmtree(archived.harness.root / "attachments")
+
+    lost = only_finding(target(archived))
+
+    assert (whole.findings, whole.evidence) == ((), "3 that mail carries are there in their size")
+    assert (lost.check, lost.problem, lost.path) == ("attachments", "missing", str(carrying[0]))
+    assert lost.evidence.startswith("3 of 3 that mail carries")
+    assert lost.next_step.startswith("am doctor repair")
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _make_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _put_below_file(path: Path) -> None:
+    shutil.rmtree(path.parent)
+    path.parent.touch()
+
+
+@pytest.mark.parametrize(
+    ("harm", "problem"), [(_cut, "different"), (_make_folder, "missing"), (_put_below_file, "missing")]
+)
+def test_a_content_that_is_not_what_it_was_is_a_finding(
+    archived: Archived, carrying: list[Path], harm: Callable[[Path], None], problem: str
+) -> None:
+    harm(carrying[1])
+
+    found = only_finding(target(archived))
+
+    assert (found.problem, found.path) == (problem, str(carrying[1]))
+    assert found.evidence.startswith("1 of 3 that mail carries")
+
+
+def test_what_no_mail_carries_any_more_need_not_be_there(archived: Archived, carrying: list[Path]) -> None:
+    archived.harness.connection.execute("DELETE FROM content_messages")
+    for path in carrying:
+        path.unlink()
+
+    assert findings(target(archived)) == []

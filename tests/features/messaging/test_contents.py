@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.messages import MAX_BODIES_BYTES
 from mcp_agent_mail.features.messaging.attachments import SeenAttachment
@@ -17,6 +16,7 @@ from mcp_agent_mail.features.messaging.contents import (
     CHUNK_BYTES,
     MAX_OPEN,
     MAX_WHOLE_BYTES,
+    AttachmentLost,
     ContentReader,
     ContentTooLarge,
     TooManyOpenContents,
@@ -56,16 +56,18 @@ async def test_a_content_comes_piece_by_piece_from_any_byte_on(shelf: Shelf) -> 
 
 
 @pytest.mark.parametrize("harm", ["gone", "shorter", "longer"])
-async def test_a_content_that_is_lost_is_no_content_and_is_told_in_the_log(
+async def test_a_content_that_is_lost_is_told_with_what_finds_it_and_in_the_log(
     shelf: Shelf, harm: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     content, contents = shelf.keep(b"text"), ContentReader(shelf.open)
     place = shelf.folder / content.sha256
     place.unlink() if harm == "gone" else place.write_bytes(b"tex" if harm == "shorter" else b"texts")
 
-    with caplog.at_level(logging.ERROR), pytest.raises(NotFound):
+    with caplog.at_level(logging.ERROR), pytest.raises(AttachmentLost) as lost:
         await sent_on(contents, content)
 
+    assert (lost.value.code, lost.value.data) == ("UNAVAILABLE", {"sha256": content.sha256})
+    assert "am doctor verify" in lost.value.hint
     assert [record.facts["sha256"] for record in caplog.records] == [content.sha256]  # type: ignore[attr-defined]
 
 
@@ -104,12 +106,12 @@ async def test_one_answer_carries_a_content_whole_up_to_a_bound(carrying: Carryi
     assert refused.value.data["max_bytes"] == MAX_WHOLE_BYTES
 
 
-async def test_a_content_that_is_gone_is_unknown_and_its_message_is_still_read(carrying: Carrying) -> None:
+async def test_of_a_content_that_is_gone_the_message_is_still_read(carrying: Carrying) -> None:
     await carrying.send(carrying.path("a.png", PNG, inline=True))
     (carrying.sources.shelf.folder / digest_of(PNG)).unlink()
 
     (item,) = await carrying.messaging.inbox("RedStone", include_bodies=True)
-    with pytest.raises(NotFound):
+    with pytest.raises(AttachmentLost):
         await carrying.messaging.read(f"attachment/{digest_of(PNG)}")
 
     assert item["body_md"] == "body"

@@ -52,8 +52,7 @@ def test_a_folder_around_the_store_is_not_made_and_one_beside_it_is(tmp_path: Pa
     for around in (root, tmp_path, tmp_path.parent):
         with pytest.raises(PartOfStore) as refused:
             require_outside(root, around, is_made=True)
-
-    assert (refused.value.code, refused.value.hint) == ("INVALID_INPUT", "Name a place outside of it.")
+        assert (refused.value.code, refused.value.hint) == ("INVALID_INPUT", "Name a place outside of it.")
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])

@@ -32,6 +32,7 @@ from mcp_agent_mail.store.rebuild.dump import dump
 from tests.archive_harness import ArchiveHarness, Killed, killed_at, open_archive_harness, sealed_seqs
 from tests.features.recovery.team import Team, silent
 from tests.names_beside import NamesBeside
+from tests.store.engine.hot_journal import write_hot_journal
 from tests.workspace.lending import lent_below
 
 SWAPPING = (FailPoint.SWAP_BEGUN, FailPoint.SWAP_MOVED, FailPoint.SWAP_PLACED)
@@ -160,6 +161,23 @@ def test_the_place_of_the_settings_is_taken_where_no_store_is(team: Team, saved_
     assert not (root / "restoring").exists()
     with pytest.raises(StoreInTheWay, match=r"mail\.sqlite3 is there"):
         _here(team, saved_pattern, root)
+
+
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+def test_what_a_database_that_is_gone_has_left_is_in_the_way_by_name(
+    team: Team, saved_pattern: Path, tmp_path: Path, ending: str
+) -> None:
+    root = tmp_path / "here"
+    root.mkdir()
+    stray = write_hot_journal(root / "mail.sqlite3").rename(root / f"mail.sqlite3{ending}")
+
+    with pytest.raises(StoreInTheWay, match=rf"mail\.sqlite3{ending} is there") as refused:
+        _here(team, saved_pattern, root)
+    stray.rename(tmp_path / "kept")
+    _here(team, saved_pattern, root)
+
+    assert "move this file away" in refused.value.hint
+    assert _is_clean(root)
 
 
 def test_of_a_store_that_is_made_in_a_directory_of_a_project_no_mail_is_lent(

@@ -20,6 +20,7 @@ from mcp_agent_mail.store.engine.migrate import (
     shipped_migrations,
     statements_of,
 )
+from tests.store.engine.hot_journal import write_hot_journal
 
 _FIRST = Migration(
     version=1,
@@ -280,3 +281,17 @@ def open_files() -> set[str]:
     fds = list(Path("/proc/self/fd").iterdir())
     # The one that listed them is gone by now.
     return {str(fd.readlink()) for fd in fds if fd.is_symlink()}
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_the_journal_of_a_database_that_is_gone_is_moved_away_from_a_new_one(path: Path, *, is_empty: bool) -> None:
+    left = write_hot_journal(path).read_bytes()
+    if is_empty:
+        path.touch()
+
+    migrate(path, fault_hook=no_fault)
+
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("SELECT count(*) FROM meta").fetchone()[0] > 0
+    assert path.with_name(f"{path.name}.stray-journal").read_bytes() == left

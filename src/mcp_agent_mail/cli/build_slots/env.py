@@ -19,7 +19,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command("env", cls=LeanCommand)
 def env(
-    slot: Annotated[str | None, typer.Argument(metavar="[SLOT]", help="Print AM_SLOT too; it is not held.")] = None,
+    slot: Annotated[str | None, typer.Argument(metavar="SLOT", help="Print AM_SLOT too; it is not held.")] = None,
     project: ProjectOption = None,
     agent: AgentOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of shell lines.")] = False,

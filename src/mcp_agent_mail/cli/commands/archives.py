@@ -15,7 +15,7 @@ from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, at, print_fields, print_json, print_rows, print_text
 from mcp_agent_mail.cli.progress import progress_bars
-from mcp_agent_mail.cli.project_option import ProjectOption, list_uri, project_key, resource_uri
+from mcp_agent_mail.cli.project_option import ProjectOption, absolute_key, list_uri, project_key, resource_uri
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.projects import plain_slug
@@ -167,7 +167,7 @@ def renew(
 
     context = _require_store()
     with progress_bars() as bars:
-        renewed = renew_offline(context.settings, project, progress=bars.bar("bringing events into Git"))
+        renewed = renew_offline(context.settings, absolute_key(project), progress=bars.bar("bringing events into Git"))
     if json:
         print_json(renewed)
     else:

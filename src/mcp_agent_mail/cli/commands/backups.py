@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mcp_agent_mail.cli.commands.tokens import tokens_step
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, tell_error
 from mcp_agent_mail.cli.output import Column, JsonFlag, at, print_fields, print_json, print_rows, print_text
@@ -84,7 +85,7 @@ def restore(
     source: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[SOURCE]",
+            metavar="SOURCE",
             help="A backup, by path or name; a saved file; or a store's folder.",
             show_default=False,
         ),
@@ -142,7 +143,7 @@ def repair(
         kept = [("kept", path) for path in answer["kept"]]
         print_fields(
             [
-                ("repaired", len(answer["repaired"])),
+                ("would repair" if dry_run else "repaired", len(answer["repaired"])),
                 ("left", len(answer["left"])),
                 ("backup", answer["backup"]),
                 *((("removed", _in_words("removed", answer["removed"])),) if answer["removed"] else ()),
@@ -161,6 +162,7 @@ def _done(work: _Work, json: bool) -> int:
     else:
         print_fields(
             [(name.replace("_", " "), _in_words(name, value)) for name, value in answer.items() if value != []]
+            + tokens_step(answer.get("not_rebuilt", ()))
         )
     is_well = answer.get("has_database", True) and not answer.get("findings")
     return ExitCode.DONE if is_well else ExitCode.FINDINGS

@@ -40,9 +40,9 @@ def check(json: JsonFlag = False) -> int:
     """Look at everything once and give one verdict.
 
     Owner of the lock (a running server is asked to write and read), permissions, disk space, the
-    database with its references and search index, the outbox, and each archive: whose it is, whether
-    it holds what it should, git fsck. Changes nothing, with or without a server. Exit codes: 0 well,
-    1 findings, or no store. `am doctor verify` compares every file byte for byte.
+    database with its references and search index, the outbox, each archive (whose it is, whether it
+    holds what it should, git fsck), and whether attachments are there. Changes nothing, with or
+    without a server. Exit codes: 0 well, 1 findings, or no store. `am doctor verify` compares every file byte for byte.
     """
     from mcp_agent_mail.cli.offline.check import check_around
 

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from mcp_agent_mail.cli.arguments import reading_argument
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_json, print_rows
 from mcp_agent_mail.cli.project_option import ProjectOption
+from mcp_agent_mail.core.ids import MessageId
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -54,8 +56,11 @@ def message(
     archive that says so. Blind and held copies too.
     """
     from mcp_agent_mail.cli.offline.history import message_history
+    from mcp_agent_mail.core.params import Id
 
-    answer = message_history(load_context(), message_id, project, limit=limit)
+    with reading_argument("ID"):
+        wanted = MessageId(Id().convert("ID", message_id))
+    answer = message_history(load_context(), wanted, project, limit=limit)
     if json:
         print_json(answer)
         return
@@ -170,8 +175,11 @@ def inbox(
     the bodies; those of messages that were purged since come from Git.
     """
     from mcp_agent_mail.cli.offline.history import past_inbox
+    from mcp_agent_mail.core.params import Time
 
-    rows = past_inbox(load_context(), agent, moment, project, limit=limit)
+    with reading_argument("--at"):
+        then = Time().convert("--at", moment)
+    rows = past_inbox(load_context(), agent, then, project, limit=limit)
     missing = [str(row["id"]) for row in rows if "body_missing" in row]
     if json:
         print_json(rows)

@@ -38,7 +38,7 @@ KeyArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Its path or
 
 PathArgument = Annotated[
     str | None,
-    typer.Argument(metavar="[DIRECTORY]", help="In the repository; else where we stand.", show_default=False),
+    typer.Argument(metavar="DIRECTORY", help="In the repository; else where we stand.", show_default=False),
 ]
 
 _PROJECTS = (

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mcp_agent_mail.cli.commands.tokens import tokens_step
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
@@ -61,8 +62,8 @@ def _time(text: str | None) -> Micros | None:
     try:
         return parse_time(text)
     except ValueError:
-        raise InvalidInput(
-            f"{text!r:.100} is no time.", hint="Write it as 2026-11-21T20:38:32Z, or as seconds since 1970."
+        raise typer.BadParameter(
+            f"{text!r:.100} is no time. Write it as 2026-11-21T20:38:32Z, or as seconds since 1970.", param_hint="--at"
         ) from None
 
 
@@ -80,5 +81,6 @@ def _print_made(made: dict[str, Any]) -> None:
             ("kept", made["kept"] or "nothing was there"),
             ("not rebuilt", ", ".join(made["not_rebuilt"])),
             *(("finding", f"{one['check']}: {one['problem']}: {one['evidence']}") for one in made["findings"]),
+            *tokens_step(made["not_rebuilt"]),
         ]
     )

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from mcp_agent_mail.cli.arguments import reading_argument
+from mcp_agent_mail.cli.commands.tokens import tokens_step
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
@@ -102,19 +104,21 @@ def restore(
     another name of a project. Tokens are not in the file: am token reissue. Exit codes: 0 done,
     1 refused, and nothing was changed.
     """
-    from mcp_agent_mail.cli.offline.restore_saved import restore_offline
+    from mcp_agent_mail.cli.offline.restore_saved import read_pair, restore_offline
 
+    with reading_argument("--map"):
+        new_paths = [read_pair(text) for text in map_ or []]
     context = load_context()
     with progress_bars() as bars:
         answer = restore_offline(
             context.settings,
             Path(file).expanduser(),
             into=None if into is None else Path(into).expanduser(),
-            mappings=map_ or [],
+            new_paths=new_paths,
             unpacking=bars.bar("unpacking archives"),
             rebuilding=bars.bar("rebuilding the database"),
         )
-    _print(answer, json=json)
+    _print(answer, *tokens_step(answer["not_rebuilt"]), json=json)
 
 
 def export(
@@ -156,13 +160,13 @@ def _require_archives() -> CliContext:
 
 
 # An answer as JSON has it.
-def _print(answer: dict[str, Any], *, json: bool) -> None:
+def _print(answer: dict[str, Any], *closing: tuple[str, object], json: bool) -> None:
     if json:
         print_json(answer)
         return
     print_rows(answer["projects"], _PROJECTS, nothing="No project.")
     print_gap()
-    print_fields([(name, _cell(value)) for name, value in answer.items() if name != "projects"])
+    print_fields([*((name, _cell(value)) for name, value in answer.items() if name != "projects"), *closing])
 
 
 # A value as JSON has it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated
 
 import typer
@@ -19,6 +20,9 @@ app = typer.Typer(
     add_completion=False,
     help="Replace a lost agent token.",
 )
+
+_TOKENS = "registration tokens"
+"""As what makes a store of archives names them."""
 
 
 @app.callback()
@@ -43,3 +47,10 @@ def reissue(
         print_json(answer)
     else:
         print_fields([("agent", answer["name"]), ("registration_token", answer["registration_token"])])
+
+
+def tokens_step(not_rebuilt: Collection[str]) -> list[tuple[str, object]]:
+    """The closing line of a command that has made a store, where that has no agent's token any more."""
+    if _TOKENS not in not_rebuilt:
+        return []
+    return [("next", "am token reissue AGENT, for each agent that is to prove who it is: no token came along")]

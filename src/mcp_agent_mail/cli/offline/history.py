@@ -12,7 +12,6 @@ from mcp_agent_mail.cli.project_option import absolute_key, project_key
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.core.params import Id, Time
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.history.file_leases import read_leases_of_file
@@ -33,12 +32,11 @@ from mcp_agent_mail.store.transaction import View, open_view
 Answer = dict[str, Any]
 
 
-def message_history(context: CliContext, message_id: str, project: str | None, *, limit: int) -> Answer:
+def message_history(context: CliContext, message_id: MessageId, project: str | None, *, limit: int) -> Answer:
     """What became of a message, whoever's it is; seen from its sender's project unless one is named."""
-    wanted = MessageId(Id().convert("message_id", message_id))
     with _view(context) as view:
         key = None if project is None else absolute_key(project)
-        return show_message_history(read_message_events(view, wanted, key, limit))
+        return show_message_history(read_message_events(view, message_id, key, limit))
 
 
 def agent_history(context: CliContext, name: str, project: str | None, *, limit: int) -> Answer:
@@ -55,13 +53,12 @@ def file_history(context: CliContext, path: str, project: str | None, *, limit: 
         return [show_held_lease(one) for one in read_leases_of_file(view, home, path, limit)]
 
 
-def past_inbox(context: CliContext, name: str, at: str, project: str | None, *, limit: int) -> list[Answer]:
+def past_inbox(context: CliContext, name: str, at: Micros, project: str | None, *, limit: int) -> list[Answer]:
     """An agent's inbox as it was at a time."""
-    then: Micros = Time().convert("at", at)
     with _view(context) as view:
         agent, home = _mailbox(view, context, name, project)
         places = StorePlaces(storage_root=context.storage_root)
-        return show_past_inbox(read_past_inbox(view, agent, home, places, at=then, limit=limit))
+        return show_past_inbox(read_past_inbox(view, agent, home, places, at=at, limit=limit))
 
 
 @contextmanager

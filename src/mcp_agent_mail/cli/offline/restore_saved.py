@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import gettempdir
@@ -14,7 +15,7 @@ from mcp_agent_mail.cli.project_option import absolute_key
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.own_files import DATABASE_FILE
-from mcp_agent_mail.domain.projects import canonical_path
+from mcp_agent_mail.domain.projects import UnfitPath, canonical_path
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.projects.lookup import resolved_path
 from mcp_agent_mail.features.recovery.restore_saved import (
@@ -36,7 +37,7 @@ def restore_offline(
     file: Path,
     *,
     into: Path | None,
-    mappings: Sequence[str],
+    new_paths: Sequence[NewPath],
     unpacking: Progress,
     rebuilding: Progress,
 ) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def restore_offline(
     """
     request = RestoreRequest(
         file=file,
-        new_paths=[_new_path(text) for text in mappings],
+        new_paths=new_paths,
         settings=archiver_settings(settings),
         unpacking=unpacking,
         rebuilding=rebuilding,
@@ -71,14 +72,15 @@ def restore_offline(
     }
 
 
-def _new_path(text: str) -> NewPath:
-    """`OLD=NEW`, parted at the first `=` that a path follows: there may be some in the old one."""
+def read_pair(text: str) -> NewPath:
+    """`OLD=NEW`, parted at the first `=` that a path follows: there may be some in the old one. Raises UnfitPair."""
     parts = text.split("=")
     for at in range(1, len(parts)):
         old, new = "=".join(parts[:at]), "=".join(parts[at:])
         if new.startswith(("/", ".", "~")):
-            return NewPath(old=canonical_path(old), new=resolved_path(absolute_key(new)))
+            with suppress(UnfitPath):
+                return NewPath(old=canonical_path(old), new=resolved_path(absolute_key(new)))
     raise UnfitPair(
         f"{text!r:.300} is no --map OLD=NEW.",
-        hint="Write the project's path there, then = and its path here: --map /home/ann/app=/home/bo/app",
+        hint="Both are absolute paths: the project's path there, = and its path here: --map /home/ann/app=/home/bo/app",
     )

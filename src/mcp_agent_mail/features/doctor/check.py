@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, git_version
 from mcp_agent_mail.archive.lock_holders import LockHolder, holders, named
@@ -25,10 +26,11 @@ from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, require_database
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of
-from mcp_agent_mail.features.doctor.verify import Finding, find_strange_archives
+from mcp_agent_mail.features.doctor.verify import CONTENT_STEP, Finding, find_strange_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
+from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.faults import StoreFailed
 from mcp_agent_mail.store.engine.migrate import StoreRefused
 
@@ -94,6 +96,7 @@ def check_everything(place: CheckTarget, progress: Progress = lambda _done, _tot
         for done, project in enumerate(projects):
             progress(done, len(projects))
             yield _archive(place, artifacts, project)
+        yield _contents(place, artifacts)
         yield _strangers(place, artifacts)
 
 
@@ -148,9 +151,8 @@ def _said_by_server(health: dict[str, object]) -> Iterator[Finding]:
 
 def _permissions(place: CheckTarget) -> CheckResult:
     root = place.storage_root
-    names = (*_STORE_FILES, *(f"{place.database_path.name}{ending}" for ending in ("", "-wal", "-shm")))
     findings = [*_open_to_others(root)]
-    for path in [*(root / name for name in names[:3]), *(place.database_path.with_name(name) for name in names[3:])]:
+    for path in [*(root / name for name in _STORE_FILES), *database_files(place.database_path)]:
         if not findings or path.parent != root:
             findings += _open_to_others(path)
         if path.exists() and not os.access(path, os.R_OK | os.W_OK):
@@ -290,6 +292,36 @@ def _archive(place: CheckTarget, artifacts: Artifacts, project: Project) -> Chec
         return CheckResult(check=name, evidence=evidence)
     finding = _damaged(archive, problem, has_database=True)
     return CheckResult(check=name, evidence=problem, findings=(finding,))
+
+
+def _contents(place: CheckTarget, artifacts: Artifacts) -> CheckResult:
+    """Whether what mail carries lies beside the database, by name and size: `verify` reads it. One finding tells all,
+    however many there are.
+    """
+    folder = place.storage_root / ATTACHMENTS_FOLDER
+    files = AttachmentFiles(folder)
+    total, unfit, first = 0, 0, ("", "")
+    for sha256, size in artifacts.content_sizes():
+        total += 1
+        if problem := _content_problem(files, sha256, size):
+            first = first if unfit else (problem, str(folder / sha256[:2] / sha256))
+            unfit += 1
+    if not unfit:
+        return CheckResult(check="attachments", evidence=f"{total} that mail carries are there in their size")
+    problem, path = first
+    evidence = f"{unfit} of {total} that mail carries are not as they should be; the first, {path}, is {problem}"
+    finding = _finding("attachments", problem, evidence, CONTENT_STEP, path=path)
+    return CheckResult(check="attachments", evidence=evidence, findings=(finding,))
+
+
+def _content_problem(files: AttachmentFiles, sha256: str, size: int) -> str | None:
+    try:
+        found = files.size(sha256)
+    except NotADirectoryError:
+        found = None
+    except OSError as failed:
+        return f"unreadable ({failed.strerror or type(failed).__name__})"
+    return "missing" if found is None else None if found == size else "different"
 
 
 def _archives_alone(place: CheckTarget, progress: Progress) -> Iterator[CheckResult]:

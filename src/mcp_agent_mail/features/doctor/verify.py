@@ -34,6 +34,8 @@ from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 from mcp_agent_mail.store.engine.numbers import read_numbers
 
 FINDINGS_SHOWN = 500
+CONTENT_STEP = "am doctor repair (with the server stopped): it brings back what Git has"
+"""With what mail carries and is not beside the database as its name says."""
 _TOLD_EVERY = 1_000
 
 
@@ -351,14 +353,13 @@ def find_unfit_contents(folder: Path, wanted: Iterable[str]) -> Iterator[Finding
     for sha256 in wanted:
         path = folder / sha256[:2] / sha256
         if problem := contents.problem_of(sha256):
-            in_archives = f"{ATTACHMENTS_FOLDER}/{sha256[:2]}/{sha256}.*"
             yield Finding(
                 check="attachments",
                 problem=problem,
                 project=None,
                 path=str(path),
                 evidence=f"mail carries it; {path} is {problem}",
-                next_step=f"copy it there from the archive of a project with that mail ({in_archives}), or a backup",
+                next_step=CONTENT_STEP,
             )
 
 

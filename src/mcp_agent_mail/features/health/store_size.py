@@ -13,6 +13,7 @@ from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.domain.store_limits import StoreLimits, StoreSize, find_shortage
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.disk_usage import FolderSizes, bytes_on_disk
 from mcp_agent_mail.store.engine.free_space import free_bytes
 
@@ -57,7 +58,7 @@ class StoreSizeWorker:
         self._root = storage_root
         self._looks_at_once = looks_at_once
         self._now_ns = now_ns
-        self._database = [store.path.with_name(store.path.name + ending) for ending in ("", "-wal", "-shm")]
+        self._database = database_files(store.path)
         self._folders = FolderSizes(storage_root, but=self._database)
         self._size: StoreSize | None = None
         self.looks = Looks(threads=1)

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.messages import NO_INLINE, Bodies, InlineContents, Message, MessageHead, inline_that_fits
-from mcp_agent_mail.features.messaging.attachments import SeenAttachment, unknown_attachment
+from mcp_agent_mail.features.messaging.attachments import SeenAttachment
 
 T = TypeVar("T")
 
@@ -28,10 +28,16 @@ MAX_OPEN = 32
 
 _READS = TurnBounds(places=4, places_each=2, waiting_each=64, waiting=256, within_s=20.0)
 _log = logging.getLogger("mcp_agent_mail.contents")
+# A command has no log: its refusal says the same, and Python would write these lines to its terminal.
+_log.addHandler(logging.NullHandler())
 
 
 class ContentTooLarge(InvalidInput):
     """A content that no single answer carries."""
+
+
+class AttachmentLost(Unavailable):
+    """Mail that the reader sees carries the content, and it is gone beside the database, or is not what it was."""
 
 
 class TooManyOpenContents(Busy):
@@ -73,7 +79,7 @@ class ContentReader:
             )
 
     async def whole(self, seen: SeenAttachment) -> bytes:
-        """The whole content. Raises ContentTooLarge, and UnknownAttachment for one that is gone."""
+        """The whole content. Raises ContentTooLarge, and AttachmentLost for one that is gone."""
         content = seen.content
         if content.bytes > MAX_WHOLE_BYTES:
             raise ContentTooLarge(
@@ -84,14 +90,12 @@ class ContentReader:
             )
         data = await self._in_turn(lambda: self._read(content))
         if data is None:
-            raise unknown_attachment(content.sha256)
+            raise _lost(content)
         return data
 
     @asynccontextmanager
     async def opened(self, seen: SeenAttachment) -> AsyncIterator[OpenContent]:
-        """The content, to be read piece by piece. Raises TooManyOpenContents, and UnknownAttachment for one that is
-        gone.
-        """
+        """The content, to be read piece by piece. Raises TooManyOpenContents, and AttachmentLost where it is gone."""
         if self._open_count >= MAX_OPEN:
             raise TooManyOpenContents(f"{MAX_OPEN} attachments are being sent just now.", retry_after_s=5)
         self._open_count += 1
@@ -105,7 +109,7 @@ class ContentReader:
         try:
             await computed(open_and_hold)
             if not held:
-                raise unknown_attachment(seen.content.sha256)
+                raise _lost(seen.content)
             yield OpenContent(held[0])
         finally:
             self._open_count -= 1
@@ -172,6 +176,15 @@ class OpenContent:
                 return
             size_bytes -= len(piece)
             yield piece
+
+
+def _lost(content: StoredContent) -> AttachmentLost:
+    """For those alone who see mail that carries it: to all others it is unknown."""
+    return AttachmentLost(
+        f"The content of attachment {content.sha256} cannot be read: it is gone from the server's disk, or damaged.",
+        hint="Tell the operator: am doctor verify says what is lost, and am doctor repair brings back what Git has.",
+        data={"sha256": content.sha256},
+    )
 
 
 def _tell_lost(content: StoredContent, why: str) -> None:

@@ -346,7 +346,7 @@ class MessagingService:
 
     def opened(self, seen: SeenAttachment) -> AbstractAsyncContextManager[OpenContent]:
         """The content of what `attachment` found, to be read piece by piece. Raises TooManyOpenContents, and
-        UnknownAttachment for one that is gone.
+        AttachmentLost for one that is gone.
         """
         if self._contents is None:
             raise unknown_attachment(seen.content.sha256)
@@ -355,7 +355,7 @@ class MessagingService:
     async def attachment_content(
         self, caller: Caller, sha256: str, project_key: str | None
     ) -> tuple[SeenAttachment, bytes]:
-        """`attachment`, with the whole content. Raises ContentTooLarge."""
+        """`attachment`, with the whole content. Raises ContentTooLarge, and AttachmentLost for one that is gone."""
         seen = await self.attachment(caller, sha256, project_key)
         if self._contents is None:
             raise unknown_attachment(sha256)

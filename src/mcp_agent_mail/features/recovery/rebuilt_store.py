@@ -43,7 +43,7 @@ from mcp_agent_mail.features.recovery.sources import doubtful_slugs, former_slug
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.integrity import is_sound
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, beside
+from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, beside, database_files
 from mcp_agent_mail.store.engine.migrate import ForeignStore, require_ours, require_same
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
@@ -53,7 +53,6 @@ DATABASE = DATABASE_FILE
 """Of a store that is made somewhere else."""
 
 _ASIDE = ".rebuilt"
-_ENDS = ("", "-wal", "-shm", "-journal")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-(?:[0-9a-f]{4}|n\d{1,15})")
 _TIMEOUT_S = 3_600.0
 _OWNER_ONLY = 0o700
@@ -200,9 +199,7 @@ def rebuild_in_place(
             raise
         kept = free_place(database.parent, root, clock)
         moves = [Move(place=database, built=built, kept=kept / database.name)]
-        for end in _ENDS[1:]:
-            log = beside(database, end)
-            moves.append(Move(place=log, built=None, kept=kept / log.name))
+        moves += [Move(place=log, built=None, kept=kept / log.name) for log in database_files(database)[1:]]
         moves += _moves_of_left_out(root, kept.name, without, built)
         # From here on what is built is needed: a swap that was begun is finished by whoever comes next.
         swap(SwapPlaces(storage_root=root, database_path=database), moves, fault_hook=fault_hook)
@@ -272,7 +269,9 @@ def _remove_oldest(folder: Path, name: str, *, new: Path) -> None:
     """
     with suppress(OSError):
         ours = [path for path in folder.iterdir() if _STAMP.fullmatch(path.name) and not path.is_symlink()]
-        holding = oldest_first(path for path in ours if any(os.path.lexists(path / f"{name}{end}") for end in _ENDS))
+        holding = oldest_first(
+            path for path in ours if any(os.path.lexists(one) for one in database_files(path / name))
+        )
         for path in (path for path in holding[:-KEPT_MOST] if path != new):
             _remove_database(path / name)
             with suppress(OSError):
@@ -280,8 +279,8 @@ def _remove_oldest(folder: Path, name: str, *, new: Path) -> None:
 
 
 def _remove_database(path: Path) -> None:
-    for end in _ENDS:
-        path.with_name(path.name + end).unlink(missing_ok=True)
+    for one in database_files(path):
+        one.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ from mcp_agent_mail.features.recovery.saved_archives import unpack
 from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, aside, built_aside, remove_left
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import beside, hidden_beside
+from mcp_agent_mail.store.engine.database_files import beside, database_files, hidden_beside
 from mcp_agent_mail.store.engine.numbers import read_numbers
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
@@ -116,7 +116,7 @@ def restore_here(
     if database_path.parent.resolve() != storage_root.resolve():
         # Renamed into its place, so in its file system.
         database = hidden_beside(database_path, f".{RESTORING}")
-    for left in (database, beside(database, "-wal"), beside(database, "-shm")):
+    for left in database_files(database):
         left.unlink(missing_ok=True)
     shutil.rmtree(built, ignore_errors=True)
     built.mkdir(mode=0o700)
@@ -255,8 +255,12 @@ def _require_clean(folder: Path, database: Path) -> None:
 
 
 def _require_no_store(storage_root: Path, database_path: Path) -> None:
-    files = [database_path.with_name(f"{database_path.name}{ending}") for ending in ("", "-wal", "-shm")]
-    if there := next((path for path in files if os.path.lexists(path)), None):
+    if there := next((path for path in database_files(database_path) if os.path.lexists(path)), None):
+        if there != database_path:
+            raise StoreInTheWay(
+                f"{there} is there, of a database that is gone: SQLite would write it into the new one.",
+                hint="If that database is lost for good, move this file away and keep it. Else put both back.",
+            )
         raise StoreInTheWay(
             f"{there} is there: a store is made only where none is.",
             hint="Make one elsewhere: am archive restore FILE --into DIR. To put that in the place of the present one, "

@@ -56,6 +56,11 @@ _PENDING_BY_PROJECT = """
 _STALE_ALIASES = "SELECT project_id FROM stale_aliases"
 _UNQUEUED_NOTICES = "SELECT message_id FROM unqueued_notices"
 _CONTENTS = "SELECT DISTINCT sha256 FROM content_messages WHERE sha256 > ? ORDER BY sha256 LIMIT ?"
+_KEPT_CONTENTS = """
+    SELECT p.sha256, max(p.bytes) FROM project_contents p
+    WHERE EXISTS (SELECT 1 FROM content_messages c WHERE c.sha256 = p.sha256)
+    GROUP BY p.sha256 ORDER BY p.sha256
+"""
 _PENDING_REMOVALS = """
     SELECT project_id, json_extract(snapshot, '$.freed') FROM outbox INDEXED BY outbox_oldest
     WHERE commit_id IS NULL AND kind IN ('mail', 'project') AND json_extract(snapshot, '$.freed') IS NOT NULL
@@ -192,6 +197,10 @@ class Artifacts:
         while rows := self._connection.execute(_CONTENTS, (after, _AT_ONCE)).fetchall():
             yield from (sha256 for (sha256,) in rows)
             (after,) = rows[-1]
+
+    def content_sizes(self) -> Iterator[tuple[str, int]]:
+        """The SHA-256 of what archives are to have of all that mail carries, in their order, with its bytes."""
+        yield from self._connection.execute(_KEPT_CONTENTS)
 
     def pending_removals(self) -> Iterator[tuple[ProjectId, str]]:
         """Paths, by project, of what its archive may still have and is about to keep no longer."""

@@ -10,6 +10,9 @@ from pathlib import Path
 KEPT_FOLDER = "kept"
 """What a rebuild has replaced, by time: beside a database, and below STORAGE_ROOT."""
 
+DATABASE_ENDS = ("", "-wal", "-shm", "-journal")
+"""A database, and what SQLite writes beside it: read with it, whatever database lies there by then."""
+
 _AFTER_THE_NAME = ("-", ".")
 
 
@@ -23,6 +26,11 @@ def hidden_beside(database: Path, ending: str) -> Path:
     """As `beside`, out of a person's sight: for what is being built."""
     assert ending.startswith(_AFTER_THE_NAME), ending
     return database.with_name(f".{database.name}{ending}")
+
+
+def database_files(database: Path) -> list[Path]:
+    """The database itself first, whether all of them are there or not."""
+    return [database.with_name(f"{database.name}{ending}") for ending in DATABASE_ENDS]
 
 
 def kept_folder(database: Path) -> Path:

@@ -17,10 +17,11 @@ from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import new_store_id
 from mcp_agent_mail.domain.own_files import APPLICATION_ID, is_database, is_sqlite
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
-from mcp_agent_mail.store.engine.database_files import beside
+from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, beside, database_files
 
 PAGE_BYTES = 2_048
 """Of a new store. A send touches 24 pages, most of them by one row; each goes whole into the log (docs/adr/0032)."""
@@ -175,7 +176,7 @@ def _create(path: Path, migrations: Sequence[Migration], fault_hook: FaultHook) 
     _move_into_place(building, path)
     for folder in path.parent.parents:
         with suppress(OSError):  # Not every folder above may be read; most have been there for long.
-            _sync(folder)
+            sync_path(folder)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -234,21 +235,18 @@ def _without_comments(sql: str) -> str:
 
 
 def _move_into_place(building: Path, place: Path) -> None:
-    """Rename and make it last: the file's content, then the folder that names it."""
-    _sync(building)
+    """Rename and make it last: the file's content, then the folder that names it. What a database that is gone has
+    left there is kept under other names: SQLite would write it into the new one.
+    """
+    sync_path(building)
+    for ending, stray in zip(DATABASE_ENDS, database_files(place), strict=True):
+        if ending and os.path.lexists(stray):
+            stray.replace(beside(place, f".stray{ending}"))
     building.replace(place)
-    _sync(place.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_path(place.parent)
 
 
 def _remove(building: Path) -> None:
     """What an attempt that was stopped left behind."""
-    for suffix in ("", "-journal", "-wal", "-shm"):
-        building.with_name(building.name + suffix).unlink(missing_ok=True)
+    for path in database_files(building):
+        path.unlink(missing_ok=True)

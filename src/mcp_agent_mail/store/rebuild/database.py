@@ -17,6 +17,7 @@ from typing import Self
 
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.archive_format.artifacts import (
@@ -36,6 +37,7 @@ from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.domain.products import product_name_key
 from mcp_agent_mail.domain.projects import Project, plain_slug
 from mcp_agent_mail.store.engine.connection import add_functions
+from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_in
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltMail
@@ -199,8 +201,8 @@ class RebuiltDatabase:
             self._remove()
 
     def _remove(self) -> None:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+        for path in database_files(self._path):
+            path.unlink(missing_ok=True)
 
     def _run(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
         try:
@@ -361,7 +363,7 @@ class RebuiltDatabase:
         self._connection.execute("COMMIT")
         self._connection.close()
         for path in (self._path, self._path.parent):
-            _sync(path)
+            sync_path(path)
         self._is_finished = True
         return RebuiltCounts(projects=counts[0], agents=counts[1], messages=counts[2])
 
@@ -390,11 +392,3 @@ def _event_row(event: RebuiltEvent) -> Sequence[object]:
         event.commit_id,
         int(event.is_blind),
     )
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

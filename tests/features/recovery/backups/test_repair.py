@@ -162,7 +162,8 @@ def test_a_content_that_no_archive_has_either_is_left_with_the_next_step(stored:
     done = _repair(stored)
 
     (left,) = (one for one in done.left if one.what.startswith("attachments missing"))
-    assert "or a backup" in left.next_step
+    assert "from a backup" in left.next_step
+    assert "am doctor repair" not in left.next_step
 
 
 def test_mail_itself_is_never_mended(stored: Stored) -> None:

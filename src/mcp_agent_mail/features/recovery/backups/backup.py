@@ -127,15 +127,14 @@ class BackupMaker:
             findings=manifest.findings,
         )
 
-    def fill(self, folder: Path, *, is_verified: bool = True, number: int = 0) -> Manifest:
-        """Make `folder`, which is not there, a backup, whatever its name. Raises as `make`, and leaves what there is.
-
-        `is_verified`: by a store made of it aside.
+    def fill(self, folder: Path, *, number: int = 0) -> Manifest:
+        """Make `folder`, which is not there, a backup, whatever its name. Raises as `make`, and leaves what there
+        is.
         """
         for tried in range(1, _TRIES + 1):
             folder.mkdir(mode=_OWNER_ONLY)
             try:
-                return self._fill(folder, is_verified=is_verified, number=number)
+                return self._fill(folder, number=number)
             except ArchiveMissing:
                 # Beside a server a project may have become part of another one meanwhile.
                 if tried == _TRIES:
@@ -143,7 +142,7 @@ class BackupMaker:
                 shutil.rmtree(folder)
         raise AssertionError("the last try returns or raises")
 
-    def _fill(self, folder: Path, *, is_verified: bool, number: int) -> Manifest:
+    def _fill(self, folder: Path, *, number: int) -> Manifest:
         created = iso(self.clock())
         database, findings = folder / DATABASE, list[str]()
         copy_database(
@@ -159,8 +158,7 @@ class BackupMaker:
             messages, _ = artifacts.counts()
             store_id, schema_version = artifacts.store_id, artifacts.schema_version
         self.fault_hook(FailPoint.BACKUP_WRITTEN)
-        if is_verified:
-            findings += self._faults_of(folder, archives)
+        findings += self._faults_of(folder, archives)
         manifest = Manifest(
             store_id=store_id,
             schema_version=schema_version,
@@ -170,7 +168,7 @@ class BackupMaker:
             archives=tuple(archives),
             bytes=files.bytes,
             checksums_sha256=files.checksums_sha256,
-            verified=is_verified and not findings,
+            verified=not findings,
             findings=tuple(findings[:_SHOWN]),
             number=number,
         )

@@ -15,12 +15,12 @@ from mcp_agent_mail.archive.reading.branch import Branch
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
-from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, StorePlace
+from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.undo import UNDO_FOLDER
 from mcp_agent_mail.features.recovery.numbered_names import oldest_first
 from mcp_agent_mail.features.recovery.rebuild import rebuild_database
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
-from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER
+from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER
 from mcp_agent_mail.store.engine.numbers import GivenNumbers, highest_of, read_numbers
 
 _MOST_LEFT_OUT = 20

@@ -13,9 +13,6 @@ from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 FOLDERS = (PROJECTS_FOLDER, ADOPTED_FOLDER, ATTACHMENTS_FOLDER, MOVING_FOLDER)
 """Of a store, beside its database. All else in STORAGE_ROOT is made anew, or says who runs there."""
 
-DATABASE_ENDS = ("", "-wal", "-shm", "-journal")
-"""A database and what SQLite may have left beside it, which belongs to it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorePlace:

@@ -39,12 +39,13 @@ from mcp_agent_mail.features.recovery.backups.git_repair import (
     note_to_be_shown,
     renew_pack_indexes,
 )
-from mcp_agent_mail.features.recovery.backups.place import DATABASE_ENDS, StorePlace
+from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.kept_folders import free_place
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.derived_parts import REWRITTEN, is_derived, rewrite_derived
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.migrate import require_current
 
 _OTHERS = 0o077
@@ -53,6 +54,7 @@ _DRAIN_S = 3_600.0
 _LOCK_S = 30.0
 _PRIVATE_FILES = ("operator.token", "server.json", "server.lock")
 _REBUILD = "am doctor restore BACKUP (am doctor backups lists them), or am doctor rebuild, which makes one from Git"
+_CONTENT_LEFT = "no archive has it whole: copy it there from a backup (am doctor backups), or from where it was sent"
 _RESTORE = "am doctor restore, from the newest backup that is whole (am doctor backups --check)"
 
 
@@ -142,7 +144,7 @@ class Repairer:
         root, database = self.place.storage_root, self.place.database_path
         yield root
         yield from (root / name for name in _PRIVATE_FILES)
-        yield from (database.with_name(f"{database.name}{end}") for end in DATABASE_ENDS)
+        yield from database_files(database)
 
     def _open_to_others(self) -> Iterator[Repair]:
         for path in self._private():
@@ -202,7 +204,8 @@ class Repairer:
                 yield Repair(what=f"attachment {finding.path}", evidence=f"{finding.evidence}; Git has it")
             elif finding.check != "archive" or finding.problem != "missing" or finding.path is not None:
                 what = f"{finding.check} {finding.problem}: {finding.project or ''} {finding.path or ''}".rstrip()
-                yield Repair(what=what, evidence=finding.evidence, next_step=finding.next_step)
+                next_step = _CONTENT_LEFT if _is_content(finding) else finding.next_step
+                yield Repair(what=what, evidence=finding.evidence, next_step=next_step)
 
     @property
     def _contents(self) -> Path:

@@ -30,13 +30,14 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
     read_manifest,
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS
 from mcp_agent_mail.store.engine.lock import left_alone
 from mcp_agent_mail.store.engine.migrate import shipped_migrations
 
 _SHOWN = 20
 _OWNER_ONLY = 0o700
-_DATABASE_ENDS = ("", "-wal", "-journal")
-"""What SQLite needs to read it; it makes the rest anew."""
+_MADE_ANEW = ("-shm",)
+"""By SQLite, of the log."""
 
 
 class SourceNotFound(NotFound):
@@ -124,7 +125,7 @@ def _copy_database(folder: Path, copied: Path) -> None:
     """With what belongs to it, none of it over a link. Nobody writes it meanwhile."""
     copied.mkdir(mode=_OWNER_ONLY)
     with opened(folder) as fd:
-        for name in (f"{DATABASE_FILE}{end}" for end in _DATABASE_ENDS):
+        for name in (f"{DATABASE_FILE}{end}" for end in DATABASE_ENDS if end not in _MADE_ANEW):
             with suppress(FileNotFoundError), opened_file(fd, name) as file, open(file, "rb", closefd=False) as content:
                 write_new(copied / name, pieces_of(content))
 
