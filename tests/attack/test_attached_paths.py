@@ -227,7 +227,8 @@ def test_nothing_but_a_plain_file_is_read_and_nothing_waits(
         for path in ("special", "link", f"{place.app}/special", "special/", "special/below"):
             assert leaked(path, place.roots, may_be_anywhere=may_be_anywhere) == b""
 
-    assert opened == []
+    # By a folder's manifest it is told whether that is a backup of ours; it is opened like any file, without waiting.
+    assert [path for path in opened if path != "manifest.json"] == []
 
 
 def test_a_fifo_that_nobody_writes_to_is_not_waited_for(place: Place) -> None:

@@ -160,10 +160,17 @@ def _sized(repository: ArchiveRepository, kept: KeptMonths) -> _Size:
         files += is_file
         if facts.startswith(_ODD_MODES) or _COPY.fullmatch(name):
             continue
-        size = _on_disk(int(facts.rpartition(" ")[2]) if is_file else 1)
+        size = _on_disk(_bytes_in(facts) if is_file else 1)
         total += size
         of_kept += size if kept.hold(name) else 0
     return _Size(kept=kept, files=files, bytes=total, bytes_kept=of_kept)
+
+
+def _bytes_in(facts: str) -> int:
+    *_, blob, size = facts.split()
+    if not size.isdecimal():  # `BAD`
+        raise GitFailed(f"Git does not have all of {blob}, which the archive needs.")
+    return int(size)
 
 
 def _on_disk(size: int) -> int:

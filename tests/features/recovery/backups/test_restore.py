@@ -213,7 +213,7 @@ def _no_archive(backup: Path) -> None:
 LYING = {
     "mail of another hour than in its archives": (_other_hour, {}, RestoreUnfit, "is at fault: (?!it)"),
     "no archive of mail that it has": (_no_archive, {}, RestoreUnfit, "code-app"),
-    "pages that are none": (_no_pages, {}, RestoreUnfit, "at fault"),
+    "pages that are none": (_no_pages, {}, RestoreUnfit, "cannot read it"),
     "another store in its database": (_other_store, {}, UnreadableBackup, "of another store than its manifest says"),
     "an older schema": (lambda _: None, {"schema_version": 1}, UnreadableBackup, "than its manifest says"),
 }
