@@ -134,11 +134,16 @@ def measure_writers(stand: Stand, chosen: argparse.Namespace) -> list[dict[str, 
     return pairs
 
 
-def measure_saved(folder: Path, messages: int) -> dict[str, Any]:
-    """A store saved, listed, restored elsewhere, and verified there."""
-    root, elsewhere, file = folder / "store", folder / "elsewhere", folder / "saved.tar"
+def made(root: Path, messages: int) -> Path:
     root.mkdir(parents=True)
     care.run(root, messages, _PER_COMMIT)
+    return root
+
+
+def measure_saved(folder: Path, root: Path) -> dict[str, Any]:
+    """The store at `root` saved in `folder`, listed, restored elsewhere there, and verified."""
+    elsewhere, file = folder / "elsewhere", folder / "saved.tar"
+    folder.mkdir(exist_ok=True)
     done = {
         "save": am(root, "archive", "save", str(file)),
         "list": am(root, "archive", "list", str(file)),
@@ -146,7 +151,7 @@ def measure_saved(folder: Path, messages: int) -> dict[str, Any]:
         "verify": am(elsewhere, "doctor", "verify"),
     }
     return {
-        "messages": messages,
+        "messages": sum(project["messages"] for project in done["list"]["told"]["projects"]),
         "bytes": file.stat().st_size,
         **{name: {key: value for key, value in one.items() if key != "told"} for name, one in done.items()},
     }
@@ -166,6 +171,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="of each phase")
     parser.add_argument("--before", type=int, default=2_000, help="messages that are there when writers begin")
     parser.add_argument("--messages", type=int, nargs="*", default=[1_000, 100_000], help="stores that are saved")
+    parser.add_argument(
+        "--stores", nargs="*", type=Path, metavar="STORE", help="stores that are there, instead of made"
+    )
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()))
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="am-recovery-", dir=chosen.scratch) as scratch:
@@ -175,8 +183,9 @@ def main() -> int:
                 pairs = measure_writers(stand, chosen)
                 print(json.dumps({"p99_ms": pairs, "objections": stand.objections}, indent=2), flush=True)
         saved = []
-        for messages in chosen.messages:
-            saved.append(measure_saved(Path(scratch) / str(messages), messages))
+        stores = chosen.stores or [made(Path(scratch) / f"store-{number}", number) for number in chosen.messages]
+        for number, root in enumerate(stores):
+            saved.append(measure_saved(Path(scratch) / f"saved-{number}", root.resolve()))
             print(json.dumps(saved[-1], indent=2), flush=True)
     return 0 if is_met(pairs, saved) else 1
 
