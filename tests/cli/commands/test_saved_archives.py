@@ -104,6 +104,6 @@ def test_a_mapping_that_is_none_is_refused_before_anything(stopped_post: Post, t
         "archive", "restore", str(tmp_path / "s.tar"), "--into", str(tmp_path / "new"), "--map", "shop"
     )
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--map OLD=NEW" in done.stderr
     assert not (tmp_path / "new").exists()

@@ -54,11 +54,13 @@ def test_beside_a_server_it_is_refused_with_its_address(post: Post) -> None:
 
 def test_a_store_is_made_elsewhere_beside_a_server(post: Post, tmp_path: Path) -> None:
     post.server.await_drained()
+    before = list(dump(post.server.database))
 
     done = post.server.am("doctor", "rebuild", "--into", str(tmp_path / "other"), "--json")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert list(dump(tmp_path / "other" / "mail.sqlite3")) == list(dump(post.server.database))
+    # Pages of threads are written in rounds: one may have come meanwhile.
+    assert list(dump(tmp_path / "other" / "mail.sqlite3")) in (before, list(dump(post.server.database)))
 
 
 def test_a_lost_archive_is_refused_by_name(stopped_post: Post) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -64,5 +66,6 @@ def test_a_restore_that_was_killed_is_named_where_an_empty_store_would_be_begun(
         require_database(tmp_path, tmp_path / "mail.sqlite3")
 
     assert "am archive restore" in refused.value.hint
-    (tmp_path / "mail.sqlite3").write_bytes(b"a database")
+    with closing(sqlite3.connect(tmp_path / "mail.sqlite3")) as connection:
+        connection.execute("PRAGMA user_version = 1")
     require_database(tmp_path, tmp_path / "mail.sqlite3")

@@ -36,9 +36,9 @@ def test_no_backup_is_made_of_a_database_that_lacks_mail_but_one_that_says_so(
 ) -> None:
     place = StorePlace(storage_root=archived.harness.root, database_path=older)
     with pytest.raises(BackupUnfit, match="older than its archive") as refused:
-        BackupMaker(place=place).make(tmp_path / "backups", keep=7)
+        BackupMaker(place=place).make(tmp_path.with_name(f"{tmp_path.name}-backups"), keep=7)
 
-    made = BackupMaker(place=place, takes_faults=True).make(tmp_path / "backups", keep=7)
+    made = BackupMaker(place=place, takes_faults=True).make(tmp_path.with_name(f"{tmp_path.name}-backups"), keep=7)
 
     assert "am doctor rebuild" in refused.value.hint
     assert not made.verified

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.bounded_json import TooManyParts
+from mcp_agent_mail.core.json_limits import TooManyParts
 from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.features.recovery.saved_file import (
     CHECKSUMS,

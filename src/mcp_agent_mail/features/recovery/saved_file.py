@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mcp_agent_mail.core.bounded_json import read_bounded
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.json_limits import read_bounded
 from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.domain.own_files import SAVED_MANIFEST
 from mcp_agent_mail.domain.projects import UnfitPath, canonical_path, is_slug

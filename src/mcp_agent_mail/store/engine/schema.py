@@ -44,9 +44,9 @@ class ForeignParts(StoreRefused):
 
 def require_own_schema(path: Path) -> None:
     """Raise ForeignParts where the database at `path` has another schema than this program makes; its version is asked
-    by others. Raises ForeignStore. Reads the schema alone.
+    by others. Raises ForeignStore, and SQLite's error for a database that is damaged. Reads the schema alone.
     """
-    if changed := changes_of(path):
+    if changed := _changes_of(path):
         raise ForeignParts(
             f"{path} is not used: its schema is not the one that this program makes. {in_a_sentence(changed)}",
             hint="Keep a copy of it. What you have added yourself, take out with sqlite3 (DROP TRIGGER, DROP INDEX, "
@@ -58,15 +58,19 @@ def require_own_schema(path: Path) -> None:
 
 def changes_of(path: Path) -> list[str]:
     """As `changed_parts`, of the database at `path`; of a newer version's nothing can be said. Raises ForeignStore."""
-    require_ours(path)
     try:
-        with closing(open_reading(path)) as connection:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            return changed_parts(connection) if version <= NEWEST_VERSION else []
+        return _changes_of(path)
     except sqlite3.DatabaseError as unreadable:
         if not is_damage(unreadable):
             raise
         return [f"SQLite cannot read it ({unreadable})"]
+
+
+def _changes_of(path: Path) -> list[str]:
+    require_ours(path)
+    with closing(open_reading(path)) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        return changed_parts(connection) if version <= NEWEST_VERSION else []
 
 
 def in_a_sentence(changed: list[str]) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.bounded_json import TooManyParts
+from mcp_agent_mail.core.json_limits import TooManyParts
 from mcp_agent_mail.features.recovery.backups.manifest import (
     NewerBackup,
     UnreadableBackup,

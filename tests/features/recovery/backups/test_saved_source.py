@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
-from mcp_agent_mail.features.recovery.backups.saved_source import PartOfStore
+from mcp_agent_mail.features.recovery.backups.saved_source import ProjectsMissing
 from mcp_agent_mail.features.recovery.backups.source import ForeignBackup
 from mcp_agent_mail.features.recovery.save import save
 from mcp_agent_mail.features.recovery.saved_file import UnfitSavedFile
@@ -51,7 +51,7 @@ def test_an_empty_place_takes_any_saved_file(tmp_path: Path, saved: Path) -> Non
 def test_a_part_of_a_store_takes_the_place_of_none(went_on: StorePlace, stored: Stored, tmp_path: Path) -> None:
     save(stored.harness.root, tmp_path / "app.tar", known=None, only=[stored.project.slug], progress=silent)
 
-    with pytest.raises(PartOfStore, match="holds 1 projects"):
+    with pytest.raises(ProjectsMissing, match="holds 1 projects"):
         restorer_of(went_on).restore(tmp_path / "app.tar")
 
     assert subjects_in(went_on) == ["Plan", "after the backup"]

@@ -14,7 +14,7 @@ from mcp_agent_mail.features.recovery.restore_saved import RestoreOutcome, Resto
 from mcp_agent_mail.features.recovery.saved_file import open_saved
 
 
-class PartOfStore(Conflict):
+class ProjectsMissing(Conflict):
     """It holds some projects of the store that it should replace, and the others would be gone."""
 
 
@@ -26,9 +26,9 @@ class SavedSource:
             self.manifest = saved.manifest
 
     def require_whole(self, store_id: str) -> None:
-        """Raise PartOfStore where it was made of some projects of the store `store_id` alone."""
+        """Raise ProjectsMissing where it was made of some projects of the store `store_id` alone."""
         if self.manifest.is_partial:
-            raise PartOfStore(
+            raise ProjectsMissing(
                 f"{self._file} holds {len(self.manifest.projects)} projects of store {store_id}, not all of it.",
                 hint="Nothing was changed. Make a store of its own of it: am archive restore FILE --into DIR",
                 data={"projects": [project.slug for project in self.manifest.projects][:20]},

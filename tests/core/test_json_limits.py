@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from mcp_agent_mail.core.bounded_json import TooManyParts, read_bounded
+from mcp_agent_mail.core.json_limits import TooManyParts, read_bounded
 
 
 @pytest.mark.parametrize(
