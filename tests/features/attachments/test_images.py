@@ -32,6 +32,8 @@ from mcp_agent_mail.features.attachments.images import (
 from tests.image_samples import corner_lit, encoded
 from tests.served import pause
 
+AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
+
 MAX_PIXELS = 20_000
 LIMIT_S = 60.0
 SMALL = ConvertedImage(width=64, height=32, frames=1)
@@ -86,6 +88,11 @@ def look_at(pid: int) -> tuple[bytes, list[Path]]:
     folder = Path(f"/proc/{pid}")
     files = [link.readlink() for link in (folder / "fd").iterdir()]
     return (folder / "environ").read_bytes(), [path for path in files if path.name.startswith("socket:")]
+
+
+def niceness_of(pid: int) -> tuple[int, int]:
+    """Of the process, and of its session (Linux)."""
+    return os.getpriority(os.PRIO_PROCESS, pid), int(Path(f"/proc/{pid}/autogroup").read_text().split()[-1])
 
 
 def is_there(pid: int) -> bool:
@@ -371,6 +378,15 @@ async def test_the_children_know_no_secret(room: Room, monkeypatch: pytest.Monke
     assert b"PATH=" in environment
     assert b"s3cret" not in environment
     assert sockets == []
+
+
+@pytest.mark.skipif(not AUTOGROUPS.exists() or AUTOGROUPS.read_text() != "1\n", reason="no groups of sessions here")
+async def test_the_children_leave_the_processor_to_others_as_a_session_too(room: Room) -> None:
+    async with opened(room) as converter:
+        await converter.convert(room.small, room.target())
+        (pid,) = converter.pids()
+
+        assert niceness_of(pid) == (10, 10)
 
 
 async def test_the_images_of_one_message_have_so_much_of_the_children_together(room: Room) -> None:
