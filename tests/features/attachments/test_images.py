@@ -384,9 +384,7 @@ async def test_the_children_know_no_secret(room: Room, monkeypatch: pytest.Monke
 async def test_the_children_leave_the_processor_to_others_as_a_session_too(room: Room) -> None:
     async with opened(room) as converter:
         await converter.convert(room.small, room.target())
-        (pid,) = converter.pids()
-
-        assert niceness_of(pid) == (10, 10)
+        assert [niceness_of(pid) for pid in converter.pids()] == [(10, 10)]
 
 
 async def test_the_images_of_one_message_have_so_much_of_the_children_together(room: Room) -> None:
