@@ -4,15 +4,22 @@ import random
 
 import pytest
 
-from mcp_agent_mail.features.recovery.event_numbers import Claim, NumbersExhausted, numbered
+from mcp_agent_mail.features.recovery.event_numbers import LOOK_BACK, Certainty, Claim, NumbersExhausted, numbered
 
 
-def claim(first: int, last: int, event: str, *, order: tuple[int, int] = (0, 0), needed: bool = True) -> Claim:
-    return Claim(first=first, last=last, order=order, needed=needed, event=event.encode())
+def claim(
+    first: int,
+    last: int,
+    event: str,
+    *,
+    order: tuple[int, int] = (0, 0),
+    certainty: Certainty = Certainty.NEEDED,
+) -> Claim:
+    return Claim(first=first, last=last, certainty=certainty, order=order, event=event.encode())
 
 
 def test_a_line_says_all_of_a_claim() -> None:
-    one = claim(3, 9, '{"a b": 1}', order=(3, 1), needed=False)
+    one = claim(3, 9, '{"a b": 1}', order=(3, 1), certainty=Certainty.SPARE)
 
     assert Claim.from_line(one.to_line()) == one
 
@@ -57,7 +64,7 @@ def test_lines_of_one_file_keep_their_order() -> None:
 
 
 def test_what_is_not_needed_gives_way() -> None:
-    found = list(numbered([claim(1, 1, "extra", needed=False), claim(1, 1, "needed")]))
+    found = list(numbered([claim(1, 1, "extra", certainty=Certainty.LIKELY), claim(1, 1, "needed")]))
 
     assert found == [(1, b"needed")]
 
@@ -67,12 +74,76 @@ def test_more_than_there_are_numbers_for_is_refused() -> None:
         list(numbered([claim(1, 1, "a"), claim(1, 1, "b")]))
 
 
-def test_what_is_spare_gets_what_no_other_could_have() -> None:
-    def claim(first: int, last: int, event: bytes, *, is_spare: bool = False) -> Claim:
-        return Claim(first=first, last=last, order=(0, 0), needed=False, event=event, is_spare=is_spare)
+def test_a_spare_event_gets_its_number_before_those_of_later_commits() -> None:
+    spare, later = claim(1, 2, "spare", certainty=Certainty.SPARE), [claim(1, 9, "later")] * 4
 
-    spare, own = claim(1, 2, b"spare", is_spare=True), (claim(1, 3, b"a"), claim(1, 3, b"b"))
+    assert (2, b"spare") in list(numbered([claim(1, 2, "own"), spare, *later]))
 
-    assert list(numbered([spare, *own])) == [(1, b"a"), (2, b"b")]
-    assert list(numbered([spare, own[0]])) == [(1, b"a"), (2, b"spare")]
-    assert Claim.from_line(spare.to_line()) == spare
+
+def test_a_spare_event_gives_its_number_up_where_a_surer_one_would_have_none() -> None:
+    spare = claim(1, 2, "spare", certainty=Certainty.SPARE)
+    own = [claim(1, 3, "a", certainty=Certainty.LIKELY), claim(1, 3, "b"), claim(2, 3, "c")]
+
+    assert list(numbered([spare, *own])) == [(1, b"b"), (2, b"c"), (3, b"a")]
+    assert list(numbered([spare, *own[:2]])) == [(1, b"spare"), (2, b"b"), (3, b"a")]
+
+
+def test_those_that_move_down_keep_their_order() -> None:
+    lines = [claim(2, 5, str(n), order=(1, n)) for n in range(1, 4)]
+    first = claim(1, 4, "spare", certainty=Certainty.SPARE), claim(1, 5, "any")
+
+    given = list(numbered([*first, *lines, claim(5, 5, "last")]))
+
+    assert [event for _, event in given if event.isdigit()] == [b"1", b"2", b"3"]
+    assert b"spare" not in [event for _, event in given]
+
+
+def test_a_number_given_long_ago_is_final() -> None:
+    spare = claim(1, 1, "spare", certainty=Certainty.SPARE)
+    many = [claim(1, 3 * LOOK_BACK, "any")] * (3 * LOOK_BACK - 1)
+
+    assert len(list(numbered([spare, *many]))) == 3 * LOOK_BACK
+    with pytest.raises(NumbersExhausted):
+        list(numbered([spare, *many, claim(1, 3 * LOOK_BACK, "one more")]))
+
+
+def best_of(claims: list[Claim]) -> dict[Certainty, int]:
+    """How many of each could have numbers at best, the surer ones first: by paths to free numbers, one by one."""
+    holders: dict[int, Claim] = {}
+
+    def has_place(one: Claim, seen: set[int]) -> bool:
+        for number in range(one.first, one.last + 1):
+            if number not in seen:
+                seen.add(number)
+                if number not in holders or has_place(holders[number], seen):
+                    holders[number] = one
+                    return True
+        return False
+
+    found = dict.fromkeys(Certainty, 0)
+    for one in sorted(claims, key=lambda one: one.certainty):
+        found[one.certainty] += has_place(one, set())
+    return found
+
+
+def test_as_many_of_each_certainty_get_numbers_as_can() -> None:
+    given_up = 0
+    for seed in range(1000):
+        chance = random.Random(seed)
+        claims = []
+        for count in range(chance.randint(1, 16)):
+            first = chance.randint(1, 12)
+            certainty = chance.choice([Certainty.LIKELY, Certainty.SPARE])
+            claims.append(claim(first, first + chance.randint(-1, 6), f"{count}", certainty=certainty))
+
+        given = dict(numbered(sorted(claims, key=lambda one: one.first)))
+
+        found = dict.fromkeys(Certainty, 0)
+        for number, event in given.items():
+            one = claims[int(event)]
+            assert one.first <= number <= one.last, seed
+            found[one.certainty] += 1
+        assert found == best_of(claims), seed
+        assert len(set(given.values())) == len(given), seed
+        given_up += len(claims) - len(given)
+    assert given_up

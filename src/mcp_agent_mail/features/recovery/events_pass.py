@@ -25,7 +25,7 @@ from mcp_agent_mail.features.recovery.commit_events import (
     new_mail,
     told_of_receipts,
 )
-from mcp_agent_mail.features.recovery.event_numbers import Claim, numbered
+from mcp_agent_mail.features.recovery.event_numbers import Certainty, Claim, numbered
 from mcp_agent_mail.features.recovery.mail_changes import ChangesOfMail
 from mcp_agent_mail.features.recovery.people import People
 from mcp_agent_mail.features.recovery.sources import ArchiveSource
@@ -61,15 +61,15 @@ class CommitSpan:
             first=self.before + 1,
             last=self.last,
             order=(_ORDER.index(event["kind"]), event["message"] or 0),
-            needed=False,
+            certainty=Certainty.SPARE if event.get("is_spare") else Certainty.LIKELY,
             event=self.line(event),
-            is_spare=event.get("is_spare", False),
         )
 
     def receipt_claim(self, event: Mapping[str, Any], first: int, place: int) -> Claim:
         """Of a line of a file that is named by the number of its first."""
         at = (first, first) if place == 0 else (first + 1, self.last)
-        return Claim(first=at[0], last=at[1], order=(first, place), needed=True, event=self.line(event))
+        order = (first, place)
+        return Claim(first=at[0], last=at[1], certainty=Certainty.NEEDED, order=order, event=self.line(event))
 
     def line(self, event: Mapping[str, Any]) -> bytes:
         """The event with its commit, as JSON on one line."""
