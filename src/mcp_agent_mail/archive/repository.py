@@ -55,10 +55,13 @@ class SealedCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitRun:
-    """How Git is run: `lock_fds` (the archive's lock) stay open in every process that writes, none takes longer."""
+    """How Git is run: `lock_fds` (the archive's lock) stay open in every process that writes, none takes longer than
+    `timeout_s`; `is_foreign` as a place is.
+    """
 
     lock_fds: Sequence[int] = ()
     timeout_s: float = DEFAULT_TIMEOUT_S
+    is_foreign: bool = False
 
 
 PLAIN_RUN = GitRun()
@@ -78,7 +81,9 @@ class ArchiveRepository:
         self._lock_fds = run.lock_fds
         self._timeout_s = run.timeout_s
         # Named, never discovered: in a folder without `.git`, Git would take the next one above it.
-        self._place = GitPlace(git_dir=self.git_path, work_tree=path if only_git else self.work_tree)
+        self._place = GitPlace(
+            git_dir=self.git_path, work_tree=path if only_git else self.work_tree, is_foreign=run.is_foreign
+        )
 
     def git(
         self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), timeout_s: float | None = None

@@ -18,8 +18,9 @@ from mcp_agent_mail.archive.transfer.bundles import (
 )
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.git import process
 from mcp_agent_mail.core.git.process import FOREIGN_BYTES, GitFailed
-from tests.archive.bombs import begin_bomb
+from tests.archive.bombs import begin_bomb, commit_tree
 from tests.archive.one_archive import AT, IDENTITY, NOTE, add_commit, begin, open_writer, text
 from tests.faults.disks import small_disk
 from tests.on_disk import OnDisk
@@ -258,6 +259,24 @@ def test_a_few_objects_that_stand_for_any_number_of_paths_are_refused(
 
     with pytest.raises(UnfitBundle, match="lists more than"):
         begin_from_bundle(tmp_path / "copy", hostile, bundle_pieces(repository, hostile))
+
+
+@pytest.mark.parametrize(("levels", "said"), [(30, "out of memory"), (5, "lists more than")])
+def test_what_commits_of_the_past_changed_is_bounded_too(
+    path: Path, tmp_path: Path, levels: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "FOREIGN_BYTES", 256 << 20)
+    repository = begin(path)
+    add_commit(repository, {"archive.json": IDENTITY}, seq=1)
+    blob = _told(path, b"x", "hash-object", "-w", "--stdin").decode().strip()
+    harmless = _git(path, "rev-parse", "main^{tree}").strip()
+    for _ in range(2):
+        hostile = begin_bomb(path, "mine", levels=levels, leaf=f"100644 blob {blob}\tf\n")
+        tip = commit_tree(path, harmless, parent=hostile)
+        _git(path, "update-ref", "refs/heads/main", tip)
+
+    with pytest.raises(UnfitBundle, match=said):
+        begin_from_bundle(tmp_path / "copy", tip, bundle_pieces(repository, tip))
 
 
 def test_a_path_that_no_disk_takes_is_refused(path: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import KeptMonths, MonthsNote, months_around
 from mcp_agent_mail.archive.notes.thread_pages import begun_at, write_thread_note
 from mcp_agent_mail.archive.recovery import OPEN_NOTE
-from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, READ_UNASKED, ArchiveRepository, sync_below
+from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, READ_UNASKED, ArchiveRepository, GitRun, sync_below
 from mcp_agent_mail.archive.transfer.entry_limits import bounded
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
@@ -51,6 +51,8 @@ _COPY = re.compile(r"agents/[^/]+/(?:inbox|outbox)/([0-9]{4}/[0-9]{2}/.+)")
 _DISK_BLOCK = 4_096
 _LONGEST_PATH = 4_096
 _FOLDER_MODE = "040000"
+_CHANGES_OF_A_PATH = 4
+"""It comes, it changes or moves, it goes."""
 _ODD_MODES = ("120000", "160000")
 """Links and other repositories. A person may have some beside what is ours."""
 
@@ -82,13 +84,12 @@ def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_
     """A new archive at `path`, its branch at `commit`, no files yet (`show_files` writes them). On disk when this
     returns; what is left after a failure is the caller's to remove. Raises UnfitBundle.
     """
-    repository = ArchiveRepository(path)
+    repository = ArchiveRepository(path, run=GitRun(is_foreign=True))
     repository.create(work_tree)
     stream = iter(pieces)
     rest = _without_header(stream, _header(commit))
-    place = GitPlace(git_dir=repository.git_path, is_foreign=True)
     try:
-        with talk_to_git(*_UNPACKING, config=_UNPACKING_CONFIG, timeout_s=LIMIT_S, place=place) as git:
+        with repository.talk(*_UNPACKING, config=_UNPACKING_CONFIG, timeout_s=LIMIT_S) as git:
             size = 0
             for piece in chain([rest], stream):
                 git.say(piece)
@@ -100,6 +101,7 @@ def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_
             raise GitFailed("something follows its pack")
         repository.git("update-ref", BRANCH, commit)
         _require_plain(repository)
+        _require_bounded_history(repository)
     except GitFailed as failed:
         raise UnfitBundle(
             f"Git does not take it for a whole history of {commit}: {failed.message}",
@@ -263,3 +265,11 @@ def _require_plain(repository: ArchiveRepository) -> None:
                 f"{name!r:.200} is a link in it, where an archive has files.",
                 hint="It was made by hand: do not use it.",
             )
+
+
+def _require_bounded_history(repository: ArchiveRepository) -> None:
+    """What its commits changed is read commit by commit later on: to that too there is an end."""
+    log = ("log", "--root", "--diff-merges=first-parent", "--no-renames", "--name-only", "--no-show-signature", "-z")
+    changed = repository.records(*log, "--format=", BRANCH, "--", timeout_s=LIMIT_S)
+    for _ in bounded(repository, changed, times=_CHANGES_OF_A_PATH):
+        pass

@@ -16,11 +16,11 @@ MOST_BESIDE = 10_000
 _COUNTED = (b"count", b"in-pack")
 
 
-def bounded(repository: ArchiveRepository, listed: Iterable[str]) -> Iterator[str]:
-    """What Git lists of one commit, folders too (`-t`: they may hold nothing but folders). Raises GitFailed beyond as
-    much as the archive's objects account for.
+def bounded(repository: ArchiveRepository, listed: Iterable[str], *, times: int = 1) -> Iterator[str]:
+    """What Git lists of one commit, folders too (`-t`: they may hold nothing but folders), or of a history, in which a
+    path may come so many `times`. Raises GitFailed beyond as much as the archive's objects account for.
     """
-    most = MOST_BESIDE + MOST_PER_OBJECT * _objects(repository)
+    most = times * (MOST_BESIDE + MOST_PER_OBJECT * _objects(repository))
     for number, entry in enumerate(listed, start=1):
         if number > most:
             raise GitFailed(f"it lists more than {most:,} files and folders, which its objects do not account for")
