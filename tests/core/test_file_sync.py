@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core import file_sync
-from mcp_agent_mail.core.file_sync import sync_tree
+from mcp_agent_mail.core.file_sync import sync_path, sync_tree
+from tests.on_disk import OnDisk
 
 
 def _synced(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -43,3 +44,24 @@ def test_one_file_is_synced_and_what_is_not_there_is_told(tmp_path: Path, monkey
     assert _synced(tmp_path / "file", monkeypatch) == ["file"]
     with pytest.raises(FileNotFoundError):
         sync_tree(tmp_path / "missing")
+
+
+def test_a_link_is_synced_as_what_it_leads_to_unless_links_are_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    on_disk = OnDisk(monkeypatch)
+
+    with pytest.raises(OSError, match="symbolic links"):
+        sync_path(tmp_path / "link", follow=False)
+    assert not on_disk.has(tmp_path / "file")
+    sync_path(tmp_path / "link")
+    assert on_disk.has(tmp_path / "file")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(OSError, match="Invalid argument"):
+        sync_path(tmp_path / "pipe")

@@ -133,7 +133,7 @@ def without_sync_of_the_ref() -> None:
 
 def without_sync_of_the_folders() -> None:
     """Those of packs and branches; Git leaves them to us."""
-    replace("archive.fast_import", "sync", nothing)
+    replace("archive.fast_import", "sync_path", nothing)
     replace("archive.repository", "ArchiveRepository.sync_folders", nothing)
 
 
@@ -144,13 +144,13 @@ def without_sync_of_the_files_people_read() -> None:
 
 def without_sync_of(folders: bool) -> None:
     """Of the folders in which contents get their names, or of the contents."""
-    sync: Callable[[Path, int], None] = import_module("mcp_agent_mail.archive.attachments")._sync
+    sync: Callable[..., None] = import_module("mcp_agent_mail.core.file_sync").sync_path
 
-    def half(path: Path, flags: int = os.O_RDONLY) -> None:
+    def half(path: Path, *, follow: bool) -> None:
         if path.is_dir() != folders:
-            sync(path, flags)
+            sync(path, follow=follow)
 
-    replace("archive.attachments", "_sync", half)
+    replace("archive.attachments", "sync_path", half)
 
 
 def without_sync_of_what_was_built() -> None:

@@ -21,6 +21,7 @@ from secrets import token_hex
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.domain.attachments import HEAD_BYTES, ContentKind, StoredContent, kind_of
 
 ATTACHMENTS_FOLDER = "attachments"
@@ -35,7 +36,6 @@ _CHUNK = 1 << 20
 _OWNER_ONLY = 0o700
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHORT = re.compile(r"[0-9a-f]{2}")
 
@@ -109,8 +109,8 @@ class AttachmentFiles:
             self._put(staged.path, place)
         self._fault_hook(FailPoint.CONTENT_NAMED)
         # Whoever put it there may not have come so far, or may have been killed.
-        _sync(place.parent)
-        _sync(self._folder)
+        sync_path(place.parent, follow=False)
+        sync_path(self._folder, follow=False)
         self._fault_hook(FailPoint.CONTENT_KEPT)
         return staged.stored
 
@@ -161,7 +161,7 @@ class AttachmentFiles:
 
     def _put(self, staged: Path, place: Path) -> None:
         os.utime(staged, follow_symlinks=False)
-        _sync(staged, _PLAIN)
+        sync_path(staged, follow=False)
         self._fault_hook(FailPoint.CONTENT_STAGED)
         place.parent.mkdir(mode=_OWNER_ONLY, exist_ok=True)
         with self._locked(fcntl.LOCK_SH):
@@ -187,7 +187,7 @@ class AttachmentFiles:
             return
         for folder in (self._folder, self._folder / _STAGED):
             folder.mkdir(mode=_OWNER_ONLY, exist_ok=True)
-        _sync(self._folder.parent)
+        sync_path(self._folder.parent, follow=False)
         self._is_made = True
 
 
@@ -244,14 +244,6 @@ def _names(folder: Path, form: re.Pattern[str] | None = None) -> list[str]:
             return [entry.name for entry in entries if form is None or form.fullmatch(entry.name)]
     except FileNotFoundError:
         return []
-
-
-def _sync(path: Path, flags: int = _FOLDER) -> None:
-    descriptor = os.open(path, flags)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _too_large(max_bytes: int, size: int | None = None) -> AttachmentTooLarge:

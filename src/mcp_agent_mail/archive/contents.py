@@ -18,8 +18,9 @@ from typing import BinaryIO
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.archive.folders import NotAFile, OtherSize
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, StoredContent, is_content_path
@@ -190,9 +191,9 @@ class MissingContents:
         listed = [[content.sha256, content.bytes, content.extension] for content in self._lacked.values()]
         fresh = self._note.with_suffix(".new")
         fresh.write_text(json.dumps(listed))
-        sync(fresh)
+        sync_path(fresh)
         fresh.replace(self._note)
-        sync(self._note.parent)
+        sync_path(self._note.parent)
 
 
 def _read(note: Path) -> dict[str, StoredContent]:

@@ -19,10 +19,11 @@ from itertools import groupby
 
 from mcp_agent_mail.archive.fast_import import NewCommit, PutBlob, PutFolder, Signature, import_folders
 from mcp_agent_mail.archive.known_version import CONVERSION_NOTE, note_version, noted_tip
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
@@ -115,9 +116,9 @@ class Conversion:
         files = {ARCHIVE_FILE: named}
         fresh = self._note.with_suffix(".new")
         fresh.write_text(json.dumps({"before": tip}))
-        sync(fresh)
+        sync_path(fresh)
         fresh.replace(self._note)
-        sync(self._note.parent)
+        sync_path(self._note.parent)
         self._has_shown, self._shown = False, None
         return NewCommit(files=files, folders=folders, message=text.message, author=owner, committer=owner, at=at)
 

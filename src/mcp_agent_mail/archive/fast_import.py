@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents
-from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveRepository
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
@@ -199,7 +200,7 @@ def _move_branch(repository: ArchiveRepository, git: Conversation) -> str | None
     hexsha = git.hear().decode("ascii", "replace")
     if not _HEXSHA.fullmatch(hexsha) or git.hear() != _PACKED:
         return None
-    sync(repository.git_path / "objects" / "pack")
+    sync_path(repository.git_path / "objects" / "pack")
     git.say(b"reset %s\nfrom %s\n\ndone\n" % (BRANCH.encode(), hexsha.encode()))
     return hexsha
 
@@ -243,7 +244,7 @@ def import_folders(repository: ArchiveRepository, fill: Callable[[PutBlob, PutFo
 
         fill(put_blob, put_folder)
         git.say(b"done\n")
-    sync(repository.git_path / "objects" / "pack")
+    sync_path(repository.git_path / "objects" / "pack")
 
 
 def _quoted(name: bytes) -> bytes:

@@ -15,9 +15,10 @@ from itertools import chain
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import switch_on
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH, UnknownMonth, month_folders, month_of
 from mcp_agent_mail.domain.archive_format.thread_pages import THREADS_FOLDER
@@ -113,9 +114,9 @@ class MonthsNote:
         """On disk when this returns: it tells what may have to be mended."""
         fresh = self._path.with_suffix(".new")
         fresh.write_text(json.dumps(asdict(kept)))
-        sync(fresh)
+        sync_path(fresh)
         fresh.replace(self._path)
-        sync(self._path.parent)
+        sync_path(self._path.parent)
 
 
 class Thinning:

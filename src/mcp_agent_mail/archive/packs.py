@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.repository import BIG_FILES, ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BIG_FILES, ArchiveRepository
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 
 FACTOR = 2
@@ -76,7 +77,7 @@ class Repack:
         new = f"pack-{self._job.result().decode().strip()}"
         if not (self._folder / f"{new}.idx").exists():
             raise GitFailed(f"git pack-objects says it wrote {new}; {self._folder} does not have it")
-        sync(self._folder)
+        sync_path(self._folder)
         self._fault_hook(FailPoint.REPACK)
         self._drop([name for name in self._joined if name != new])
 
@@ -88,7 +89,7 @@ class Repack:
             self._repository.git("multi-pack-index", "write", "--stdin-packs", stdin=listed.encode(), config=_CONFIG)
         else:
             (self._folder / "multi-pack-index").unlink(missing_ok=True)
-        sync(self._folder)
+        sync_path(self._folder)
         for name in old:
             # As Git does it: without its index it is no pack any more.
             for ending in (".idx", ".rev", ".bitmap", ".mtimes", ".pack"):

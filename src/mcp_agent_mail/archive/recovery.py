@@ -9,8 +9,9 @@ from pathlib import Path
 from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.archive.months import MonthsNote
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.archive.worktree import WorkTree
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.commit_message import VERSION_TRAILER
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
@@ -75,8 +76,8 @@ class OpenNote:
             if not self._path.exists():
                 self._path.write_text(tip or "")
             self._path.touch()
-            sync(self._path.parent)
-            sync(self._git_path)
+            sync_path(self._path.parent)
+            sync_path(self._git_path)
             self._is_written = True
 
     def remove(self) -> None:

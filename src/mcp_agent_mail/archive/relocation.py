@@ -22,8 +22,9 @@ from mcp_agent_mail.archive.folders import NotAFile, facts_of, opened, opened_fi
 from mcp_agent_mail.archive.git_folder import STATE, ArchiveRefused
 from mcp_agent_mail.archive.months import MonthsNote, months_in
 from mcp_agent_mail.archive.ownership import store_of
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync, sync_below
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, require_project
+from mcp_agent_mail.core.file_sync import sync_path, sync_tree
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
@@ -81,9 +82,9 @@ def move_into_store(link: Path, store_id: str) -> None:
         shutil.rmtree(building, ignore_errors=True)
         raise
     building.rename(whole)
-    sync(folder)
+    sync_path(folder)
     link.unlink()
-    sync(link.parent)
+    sync_path(link.parent)
     finish_move(link)
 
 
@@ -92,8 +93,8 @@ def finish_move(place: Path) -> None:
     whole = place.parent.parent / MOVING_FOLDER / place.name
     if whole.is_dir() and not place.is_symlink() and not place.exists():
         whole.rename(place)
-        sync(place.parent)
-        sync(whole.parent)
+        sync_path(place.parent)
+        sync_path(whole.parent)
 
 
 def _copy(work_tree: Path, building: Path, store_id: str, link: Path) -> None:
@@ -120,7 +121,7 @@ def _copy(work_tree: Path, building: Path, store_id: str, link: Path) -> None:
         MonthsNote(building / STATE).write(replace(months_in(months), cone=""))
     # What its files are is not known: opening compares the last ones, and the index is built anew.
     (building / STATE / "open").touch()
-    sync_below(building)
+    sync_tree(building)
 
 
 def _refused(link: Path, work_tree: Path, why: str) -> MoveRefused:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -13,6 +12,7 @@ from typing import IO
 from mcp_agent_mail.archive.folders import blob_of, facts_of
 from mcp_agent_mail.archive.git_folder import begin_git_folder, real_work_tree_of
 from mcp_agent_mail.core.clock import Micros, from_seconds
+from mcp_agent_mail.core.file_sync import sync_path, sync_tree
 from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.process import (
     DEFAULT_TIMEOUT_S,
@@ -148,9 +148,9 @@ class ArchiveRepository:
 
     def sync_folders(self) -> None:
         """Git never syncs folders: without this a synced branch can point to a pack whose name is lost."""
-        sync(self.git_path / "objects" / "pack")
+        sync_path(self.git_path / "objects" / "pack")
         with suppress(FileNotFoundError):  # All branches may be packed by a person's `git gc`.
-            sync(self.git_path / "refs" / "heads")
+            sync_path(self.git_path / "refs" / "heads")
 
     def stands_at(self, hexsha: str | None) -> bool:
         """Is this the branch's newest commit? Read as Git writes it, which costs nothing; if not, Git is asked."""
@@ -184,11 +184,11 @@ class ArchiveRepository:
         branch = BRANCH.rpartition("/")[2]
         run_git("init", "--quiet", "--bare", f"--initial-branch={branch}", "--template=", str(building))
         begin_git_folder(building, self.path, work_tree or self.path)
-        sync_below(building)
+        sync_tree(building)
         building.replace(self.git_path)
         # The folder of all archives may be new too.
         for folder in (self.path, self.path.parent, self.path.parent.parent):
-            sync(folder)
+            sync_path(folder)
         self.work_tree = real_work_tree_of(self.path)
         self._place = replace(self._place, work_tree=self.work_tree)
 
@@ -259,23 +259,6 @@ class ArchiveRepository:
                 break
             found.append(commit)
         return found[::-1]
-
-
-def sync(path: Path) -> None:
-    """Put a file, or the names in a folder, on disk."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def sync_below(folder: Path) -> None:
-    """Put everything in a folder on disk, the deepest first."""
-    for place, _, files in os.walk(folder, topdown=False):
-        for name in files:
-            sync(Path(place, name))
-        sync(Path(place))
 
 
 def _records(stdout: IO[bytes]) -> Iterator[str]:

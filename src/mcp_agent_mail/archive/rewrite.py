@@ -8,8 +8,9 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents
 from mcp_agent_mail.archive.fast_import import Put
-from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveRepository
 from mcp_agent_mail.archive.worktree import WorkTree
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
@@ -107,7 +108,7 @@ def bring_history(repository: ArchiveRepository, source: Path) -> str:
         config=_CONFIG,
         borrowed=(lender.git_path / "objects",),
     ).finish(LIMIT_S)
-    sync(folder)
+    sync_path(folder)
     repository.git("update-ref", _REF, tip, config=_CONFIG)
     return tip
 

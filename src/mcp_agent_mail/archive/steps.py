@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from mcp_agent_mail.archive.repository import sync
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 
 T = TypeVar("T")
@@ -133,6 +133,6 @@ def sync_each(paths: Iterable[Path]) -> None:
     """Files, or the names in folders; what a person has removed meanwhile is left out."""
     for path in paths:
         try:
-            sync(path)
+            sync_path(path)
         except FileNotFoundError:
             continue

@@ -12,12 +12,14 @@ from pathlib import Path
 SYNCED_ONE_BY_ONE = 1_000
 """Of more files than this each would take its milliseconds: all that any process has written takes less."""
 
-_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PLAIN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def sync_path(path: Path) -> None:
-    """Put a file, or the names in a folder, on disk. Raises OSError, also where nothing is there."""
-    descriptor = os.open(path, os.O_RDONLY)
+def sync_path(path: Path, *, follow: bool = True) -> None:
+    """Put a file, or the names in a folder, on disk. Waits for no FIFO. Raises OSError, also where nothing is there,
+    and for a link unless they are followed.
+    """
+    descriptor = os.open(path, _PLAIN if follow else _PLAIN | os.O_NOFOLLOW)
     try:
         os.fsync(descriptor)
     finally:
@@ -52,11 +54,7 @@ def _sync(path: Path) -> None:
         mode = os.lstat(path).st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             return
-        descriptor = os.open(path, _PLAIN)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_path(path, follow=False)
 
 
 def _raise(error: OSError) -> None:

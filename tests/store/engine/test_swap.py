@@ -219,12 +219,12 @@ def test_what_was_refused_is_not_done_by_the_next_who_takes_the_lock(
     _prepared(tmp_path)
     journal = journal_in(tmp_path)
 
-    def sync(path: Path) -> None:
+    def sync(path: Path, **_: bool) -> None:
         if journal.exists():
             raise OSError(errno.EIO, "no disk", str(path))
 
     with monkeypatch.context() as sick:
-        sick.setattr(swapping, "_sync", sync)
+        sick.setattr(swapping, "sync_path", sync)
         with pytest.raises(OSError, match="no disk"):
             swap(places_in(tmp_path), moves_in(tmp_path))
 

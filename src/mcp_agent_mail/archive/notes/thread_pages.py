@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import STATE
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.thread_pages import THREADS_FOLDER
 
@@ -76,9 +77,9 @@ def write_thread_note(path: Path, note: ThreadNote) -> None:
     place = path / THREADS_NOTE
     fresh = place.with_suffix(".new")
     fresh.write_text(json.dumps(asdict(note)))
-    sync(fresh)
+    sync_path(fresh)
     fresh.replace(place)
-    sync(place.parent)
+    sync_path(place.parent)
 
 
 def are_pages_behind(path: Path, reported: OutboxSeq) -> bool:

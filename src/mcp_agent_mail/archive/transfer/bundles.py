@@ -21,10 +21,11 @@ from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import KeptMonths, MonthsNote, months_around
 from mcp_agent_mail.archive.notes.thread_pages import begun_at, write_thread_note
 from mcp_agent_mail.archive.recovery import OPEN_NOTE
-from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, READ_UNASKED, ArchiveRepository, GitRun, sync_below
+from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, READ_UNASKED, ArchiveRepository, GitRun
 from mcp_agent_mail.archive.transfer.entry_limits import bounded
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
+from mcp_agent_mail.core.file_sync import sync_tree
 from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.process import Conversation, GitFailed, talk_to_git
 from mcp_agent_mail.core.ids import OutboxSeq
@@ -109,7 +110,7 @@ def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_
         ) from failed
     # What its pages tell of is not known here: all are due.
     write_thread_note(path, begun_at(OutboxSeq(0)))
-    sync_below(repository.git_path)
+    sync_tree(repository.git_path)
 
 
 def show_files(path: Path, *, most: int, clock: Clock) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import IO, Self
 
 from mcp_agent_mail.archive.ownership import require_in_store
-from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveRepository, sync, sync_below
+from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveRepository
 from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.file_sync import sync_path, sync_tree
 from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.process import Conversation, GitFailed, run_git, start_git, stream_git, talk_to_git
 from mcp_agent_mail.domain.archive_format.redaction import HistoryVerdict, Redaction
@@ -78,8 +79,8 @@ def _copy(source: GitPlace, tip: str, folder: Path) -> None:
     run_git("fsck", "--connectivity-only", "--no-dangling", "--no-progress", timeout_s=LIMIT_S, place=place)
     run_git("reset", "--quiet", "--hard", timeout_s=LIMIT_S, place=place)
     # Files of the work tree can be had again from Git; one by one they would take minutes.
-    sync_below(folder / ".git")
-    sync(folder)
+    sync_tree(folder / ".git")
+    sync_path(folder)
 
 
 def _learnt(lent: GitPlace, tip: str, commits: int, progress: Progress) -> Redaction:

@@ -8,10 +8,11 @@ from pathlib import Path
 from mcp_agent_mail.archive.fast_import import Put
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, make_ours, real_work_tree_of
 from mcp_agent_mail.archive.relocation import finish_move, move_into_store
-from mcp_agent_mail.archive.repository import ArchiveRepository, SealedCommit, sync
+from mcp_agent_mail.archive.repository import ArchiveRepository, SealedCommit
 from mcp_agent_mail.archive.workspace import lead_people
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.commit_message import commit_text
@@ -69,8 +70,8 @@ def _set_aside(projects_path: Path, slug: str, store_id: str) -> Path:
     if place.is_symlink() or place.exists():
         aside.parent.mkdir(exist_ok=True, mode=0o700)
         place.rename(aside)
-        sync(aside.parent)
-        sync(projects_path)
+        sync_path(aside.parent)
+        sync_path(projects_path)
     (projects_path / snapshot_name(slug)).unlink(missing_ok=True)
     if not ArchiveRepository(aside).exists():
         raise AdoptedGone(

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mcp_agent_mail.archive.folders import names_in
-from mcp_agent_mail.archive.repository import sync
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
+from mcp_agent_mail.core.file_sync import sync_path
 
 _OWNER_ONLY = 0o700
 _OTHERS = 0o077
@@ -55,13 +55,13 @@ class ScratchFolder:
         self.require_own()
         # Of the folder itself: whatever has its name by now, nothing of that gets a place.
         os.rename(name, target, src_dir_fd=self._descriptor)
-        sync(target.parent)
+        sync_path(target.parent)
 
     def link(self, name: str, target: Path) -> None:
         """As `put` for a file, never over anything: FileExistsError."""
         self.require_own()
         os.link(name, target, src_dir_fd=self._descriptor, follow_symlinks=False)
-        sync(target.parent)
+        sync_path(target.parent)
 
     def clear(self) -> None:
         """Remove all that lies in it. No link is followed."""

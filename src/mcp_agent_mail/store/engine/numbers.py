@@ -5,13 +5,13 @@ Agents and clients remember them: ids of messages and leases, fencing and delive
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import MOST_NUMBER
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.migrate import StoreRefused, require_ours
@@ -89,11 +89,7 @@ def raise_numbers(database_path: Path, given: GivenNumbers) -> None:
         connection.execute("COMMIT")
         # In a log of its own the change would be left behind by whoever moves the file.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    descriptor = os.open(database_path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_path(database_path)
 
 
 def raise_in(connection: sqlite3.Connection, given: GivenNumbers) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
-from mcp_agent_mail.core.file_sync import sync_tree
+from mcp_agent_mail.core.file_sync import sync_path, sync_tree
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 
@@ -27,7 +27,6 @@ _MAX_JOURNAL_BYTES = 4 * 1024 * 1024
 _MAX_MOVES = 1_000
 _OWNER_ONLY = 0o700
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class SwapUnfinished(Unavailable):
@@ -85,7 +84,7 @@ def finish_swap(places: SwapPlaces, *, fault_hook: FaultHook = no_fault) -> bool
         for path in found.leftovers:
             _remove(path)
         journal.unlink()
-        _sync(journal.parent)
+        sync_path(journal.parent, follow=False)
     except OSError as failed:
         raise _unfinished(journal, f"{failed.strerror}: {failed.filename}") from failed
     return True
@@ -94,7 +93,7 @@ def finish_swap(places: SwapPlaces, *, fault_hook: FaultHook = no_fault) -> bool
 def _sync_names(path: Path, root: Path) -> None:
     """Of the folders that lead to it too: what was built and is not there counts as put in place."""
     for folder in path.parents:
-        _sync(folder)
+        sync_path(folder, follow=False)
         if root not in folder.parents:
             break
 
@@ -126,9 +125,9 @@ def _remove(path: Path) -> None:
 def _rename(source: Path, target: Path) -> None:
     """And make it last: first that it is there, then that it is not here any more."""
     source.rename(target)
-    _sync(target.parent)
+    sync_path(target.parent, follow=False)
     if source.parent != target.parent:
-        _sync(source.parent)
+        sync_path(source.parent, follow=False)
 
 
 def _require_fit(journal: Path, moves: Sequence[Move]) -> None:
@@ -153,7 +152,7 @@ def _make_folder(folder: Path) -> None:
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir(mode=_OWNER_ONLY, exist_ok=True)
-        _sync(path.parent)
+        sync_path(path.parent, follow=False)
 
 
 def _write_journal(journal: Path, written: _Journal) -> None:
@@ -170,7 +169,7 @@ def _write_journal(journal: Path, written: _Journal) -> None:
             file.flush()
             os.fsync(file.fileno())
         fresh.rename(journal)
-        _sync(journal.parent)
+        sync_path(journal.parent, follow=False)
     except BaseException:
         # Whoever is told that nothing has moved does not find it moved later.
         fresh.unlink(missing_ok=True)
@@ -207,11 +206,3 @@ def _unfinished(journal: Path, why: str) -> SwapUnfinished:
         "thing lies where that file says that it was built, where it belongs, or where it is kept.",
         data={"journal": str(journal)},
     )
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, _PLAIN)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

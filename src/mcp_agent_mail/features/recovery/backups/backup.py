@@ -22,11 +22,12 @@ from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.ownership import store_of
 from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of, damage_told
 from mcp_agent_mail.archive.reading.hints import of_lost
-from mcp_agent_mail.archive.repository import ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import UnfitBundle, begin_from_bundle, bundle_pieces
 from mcp_agent_mail.core.clock import Clock, iso, system_clock, to_datetime
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
@@ -177,11 +178,11 @@ class BackupMaker:
 
     def _name(self, building: Path, target: Path) -> Path:
         for below, _, _ in os.walk(building, topdown=False):
-            sync(Path(below))
+            sync_path(Path(below))
         self.fault_hook(FailPoint.BACKUP_VERIFIED)
         path = free_name(target, to_datetime(self.clock()).strftime("%Y-%m-%dT%H%M%SZ"))
         building.rename(path)
-        sync(target)
+        sync_path(target)
         self.fault_hook(FailPoint.BACKUP_NAMED)
         return path
 

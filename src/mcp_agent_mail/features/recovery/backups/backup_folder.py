@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 
-from mcp_agent_mail.archive.repository import sync
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.domain.own_files import BACKUP_BUILDING
 from mcp_agent_mail.features.recovery.backups.manifest import (
     BackupFault,
@@ -171,7 +171,7 @@ def remove_oldest(
         fault_hook(FailPoint.BACKUP_LEAVING)
         shutil.rmtree(leaving)
     if removed:
-        sync(target)
+        sync_path(target)
     return tuple(removed)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.packs import pack_folder
 from mcp_agent_mail.archive.recovery import BLOCKED_NOTE, OPEN_NOTE
-from mcp_agent_mail.archive.repository import ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import ArchiveRepository
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 
 _LIMIT_S = 3_600.0
@@ -37,7 +38,7 @@ def renew_pack_indexes(archive: Path) -> int:
         finally:
             fresh.unlink(missing_ok=True)
         count += 1
-    sync(packs)
+    sync_path(packs)
     return count
 
 

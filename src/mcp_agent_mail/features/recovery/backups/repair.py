@@ -20,10 +20,11 @@ from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition
 from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of
 from mcp_agent_mail.archive.recovery import LACKED_NOTE, is_unfinished
-from mcp_agent_mail.archive.repository import ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.lost_database import require_database
@@ -283,7 +284,7 @@ class Repairer:
         place.parent.mkdir(parents=True, mode=_OWNER_ONLY)
         archive.rename(place)
         for folder in (place.parent, *place.parent.parents[:3], archive.parent):
-            sync(folder)
+            sync_path(folder)
         return place
 
 

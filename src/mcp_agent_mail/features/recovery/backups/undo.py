@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.repository import sync
 from mcp_agent_mail.core.clock import Clock, to_datetime
 from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.features.recovery.backups.place import FOLDERS, StorePlace
 from mcp_agent_mail.features.recovery.numbered_names import next_name, oldest_first
 from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, beside, hidden_beside
@@ -69,8 +69,8 @@ def new_undo(place: StorePlace, clock: Clock) -> StoreParts:
     others = (path.name for path in folder.iterdir())
     path = folder / next_name(to_datetime(clock()).strftime("%Y-%m-%dT%H%M%S.%fZ"), others)
     path.mkdir(mode=_OWNER_ONLY)
-    sync(folder)
-    sync(place.storage_root)
+    sync_path(folder)
+    sync_path(place.storage_root)
     return _kept_at(path, place)
 
 
