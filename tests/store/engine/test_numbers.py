@@ -4,8 +4,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from mcp_agent_mail.core.ids import MOST_NUMBER
 from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_numbers, read_numbers
+from tests.on_disk import OnDisk
 from tests.store_templates import blank_store
 
 
@@ -23,6 +26,21 @@ def test_a_store_goes_on_above_what_another_gave_out_and_never_below_its_own(tmp
     assert found is not None
     assert found.sequences == {"messages": 70 + GAP, "outbox": 9 + GAP}
     assert (found.counters, found.latest) == ({"delivery": 50 + GAP, "fencing": 2 + GAP}, 12)
+
+
+@pytest.mark.parametrize("journal", ["DELETE", "WAL"])
+def test_once_numbers_are_raised_no_journal_comes_back_to_take_them_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str
+) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    with closing(sqlite3.connect(tmp_path / "mail.sqlite3")) as connection:
+        connection.execute(f"PRAGMA journal_mode={journal}")
+    on_disk = OnDisk(monkeypatch)
+
+    raise_numbers(tmp_path / "mail.sqlite3", GivenNumbers(sequences={"messages": 70}, counters={}, latest=0))
+
+    assert [path.name for path in tmp_path.iterdir()] == ["mail.sqlite3"]
+    assert on_disk.has(tmp_path)
 
 
 def test_the_next_message_has_the_next_number(tmp_path: Path) -> None:

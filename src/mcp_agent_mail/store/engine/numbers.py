@@ -89,7 +89,8 @@ def raise_numbers(database_path: Path, given: GivenNumbers) -> None:
         connection.execute("COMMIT")
         # In a log of its own the change would be left behind by whoever moves the file.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    sync_path(database_path)
+    # SQLite has synced the file, not that its journal is gone: from one that came back all of it would be taken back.
+    sync_path(database_path.parent)
 
 
 def raise_in(connection: sqlite3.Connection, given: GivenNumbers) -> None:
