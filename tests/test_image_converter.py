@@ -279,6 +279,15 @@ def test_frames_that_are_only_said_count_before_one_is_decoded(target: Path) -> 
     assert flaw(content, target, max_pixels=1_000) is ImageFlaw.UNDECODABLE
 
 
+@pytest.mark.parametrize("format_", ["GIF", "TIFF"])
+def test_of_an_image_that_is_too_large_no_frame_is_looked_for(format_: str, target: Path) -> None:
+    content = animation(format_, 5)
+    torn = content[: len(content) * 2 // 3]
+
+    assert flaw(torn, target, max_pixels=40 * 30 - 1) is ImageFlaw.PIXELS
+    assert flaw(torn, target, max_pixels=40 * 30) is ImageFlaw.UNDECODABLE
+
+
 def test_a_canvas_that_pages_span_together_counts(target: Path) -> None:
     pages = [corner_lit(4, 400)]
     content = encoded(corner_lit(400, 4), "TIFF", save_all=True, append_images=pages)

@@ -23,6 +23,7 @@ from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.domain.archive_format.layout import Changes
 from mcp_agent_mail.domain.attachments import StoredContent
 from tests.archive.one_archive import add_commit, begin
+from tests.on_disk import OnDisk
 from tests.stored_contents import content_path, keep_content
 
 LARGE = bytes(range(256)) * (CHUNK // 256) + b"and a little more"
@@ -146,6 +147,27 @@ def test_what_is_lacked_is_noted_and_outlives_the_process(tmp_path: Path) -> Non
     assert not again
     assert not note.exists()
     again.require_none()
+
+
+def test_what_is_lacked_and_is_lacked_no_more_is_on_disk_with_the_name_of_its_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "lacked"
+    one, other = keep_content(tmp_path, b"one"), keep_content(tmp_path, b"other")
+    lacked = MissingContents(note)
+    on_disk, replace = OnDisk(monkeypatch), Path.replace
+
+    def replace_whole(fresh: Path, place: Path) -> Path:
+        assert on_disk.has(fresh)
+        return replace(fresh, place)
+
+    monkeypatch.setattr(Path, "replace", replace_whole)
+
+    lacked.note({one.path: one, other.path: other})
+    assert (on_disk.has(note), on_disk.has(tmp_path)) == (True, True)
+
+    lacked.remove([one.path])
+    assert (on_disk.has(note), on_disk.has(tmp_path)) == (True, True)
 
 
 def test_which_ones_the_last_commit_went_without_is_told_apart(tmp_path: Path) -> None:

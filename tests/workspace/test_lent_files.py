@@ -366,6 +366,25 @@ def test_what_fails_through_no_fault_of_the_path_is_no_refusal_of_it(
         open_lent("plan.txt", roots, may_be_anywhere=False)
 
 
+def test_a_pipe_that_takes_a_files_place_as_it_is_opened_is_not_waited_for(
+    roots: LentRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_, plan = os.open, roots.workspaces[1].path / "plan.txt"
+    plan.touch()
+
+    def open_late(path: Any, *arguments: Any, **options: Any) -> int:
+        if path == plan.name and plan.is_file():
+            plan.unlink()
+            os.mkfifo(plan)
+        return open_(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", open_late)
+
+    with pytest.raises(UnfitFile, match="is no plain file"):
+        open_lent("plan.txt", roots, may_be_anywhere=False)
+    assert plan.is_fifo()
+
+
 def test_no_descriptor_is_left_open(roots: LentRoots) -> None:
     app = roots.workspaces[1].path
     (app / "plan.txt").touch()

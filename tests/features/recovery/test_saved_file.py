@@ -176,6 +176,8 @@ _HOSTILE: dict[str, Callable[[], bytes]] = {
     "an empty slug": lambda: _of_app(slug=""),
     "a slug that is too long": lambda: _of_app(slug="a" * 86),
     "a slug twice": lambda: _of_app(slug="lib"),
+    "projects out of order": lambda: _file(replace(_MANIFEST, projects=(_LIB, _APP))),
+    "a project twice": lambda: _file(replace(_MANIFEST, projects=(_APP, _APP))),
     "a commit that is an option": lambda: _of_app(commit="--upload-pack=touch /tmp/x;aaaaaaaaaaaaaa"),
     "a commit that is a name": lambda: _of_app(commit="HEAD"),
     "a path that is none": lambda: _of_app(human_key="code/app"),

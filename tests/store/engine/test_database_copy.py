@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.store.engine import database_copy
 from mcp_agent_mail.store.engine.connection import open_writing
 from mcp_agent_mail.store.engine.database_copy import CopyFailed, copy_database
 from mcp_agent_mail.store.engine.migrate import ForeignStore
+from tests.on_disk import OnDisk
 from tests.store_templates import blank_store
 
 _ADD = "INSERT INTO meta (key, value) VALUES (?, ?)"
@@ -41,6 +43,19 @@ def test_a_copy_is_of_one_instant_whatever_is_written_meanwhile(tmp_path: Path) 
     assert _keys(tmp_path / "copy") == 1_000
     assert stat.S_IMODE((tmp_path / "copy").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.glob("copy*")] == ["copy"]
+
+
+def test_a_copy_of_few_pages_is_on_disk_as_one_of_many_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    with closing(sqlite3.connect(tmp_path / "mail.sqlite3")) as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    on_disk = OnDisk(monkeypatch)
+
+    for pages_at_once in (pages, 1):
+        copy = tmp_path / f"copy-by-{pages_at_once}"
+        monkeypatch.setattr(database_copy, "_PAGES_AT_ONCE", pages_at_once)
+        copy_database(tmp_path / "mail.sqlite3", copy, pause_s=0)
+        assert on_disk.has(copy)
 
 
 def test_another_programs_file_is_not_copied(tmp_path: Path) -> None:

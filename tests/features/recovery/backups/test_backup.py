@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 import stat
 from pathlib import Path
@@ -10,8 +11,10 @@ from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.features.recovery.backups.backup import ArchiveMissing, BackupMaker, BackupUnfit
 from mcp_agent_mail.features.recovery.backups.backup_folder import list_backups
 from mcp_agent_mail.features.recovery.backups.manifest import check_backup, read_manifest
+from tests.archive.one_archive import add_commit, begin
 from tests.archive_harness import Killed, killed_at
 from tests.features.recovery.backups.harness import Stored
+from tests.on_disk import OnDisk
 from tests.workspace.lending import lent_below
 
 POINTS = [FailPoint.BACKUP_DATABASE, FailPoint.BACKUP_FILE, FailPoint.BACKUP_WRITTEN, FailPoint.BACKUP_VERIFIED]
@@ -27,6 +30,34 @@ def test_a_backup_is_whole_verified_and_its_owners_alone(stored: Stored, tmp_pat
     assert [one.path for one in list_backups(tmp_path / "backups")] == [made.path]
     for path in (made.path.parent, made.path, *made.path.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_a_backup_is_on_disk_with_its_folders_and_its_name(
+    stored: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_disk = OnDisk(monkeypatch)
+
+    made = stored.back_up(tmp_path / "backups")
+
+    assert on_disk.lacks(made.path) == []
+    assert on_disk.has(made.path.parent)
+
+
+def test_of_archives_that_no_project_has_those_of_this_store_alone_are_taken_as_adopted(
+    stored: Stored, tmp_path: Path
+) -> None:
+    root, own = stored.harness.root, stored.harness.path(stored.project)
+    for place in ("projects", "adopted"):
+        shutil.copytree(own, root / place / f"{place}-own")
+        other = begin(root / place / f"{place}-of-another")
+        add_commit(other, {"archive.json": json.dumps({"store_id": "another"}).encode()})
+        add_commit(begin(root / place / f"{place}-of-nobody"), {"notes.md": b"notes"})
+
+    made = stored.back_up(tmp_path / "backups")
+
+    adopted = {archive.slug for archive in read_manifest(made.path).archives if archive.is_adopted}
+    assert adopted == {"projects-own", "adopted-own"}
+    assert {path.stem for path in (made.path / "adopted").iterdir()} == adopted
 
 
 def test_nothing_of_a_backup_is_lent_in_a_directory_of_a_project_nor_while_it_is_made(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
     NewerBackup,
     UnreadableBackup,
     check_backup,
+    listed_files,
     opened_of,
     read_manifest,
 )
@@ -81,3 +83,16 @@ def test_a_manifest_of_more_parts_than_a_backup_has_is_refused_before_it_is_pars
         read_manifest(backup)
 
     assert isinstance(refused.value.__cause__, TooManyParts)
+
+
+@pytest.mark.parametrize("disordered", [lambda lines: lines[::-1], lambda lines: [lines[0], *lines]])
+def test_lines_of_checksums_that_are_out_of_order_or_twice_name_no_files(
+    disordered: Callable[[list[str]], list[str]], backup: Path
+) -> None:
+    manifest, place = read_manifest(backup), backup / "checksums.txt"
+    lines = place.read_text().splitlines(keepends=True)
+    place.write_text("".join(disordered(lines)))
+
+    with pytest.raises(ValueError, match="names no file of a backup"):
+        list(listed_files(backup))
+    assert [fault.problem for fault in check_backup(backup, manifest) if fault.path == place.name] == ["unreadable"]
