@@ -269,7 +269,7 @@ def test_what_commits_of_the_past_changed_is_bounded_too(
     repository = begin(path)
     add_commit(repository, {"archive.json": IDENTITY}, seq=1)
     blob = _told(path, b"x", "hash-object", "-w", "--stdin").decode().strip()
-    harmless = _git(path, "rev-parse", "main^{tree}").strip()
+    harmless, tip = _git(path, "rev-parse", "main^{tree}").strip(), ""
     for _ in range(2):
         hostile = begin_bomb(path, "mine", levels=levels, leaf=f"100644 blob {blob}\tf\n")
         tip = commit_tree(path, harmless, parent=hostile)
