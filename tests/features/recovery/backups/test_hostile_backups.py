@@ -60,6 +60,13 @@ FOREIGN = {
         "PRAGMA writable_schema = ON",
         "UPDATE sqlite_schema SET type = 'table', name = 'messages_fts_data' WHERE name = 'heard'",
     ],
+    "a constraint in a table that SQLite makes for itself": [
+        "PRAGMA writable_schema = ON",
+        (
+            "UPDATE sqlite_schema SET sql = replace(sql, 'sz BLOB', 'sz BLOB, CHECK (length(randomblob(9)) > 0)') "
+            "WHERE name = 'messages_fts_docsize'"
+        ),
+    ],
     "references that lead nowhere": ["UPDATE messages SET sender_id = 99"],
 }
 
