@@ -12,9 +12,9 @@ from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.backfill import Backfill
 from mcp_agent_mail.store.contacts import ContactHistory, Contacts
-from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.migrate import require_same
+from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.join_codes import JoinCodes
@@ -83,7 +83,7 @@ def open_view(path: Path, clock: Clock = system_clock) -> Iterator[View]:
     Raises StoreRefused for a store of another version, or of another program.
     """
     require_same(path)
-    with closing(open_reading(path)) as connection:
+    with closing(open_own(path)) as connection:
         connection.execute("BEGIN")
         yield View(connection, clock)
 

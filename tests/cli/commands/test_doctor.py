@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.cli.command_line import am
 from tests.cli.conftest import Post
+from tests.store.foreign_parts import change
 
 
 def a_letter(post: Post) -> Path:
@@ -55,6 +56,23 @@ def test_a_search_index_that_misses_mail_is_a_finding(stopped_post: Post) -> Non
     (finding,) = json.loads(done.stdout)["findings"]
     assert done.returncode == 1
     assert (finding["check"], finding["problem"], finding["project"]) == ("search index", "different", None)
+
+
+def test_a_view_that_never_ends_is_a_finding_and_is_not_run(stopped_post: Post) -> None:
+    change(
+        stopped_post.server.database,
+        "ALTER TABLE projects RENAME TO kept",
+        "CREATE VIEW projects AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+        "SELECT kept.* FROM kept, c WHERE c.x < 0",
+    )
+
+    done = stopped_post.server.am("doctor", "verify", "--json")
+
+    findings = json.loads(done.stdout)["findings"]
+    assert done.returncode == 1
+    assert {finding["check"] for finding in findings} == {"schema"}
+    status = stopped_post.server.am("status")
+    assert "projects differs" in status.stdout
 
 
 def test_a_piped_finding_is_one_line_of_cells(stopped_post: Post) -> None:

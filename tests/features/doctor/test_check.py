@@ -21,6 +21,7 @@ from mcp_agent_mail.features.doctor.verify import Finding
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
 from tests.archive_harness import git, open_archive_harness
 from tests.features.doctor.harness import Archived
+from tests.store.foreign_parts import put_view
 from tests.stored_contents import content_path, keep_content
 
 URL = "http://127.0.0.1:8765"
@@ -195,6 +196,16 @@ def test_of_a_damaged_database_nothing_further_is_concluded(archived: Archived, 
     seen = results(replace(target(archived), database_path=damaged))
 
     assert {finding.problem for finding in seen["database"].findings} >= {"damaged"}
+    assert "outbox" not in seen
+    assert "the database was not asked" in seen["archive code-app"].evidence
+
+
+def test_a_strangers_parts_are_a_finding_and_are_not_run(archived: Archived) -> None:
+    put_view(archived.harness.database, "projects")
+
+    seen = results(target(archived))
+
+    assert any("projects differs" in finding.evidence for finding in seen["database"].findings)
     assert "outbox" not in seen
     assert "the database was not asked" in seen["archive code-app"].evidence
 

@@ -14,9 +14,12 @@ from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, N
 from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.domain.projects import AliasKind, Project
 from mcp_agent_mail.store.checks import artifacts as artifacts_module
-from mcp_agent_mail.store.checks.artifacts import open_artifacts
+from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
+from mcp_agent_mail.store.engine.migrate import NewerStore
+from mcp_agent_mail.store.engine.schema import ForeignParts
 from mcp_agent_mail.store.lease_events import end_leases, record_event
 from tests.archive_harness import ArchiveHarness, open_archive_harness
+from tests.store.foreign_parts import change, put_view
 
 
 @pytest.fixture
@@ -187,3 +190,21 @@ def test_links_products_and_all_aliases_are_read_too(harness: ArchiveHarness) ->
         assert list(artifacts.contacts()) == [contact]
         assert [(link.product, link.project_id) for link in artifacts.product_links()] == [(product, app.id)]
         assert [alias.name for alias in artifacts.aliases(app)] == ["/code/elsewhere", "uid:1"]
+
+
+@pytest.mark.parametrize("version", [None, 9999])
+def test_a_strangers_view_is_refused_before_it_runs(version: int | None, harness: ArchiveHarness) -> None:
+    put_view(harness.database, "meta")
+    if version is not None:
+        change(harness.database, f"PRAGMA user_version = {version}")
+
+    with pytest.raises(ForeignParts if version is None else NewerStore), open_artifacts(harness.database):
+        pass
+    with pytest.raises(ForeignParts, match="meta differs"):
+        read_store_id(harness.database)
+
+
+def test_whose_a_store_is_can_be_told_beside_parts_of_a_stranger(harness: ArchiveHarness) -> None:
+    put_view(harness.database, "projects")
+
+    assert read_store_id(harness.database) == harness.store_id

@@ -3,17 +3,20 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.checks.integrity import DatabasePart, find_faults
+from mcp_agent_mail.store.checks.integrity import DatabasePart, find_faults, is_sound
 from mcp_agent_mail.store.engine.connection import add_functions
 from mcp_agent_mail.store.engine.free_space import DiskFull
 from mcp_agent_mail.store.engine.migrate import ForeignStore, shipped_migrations
+from mcp_agent_mail.store.engine.schema import ForeignParts
 from tests.faults.disks import small_disk
 from tests.seeded_store import open_seeded_store
+from tests.store.foreign_parts import put_check, put_view
 
 
 def change(path: Path, *statements: str) -> None:
@@ -120,3 +123,23 @@ def test_another_programs_file_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ForeignStore):
         find_faults(path)
+
+
+@pytest.mark.parametrize("spoil", [put_view, put_check])
+def test_a_strangers_parts_are_told_and_not_run(spoil: Callable[[Path, str], None], store: Path) -> None:
+    spoil(store, "counters")
+
+    faults = find_faults(store)
+
+    assert {fault.part for fault in faults} == {DatabasePart.SCHEMA}
+    assert any("counters differs" in fault.evidence for fault in faults)
+    with pytest.raises(ForeignParts):
+        is_sound(store)
+
+
+def test_where_the_schema_cannot_be_told_nothing_that_it_says_is_run(store: Path) -> None:
+    put_view(store, "counters")
+    unreadable = "UPDATE sqlite_schema SET name = CAST(x'ff' AS TEXT) WHERE name = 'agents'"
+    change(store, "PRAGMA writable_schema = ON", unreadable)
+
+    assert [fault.evidence.split(":")[0] for fault in find_faults(store)] == ["schema cannot be read"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.checks.quick_look import require_undamaged
 from mcp_agent_mail.store.engine.faults import StoreDamaged
 from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.schema import ForeignParts
+from tests.store.foreign_parts import put_check, put_view
 
 
 @pytest.fixture
@@ -46,3 +49,11 @@ def test_of_a_small_one_each_page_is_looked_at(database: Path, tmp_path: Path) -
         overwrite(broken, page * 2_048, (page + 1) * 2_048)
         with pytest.raises(StoreDamaged):
             require_undamaged(broken)
+
+
+@pytest.mark.parametrize("spoil", [put_view, put_check])
+def test_a_strangers_parts_are_not_run_by_a_look(spoil: Callable[[Path, str], None], database: Path) -> None:
+    spoil(database, "meta")
+
+    with pytest.raises(ForeignParts, match="meta differs"):
+        require_undamaged(database)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.core.store_owner import LOCK_FILE
 from mcp_agent_mail.domain.own_files import DATABASE_FILE
-from mcp_agent_mail.store.engine.folder import StoreOpenToOthers, require_private_place
+from mcp_agent_mail.store.engine.folder import ForeignLink, StoreOpenToOthers, require_private_place
 from mcp_agent_mail.store.engine.lock import StoreLock
 
 
@@ -83,3 +84,38 @@ def test_that_a_folder_was_closed_is_said_once(tmp_path: Path, caplog: pytest.Lo
     assert [record.getMessage() for record in caplog.records] == [
         f"STORAGE_ROOT {tmp_path / 'store'} was open to other users (755); it is closed to them now"
     ]
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A store's folder whose `projects` leads elsewhere."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "store").mkdir(mode=0o700)
+    (tmp_path / "store/projects").symlink_to(tmp_path / "elsewhere")
+    return tmp_path / "store"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to somebody else")
+@pytest.mark.parametrize("name", ["projects", "attachments", "adopted", "kept", "mail.sqlite3"])
+def test_a_link_that_somebody_else_has_put_in_the_store_is_not_written_through(name: str, linked: Path) -> None:
+    (linked / "projects").rename(linked / name)
+    os.lchown(linked / name, 12_345, 12_345)
+
+    with pytest.raises(ForeignLink, match="user 12345"), StoreLock(linked, linked / "mail.sqlite3"):
+        pass
+
+    assert [path.name for path in linked.iterdir()] == [name]
+
+
+def test_the_owner_of_a_store_may_have_a_part_of_it_elsewhere(linked: Path) -> None:
+    with StoreLock(linked, linked / "mail.sqlite3"):
+        assert (linked / "projects").is_symlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+def test_so_may_whoever_owns_the_folder(linked: Path) -> None:
+    for path in (linked, linked / "projects"):
+        os.lchown(path, 12_345, 12_345)
+
+    with StoreLock(linked, linked / "mail.sqlite3"):
+        pass

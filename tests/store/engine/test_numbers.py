@@ -9,6 +9,7 @@ import pytest
 from mcp_agent_mail.core.ids import MOST_NUMBER
 from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_numbers, read_numbers
 from tests.on_disk import OnDisk
+from tests.store.foreign_parts import change
 from tests.store_templates import blank_store
 
 
@@ -76,3 +77,23 @@ def test_numbers_that_a_damaged_store_tells_are_bounded_and_are_integers(tmp_pat
     found = read_numbers(tmp_path / "mail.sqlite3")
     assert found is not None
     assert found.sequences == {"messages": MOST_NUMBER + GAP, "agents": 7 + GAP}
+
+
+@pytest.mark.parametrize("version", [None, 9999])
+def test_of_a_strangers_view_in_the_place_of_the_numbers_nothing_is_read(version: int | None, tmp_path: Path) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    change(
+        tmp_path / "mail.sqlite3",
+        "ALTER TABLE counters RENAME TO kept",
+        "CREATE VIEW counters AS SELECT name, value + 9000000000 AS value FROM kept",
+        *(() if version is None else (f"PRAGMA user_version = {version}",)),
+    )
+
+    assert read_numbers(tmp_path / "mail.sqlite3") is None
+
+
+def test_of_a_store_of_a_newer_version_the_numbers_are_known(tmp_path: Path) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    change(tmp_path / "mail.sqlite3", "PRAGMA user_version = 9999", "CREATE TABLE later (id INTEGER PRIMARY KEY)")
+
+    assert read_numbers(tmp_path / "mail.sqlite3") is not None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,25 @@ def _linked(name: str, said: dict[str, Any]) -> Callable[[Path], dict[str, Any]]
     return make
 
 
+def _built_as(make: Callable[[Path, Path], object], said: dict[str, Any]) -> Callable[[Path], dict[str, Any]]:
+    """What was built is of another kind than what belongs in its place: `make` is given its path, and the home."""
+
+    def spoil(world: Path) -> dict[str, Any]:
+        built = Path(said["moves"][0]["built"].replace("W/", f"{world}/"))
+        if built.is_dir():
+            built.rmdir()
+        make(built, world / "home")
+        return said
+
+    return spoil
+
+
 def _said(said: dict[str, Any]) -> Callable[[Path], dict[str, Any]]:
     return lambda _: said
 
+
+_PROJECTS = _move("W/store/projects", "W/store/restoring/projects", "W/store/undo/1/projects")
+_DATABASE = _move("W/store/mail.sqlite3", "W/store/restoring/mail.sqlite3", "W/store/undo/1/mail.sqlite3")
 
 HOSTILE = {
     "a file of the operator is replaced": _said(_move("W/home/.bashrc", "W/store/restoring/evil", "W/store/undo/1/x")),
@@ -77,6 +94,20 @@ HOSTILE = {
     ),
     "a link is on the way to what was built": _linked(
         "restoring", _move("W/store/projects", "W/store/restoring/projects", "W/store/undo/1/projects")
+    ),
+    "a link is put in the place of a folder": _built_as(Path.symlink_to, _PROJECTS),
+    "a link that leads nowhere is put in the place of a folder": _built_as(
+        lambda built, home: built.symlink_to(home / "new"), _PROJECTS
+    ),
+    "a file is put in the place of a folder": _built_as(lambda built, _: built.write_text("no folder"), _PROJECTS),
+    "a pipe is put in the place of a folder": _built_as(lambda built, _: os.mkfifo(built), _PROJECTS),
+    "a link is put in the place of the database": _built_as(
+        lambda built, home: built.symlink_to(home / ".bashrc"), _DATABASE
+    ),
+    "a folder is put in the place of the database": _built_as(lambda built, _: built.mkdir(), _DATABASE),
+    "a link is put in the place of what is rebuilt": _built_as(
+        lambda built, home: built.symlink_to(home / ".bashrc"),
+        _move("W/store/mail.sqlite3", "W/store/mail.sqlite3.rebuilt", "W/store/kept/1/mail.sqlite3"),
     ),
     "one part takes another's place": _said(
         _move("W/store/mail.sqlite3", "W/store/restoring/projects", "W/store/undo/1/mail.sqlite3")

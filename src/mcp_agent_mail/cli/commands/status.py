@@ -150,9 +150,12 @@ def _look_for_damage(report: Report, context: CliContext) -> None:
     if not report["store"]["exists"]:
         return
     from mcp_agent_mail.core.errors import AgentMailError
+    from mcp_agent_mail.store.engine.migrate import NewerStore
 
     try:
         _require_undamaged(context)
+    except NewerStore:
+        return  # Whoever serves it knows more of it.
     except AgentMailError as damaged:
         report["problem"] = damaged.text
         if report["status"] == "ok":
@@ -160,7 +163,7 @@ def _look_for_damage(report: Report, context: CliContext) -> None:
 
 
 def _require_undamaged(context: CliContext) -> None:
-    """A look that costs next to nothing. Raises StoreFailed."""
+    """A look that costs next to nothing. Raises StoreFailed and StoreRefused."""
     from mcp_agent_mail.store.checks.quick_look import require_undamaged
 
     require_undamaged(context.settings.database_path)
@@ -170,16 +173,16 @@ def _look_into_store(report: Report, context: CliContext) -> None:
     """Schema and backlog straight from the file, which a sick or stopped server cannot tell."""
     from mcp_agent_mail.core.clock import iso_or_none, system_clock
     from mcp_agent_mail.core.errors import AgentMailError
-    from mcp_agent_mail.store.engine.connection import open_reading
     from mcp_agent_mail.store.engine.faults import faults_told
     from mcp_agent_mail.store.engine.migrate import require_ours
+    from mcp_agent_mail.store.engine.schema import open_own
     from mcp_agent_mail.store.transaction import View
 
     path = context.settings.database_path
     try:
         require_ours(path)
         _require_undamaged(context)
-        with faults_told(), closing(open_reading(path)) as connection:
+        with faults_told(), closing(open_own(path)) as connection:
             view = View(connection, system_clock)
             backlog = view.outbox.backlog(view.now)
             last_commit_at = iso_or_none(view.outbox.last_commit_at())

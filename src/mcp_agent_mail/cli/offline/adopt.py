@@ -19,15 +19,15 @@ from mcp_agent_mail.features.archiving.protocol import archive_path
 from mcp_agent_mail.features.projects.adopt import Adopted, adopt, plan_adoption
 from mcp_agent_mail.features.projects.lookup import looking_at_disk
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.migrate import require_current
+from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.transaction import View
 
 
 # Plain JSON, as `--json` prints it.
 def plan_offline(settings: Settings, source: str, target: str) -> dict[str, Any]:
     """What would move; beside a running server too. Raises NotFound, AdoptionRefused."""
-    with closing(open_reading(settings.database_path)) as connection, looking_at_disk():
+    with closing(open_own(settings.database_path)) as connection, looking_at_disk():
         planned = plan_adoption(View(connection, system_clock), source, target)
     return {
         "source": planned.source.slug,

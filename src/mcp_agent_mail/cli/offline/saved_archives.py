@@ -32,9 +32,9 @@ from mcp_agent_mail.features.recovery.save import (
 from mcp_agent_mail.features.recovery.saved_archives import check
 from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
-from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
 from mcp_agent_mail.store.engine.migrate import StoreRefused, require_same
+from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.transaction import View
 
 # Plain JSON, as `--json` prints it; here and below.
@@ -118,7 +118,7 @@ def _slugs(context: CliContext, keys: Sequence[str], known: KnownStore | None) -
         return [find_slug(context.storage_root, key, absolute_key(key)) for key in keys]
     if not keys:
         return []
-    with closing(open_reading(context.settings.database_path)) as connection, looking_at_disk():
+    with closing(open_own(context.settings.database_path)) as connection, looking_at_disk():
         view = View(connection, system_clock)
         return [_slug(view, absolute_key(key)) for key in keys]
 

@@ -10,8 +10,8 @@ from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFil
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.unused_contents import remove_unused
-from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.migrate import require_same
+from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.transaction import View
 
 
@@ -22,7 +22,7 @@ def remove_unused_offline(settings: Settings, *, dry_run: bool) -> dict[str, Any
     """
     require_same(settings.database_path)
     files = AttachmentFiles(settings.storage_root / ATTACHMENTS_FOLDER)
-    with closing(open_reading(settings.database_path)) as connection:
+    with closing(open_own(settings.database_path)) as connection:
         attachments = View(connection, system_clock).attachments
         found = remove_unused(files, attachments.is_carried, dry_run=dry_run)
     return {**asdict(found), "dry_run": dry_run}

@@ -17,7 +17,7 @@ from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, Sn
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, Blocked, Report
 from mcp_agent_mail.features.archiving.threads import HANGS_AFTER_S
 from mcp_agent_mail.store.agents import Agents
-from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
@@ -44,8 +44,8 @@ def open_drain(
             timeout_s=settings.lock_timeout_s,
             tell=lambda busy: report(Blocked(message=busy.message, hint=busy.hint)),
         ),
-        closing(open_reading(Path(settings.database_path))) as connection,
-        closing(open_reading(Path(settings.database_path))) as for_committers,
+        closing(open_own(Path(settings.database_path))) as connection,
+        closing(open_own(Path(settings.database_path))) as for_committers,
     ):
         owner = ArchiveOwner(
             store_id=Meta(connection).store_id(),

@@ -44,7 +44,7 @@ from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.integrity import is_sound
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, beside, database_files
-from mcp_agent_mail.store.engine.migrate import ForeignStore, require_ours, require_same
+from mcp_agent_mail.store.engine.migrate import ForeignStore, require_same
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 
@@ -144,10 +144,9 @@ def _hint(slug: str, *, is_ahead: bool) -> str:
 
 def _is_readable(path: Path) -> bool:
     try:
-        require_ours(path)
+        return is_sound(path)
     except (ForeignStore, OSError):
         return False
-    return is_sound(path)
 
 
 def _require_there(storage_root: Path, slugs: Collection[str]) -> None:

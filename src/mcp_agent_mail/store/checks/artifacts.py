@@ -25,6 +25,7 @@ from mcp_agent_mail.domain.projects import Project, StoredAlias
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.schema import open_own, require_own_tables
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue_acks import Overdue
@@ -249,9 +250,20 @@ class Artifacts:
         return {number for (number,) in self._connection.execute(_PENDING_FILES, (kind.value,))}
 
 
+def read_store_id(path: Path) -> str:
+    """Of a store that may have parts that are not this program's: of those nothing is read. Raises ForeignParts."""
+    with closing(open_reading(path)) as connection:
+        connection.execute("BEGIN")
+        require_own_tables(connection, path, ("meta",))
+        return Meta(connection).store_id()
+
+
 @contextmanager
 def open_artifacts(path: Path) -> Iterator[Artifacts]:
-    """One unchanging view of the store over a connection of its own, beside a running server or without one."""
-    with closing(open_reading(path)) as connection:
+    """One unchanging view of the store over a connection of its own, beside a running server or without one.
+
+    Raises StoreRefused, before it reads anything, for what is not this program's own.
+    """
+    with closing(open_own(path)) as connection:
         connection.execute("BEGIN")
         yield Artifacts(connection)

@@ -7,7 +7,7 @@ copy, taken in one step: one moment of the store, also beside a running server, 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +18,7 @@ from mcp_agent_mail.store.engine.connection import add_functions, open_reading
 from mcp_agent_mail.store.engine.faults import faults_told, is_damage, is_outside_fault
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.migrate import require_ours
-from mcp_agent_mail.store.engine.schema import FTS_INDEXES, changed_parts
+from mcp_agent_mail.store.engine.schema import FTS_INDEXES, changed_parts, open_own
 
 FAULTS_SHOWN = 100
 
@@ -88,8 +88,9 @@ class IntegrityFault:
 
 
 def find_faults(path: Path) -> list[IntegrityFault]:
-    """All faults, at most FAULTS_SHOWN of each part. Raises StoreRefused for another program's file,
-    DiskFull where there is no room for the copy, and StoreFailed where that cannot be read or written.
+    """All faults, at most FAULTS_SHOWN of each part; where the schema is at fault, those of the schema alone. Raises
+    StoreRefused for another program's file, DiskFull where there is no room for the copy, and StoreFailed where that
+    cannot be read or written.
 
     Needs as much free space for temporary files as the store is large; takes seconds per GB.
     """
@@ -105,23 +106,35 @@ def find_faults(path: Path) -> list[IntegrityFault]:
 
 
 def is_sound(path: Path) -> bool:
-    """Can all of the database be read? Takes seconds per GB, and proves nothing of what it says."""
+    """Can all of the database be read? Takes seconds per GB, and proves nothing of what it says. Raises StoreRefused
+    for what is not this program's own.
+    """
     try:
-        with closing(open_reading(path)) as connection:
+        with closing(open_own(path)) as connection:
             return connection.execute(_QUICK).fetchall() == [("ok",)]
     except sqlite3.Error:
         return False
 
 
 def _faults(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
-    for check in (_pages, _schema, _references, _counters, _search_index):
-        try:
-            yield from check(connection)
-        except sqlite3.DatabaseError as unreadable:
-            _require_about_store(unreadable)
-            yield IntegrityFault(
-                part=DatabasePart.PAGES, evidence=f"{check.__name__.removeprefix('_')} cannot be read: {unreadable}"
-            )
+    # The other checks run what the schema says: constraints, expressions of indexes, views in a table's place.
+    if changed := list(_found_by(_schema, connection)):
+        yield from changed
+        return
+    for check in (_pages, _references, _counters, _search_index):
+        yield from _found_by(check, connection)
+
+
+def _found_by(
+    check: Callable[[sqlite3.Connection], Iterator[IntegrityFault]], connection: sqlite3.Connection
+) -> Iterator[IntegrityFault]:
+    try:
+        yield from check(connection)
+    except sqlite3.DatabaseError as unreadable:
+        _require_about_store(unreadable)
+        yield IntegrityFault(
+            part=DatabasePart.PAGES, evidence=f"{check.__name__.removeprefix('_')} cannot be read: {unreadable}"
+        )
 
 
 def _pages(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.faults import StoreDamaged, faults_told
+from mcp_agent_mail.store.engine.schema import open_own
 
 _WHOLE_UP_TO_BYTES = 64 * 1024 * 1024
 """What is read from its first page to its last, which takes 0.1 s. Of what is larger each table is begun."""
@@ -15,10 +15,11 @@ _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 
 
 
 def require_undamaged(path: Path, *, whole_up_to_bytes: int = _WHOLE_UP_TO_BYTES) -> None:
-    """Raise StoreDamaged where damage is seen, StoreFailed for anything else that SQLite cannot read. Where nothing is
-    raised, nothing is proved: `am doctor check` looks at everything. Beside a running server too.
+    """Raise StoreDamaged where damage is seen, StoreFailed for anything else that SQLite cannot read, StoreRefused for
+    what is not this program's own. Where nothing is raised, nothing is proved: `am doctor check` looks at everything.
+    Beside a running server too.
     """
-    with faults_told(), closing(open_reading(path)) as connection:
+    with faults_told(), closing(open_own(path)) as connection:
         for (table,) in connection.execute(_TABLES).fetchall():
             connection.execute(f'SELECT * FROM "{table}" LIMIT 1').fetchall()
         if path.stat().st_size > whole_up_to_bytes:

@@ -6,6 +6,7 @@ import logging
 import os
 import stat
 from pathlib import Path
+from shlex import quote
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.store_owner import LOCK_FILE
@@ -21,6 +22,29 @@ _BEFORE_A_STORE = {"guard-spool", "starting.lock", "server.log"}
 
 class StoreOpenToOthers(Unavailable):
     """STORAGE_ROOT can be read by others, and is not ours to close."""
+
+
+class ForeignLink(Unavailable):
+    """A part of the store is a link that somebody else has put there."""
+
+    recoverable = False
+
+
+def require_own_links(storage_root: Path) -> None:
+    """Raise ForeignLink for a link in the folder that is neither this user's, the system's, nor of whoever owns the
+    folder: what is written to the store would go where it leads. Whose the store is may put a part of it elsewhere.
+    """
+    own = {0, os.geteuid(), storage_root.stat().st_uid}
+    with os.scandir(storage_root) as entries:
+        for entry in entries:
+            if entry.is_symlink() and (owner := entry.stat(follow_symlinks=False).st_uid) not in own:
+                raise ForeignLink(
+                    f"{entry.path} is a link that user {owner} has made: what belongs to the store would be written "
+                    "where it leads.",
+                    hint=f"See where it leads (ls -l {quote(entry.path)}), and remove it. If that part of the store is "
+                    "to lie elsewhere, make the link yourself.",
+                    data={"path": entry.path, "owner": owner},
+                )
 
 
 def require_private_place(storage_root: Path) -> None:

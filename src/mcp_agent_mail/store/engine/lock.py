@@ -27,7 +27,7 @@ from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.private_files import replace_private
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
 from mcp_agent_mail.store.engine.database_files import beside
-from mcp_agent_mail.store.engine.folder import require_private_place
+from mcp_agent_mail.store.engine.folder import require_own_links, require_private_place
 from mcp_agent_mail.store.engine.swap import finish_swap
 from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 
@@ -46,7 +46,7 @@ class StoreLock:
     """`with StoreLock(storage_root, database_path) as lock:` owns the store, or raises StoreInUse.
 
     Whoever owns it finds it whole: a swap that was interrupted is finished first (SwapUnfinished if it cannot be,
-    SwapRefused if it is none of ours).
+    SwapRefused if it is none of ours), and no part of it leads where somebody else has put it (ForeignLink).
 
     A database that lies elsewhere is locked there too: another STORAGE_ROOT may name it as well.
     """
@@ -67,6 +67,7 @@ class StoreLock:
     def __enter__(self) -> Self:
         with ExitStack() as taken:
             require_private_place(self._storage_root)
+            require_own_links(self._storage_root)
             for number, (lock_file, owner_file) in enumerate(self._places):
                 lock_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 _take(lock_file, owner_file, taken)

@@ -84,8 +84,7 @@ def migrate(path: Path, *, fault_hook: FaultHook, migrations: Sequence[Migration
     require_ours(path)
     with closing(_connect(path)) as connection:
         found = _version(connection)
-        newest = wanted[-1].version
-        _require_known(path, found, newest)
+        require_known(path, found, wanted[-1].version)
         missing = [migration for migration in wanted if migration.version > found]
         if missing:
             keep_copy(connection, path, before=missing[0].version)
@@ -97,10 +96,14 @@ def require_same(path: Path) -> None:
     """As `require_current`, and raise NewerStore where this version does not know all that is in the store."""
     require_current(path)
     with closing(open_reading(path)) as connection:
-        _require_known(path, _version(connection), shipped_migrations()[-1].version)
+        require_known(path, _version(connection))
 
 
-def _require_known(path: Path, found: int, newest: int) -> None:
+def require_known(path: Path, found: int, newest: int | None = None) -> None:
+    """Raise NewerStore where `found`, the schema of the store at `path`, is above the newest: by default this
+    version's.
+    """
+    newest = shipped_migrations()[-1].version if newest is None else newest
     if found > newest:
         raise NewerStore(
             f"{path} has schema {found}; this version of mcp-agent-mail knows schemas up to {newest}.",

@@ -15,6 +15,7 @@ from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import MOST_NUMBER
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.migrate import StoreRefused, require_ours
+from mcp_agent_mail.store.engine.schema import require_own_tables
 
 GAP = 100_000
 """So far above what is known of a replaced store the next one goes on: what nobody has seen of it is below that."""
@@ -33,6 +34,7 @@ _ADD_SEQUENCE = """
 _RAISE_COUNTER = "UPDATE counters SET value = max(value, ?) WHERE name = ?"
 _RAISE_LATEST = "UPDATE counters SET value = max(value, ?) WHERE name = 'delivered_ts'"
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+_READ = ("counters", "sqlite_sequence")
 _BUSY_S = 5.0
 
 
@@ -46,11 +48,14 @@ class GivenNumbers:
 
 
 def read_numbers(database_path: Path) -> GivenNumbers | None:
-    """Those of the store at `database_path`; None where there is none that can be read. Changes nothing."""
+    """Those of the store at `database_path`; None where there is none that can be read, or what would be read is not as
+    this program makes it. Changes nothing.
+    """
     try:
         require_ours(database_path)
         with closing(open_reading(database_path)) as connection:
             connection.execute("BEGIN")
+            require_own_tables(connection, database_path, _READ)
             return numbers_in(connection)
     except (OSError, sqlite3.Error, StoreRefused, TypeError):
         return None

@@ -61,12 +61,15 @@ class SwapPlaces:
         return self.storage_root / SWAP_FILE
 
     def require_ours(self, moves: Sequence[Move], leftovers: Sequence[Path]) -> None:
-        """Raise SwapRefused unless each move and each leftover is one that our own writers name, and no link lies on
-        the way to any of it. Looks at the disk, and changes nothing.
+        """Raise SwapRefused unless each move and each leftover is one that our own writers name, no link lies on the
+        way to any of it, and what is put in place is a folder or a file itself. Looks at the disk, and changes nothing.
         """
         for move in moves:
-            if not any(self._move.fullmatch(said) for said in self._spelt_move(move)):
+            shape = next(filter(None, map(self._move.fullmatch, self._spelt_move(move))), None)
+            if shape is None:
                 raise self._refused(move.place, f"{move.place}, {move.built} and {move.kept} are no such three places")
+            if move.built is not None:
+                self._require_real(move.built, is_folder=shape["folder"] is not None)
         for path in leftovers:
             if not any(self._leftover.fullmatch(said) for said in self._spelt(path)):
                 raise self._refused(path, f"{path} is nothing that a swap leaves over")
@@ -145,12 +148,22 @@ class SwapPlaces:
             if not stat.S_ISDIR(found.st_mode):
                 raise self._refused(path, f"{folder}, on the way to {path}, is no folder")
 
+    def _require_real(self, built: Path, *, is_folder: bool) -> None:
+        """Of its kind, unless it was put in place already: a link would lead every writer of the store elsewhere."""
+        try:
+            mode = os.lstat(built).st_mode
+        except FileNotFoundError:
+            return
+        if not (stat.S_ISDIR(mode) if is_folder else stat.S_ISREG(mode)):
+            raise self._refused(built, f"{built}, which was built, is not a {'folder' if is_folder else 'file'} itself")
+
     def _refused(self, path: Path, why: str) -> SwapRefused:
         return SwapRefused(
             f"{self.journal} says what is to be moved and removed, and not all of that is the store's own: "
             f"{ascii(why)[1:-1]:.{_SHOWN}}. Nothing was touched.",
             hint="If you have this folder from somebody else, use it for nothing: restore a backup of your own. If a "
             "restore or rebuild of yours was interrupted here, let STORAGE_ROOT and DATABASE_URL be what they were "
-            "then, with real folders below them, and run the command again.",
+            "then, with real folders below them, and run the command again. A link of your own that a restore has put "
+            "aside is not gone back to: put what it leads to in its place first.",
             data={"journal": str(self.journal), "path": ascii(str(path))[1:-1]},
         )

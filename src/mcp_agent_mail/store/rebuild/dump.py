@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.rebuild.rules import RULES, Origin
 
 _QUERIES = {
@@ -79,7 +79,7 @@ _SHOWN: Mapping[tuple[str, str], _Shown] = {
 
 def dump(path: Path) -> Iterator[str]:
     """The store at `path` line by line, from one unchanging view; a line names its table."""
-    with closing(open_reading(path)) as connection:
+    with closing(open_own(path)) as connection:
         connection.execute("BEGIN")
         for table, rule in RULES.items():
             if rule.origin is not Origin.LOST and rule.columns and table != "outbox":

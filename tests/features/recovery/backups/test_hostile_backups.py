@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,9 +15,12 @@ import pytest
 from mcp_agent_mail.features.recovery.backups.manifest import manifest_checksum
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.restore import RestoreUnfit
+from mcp_agent_mail.features.recovery.backups.source import ForeignBackup
 from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.schema import ForeignParts
 from tests.archive_harness import open_archive_harness
 from tests.features.recovery.backups.harness import Stored, restorer_of
+from tests.store.foreign_parts import put_check, put_view
 
 _TRIGGER = "CREATE TRIGGER {name} AFTER INSERT ON messages BEGIN UPDATE agents SET task_description = 'read'; END"
 
@@ -55,6 +59,13 @@ FOREIGN = {
         _TRIGGER.format(name="heard"),
         "PRAGMA writable_schema = ON",
         "UPDATE sqlite_schema SET type = 'table', name = 'messages_fts_data' WHERE name = 'heard'",
+    ],
+    "a constraint in a table that SQLite makes for itself": [
+        "PRAGMA writable_schema = ON",
+        (
+            "UPDATE sqlite_schema SET sql = replace(sql, 'sz BLOB', 'sz BLOB, CHECK (length(randomblob(9)) > 0)') "
+            "WHERE name = 'messages_fts_docsize'"
+        ),
     ],
     "references that lead nowhere": ["UPDATE messages SET sender_id = 99"],
 }
@@ -183,3 +194,36 @@ def test_the_note_of_a_stores_folder_leads_nowhere_else(lying_in_code: Stored, t
     assert list((tmp_path / "home").iterdir()) == []
     assert not (tmp_path / ".mcp-mail").exists()
     assert "and those of an archive lie in a .mcp-mail" in lying_in_code.harness.failures[0].message
+
+
+@pytest.mark.parametrize("kept", [put_view, put_check])
+def test_a_kept_store_with_a_strangers_parts_is_not_gone_back_to(
+    kept: Callable[[Path, str], None], went_on: StorePlace, backup: Path
+) -> None:
+    restorer_of(went_on).restore(backup)
+    (undo,) = (went_on.storage_root / "undo").iterdir()
+    kept(undo / "mail.sqlite3", "counters")
+    before = went_on.database_path.read_bytes()
+
+    with pytest.raises(ForeignParts, match="counters differs"):
+        restorer_of(went_on).undo()
+
+    assert went_on.database_path.read_bytes() == before
+
+
+def test_a_store_with_a_strangers_parts_is_still_replaced_by_none_but_itself(went_on: StorePlace, backup: Path) -> None:
+    put_view(went_on.database_path, "projects")
+    shutil.rmtree(went_on.storage_root / "projects")
+    _change(backup, store_id="another")
+
+    with pytest.raises(ForeignBackup, match="of store another"):
+        restorer_of(went_on).restore(backup)
+
+
+def test_a_backup_of_a_store_with_a_strangers_parts_is_not_made(stored: Stored, tmp_path: Path) -> None:
+    put_view(stored.place.database_path, "projects")
+
+    with pytest.raises(ForeignParts, match=str(stored.place.database_path)):
+        stored.back_up(tmp_path / "backups")
+
+    assert list((tmp_path / "backups").glob("2*")) == []

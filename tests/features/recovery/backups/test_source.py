@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.features.recovery.backups.manifest import NewerBackup
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
-from mcp_agent_mail.features.recovery.backups.source import UnfinishedSource, UnknownSource
+from mcp_agent_mail.features.recovery.backups.source import ForeignSource, UnfinishedSource, UnknownSource
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
 from tests.features.recovery.backups.harness import Stored, faults_in, files_below, restorer_of, subjects_in
+from tests.store.foreign_parts import change, put_view
 
 
 def test_the_folder_of_another_store_is_a_source_too(went_on: StorePlace, filled: Stored, tmp_path: Path) -> None:
@@ -66,4 +68,25 @@ def test_a_database_that_a_link_leads_to_is_no_source(went_on: StorePlace, other
     (other / "mail.sqlite3").symlink_to(tmp_path / "moved")
 
     with pytest.raises(UnknownSource):
+        restorer_of(went_on).restore(other)
+
+
+@pytest.mark.parametrize("table", ["projects", "meta", "outbox", "counters", "agents"])
+def test_a_strangers_view_is_refused_before_it_runs(table: str, went_on: StorePlace, other: Path) -> None:
+    put_view(other / "mail.sqlite3", table)
+    before = files_below(other)
+
+    with pytest.raises(ForeignSource, match=f"{table} differs") as told:
+        restorer_of(went_on).restore(other)
+
+    assert str(other) in told.value.message
+    assert files_below(other) == before
+    assert not (went_on.storage_root / "restoring").exists()
+
+
+def test_a_store_of_a_newer_version_is_no_source_whatever_it_holds(went_on: StorePlace, other: Path) -> None:
+    put_view(other / "mail.sqlite3", "projects")
+    change(other / "mail.sqlite3", "PRAGMA user_version = 9999")
+
+    with pytest.raises(NewerBackup, match="store of schema 9999"):
         restorer_of(went_on).restore(other)

@@ -9,6 +9,7 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.undo import NothingToUndo
+from mcp_agent_mail.store.engine.swap_places import SwapRefused
 from tests.archive_harness import open_archive_harness
 from tests.features.recovery.backups.harness import Stored, faults_in, restorer_of, subjects_in
 from tests.names_beside import NamesBeside
@@ -92,3 +93,23 @@ def test_a_store_without_a_database_is_put_back_and_that_is_told(went_on: StoreP
     assert (back.has_database, back.messages) == (False, None)
     restorer.undo()
     assert subjects_in(went_on) == ["Plan"]
+
+
+def test_a_link_that_was_put_aside_is_gone_back_to_once_what_it_leads_to_is_there(
+    went_on: StorePlace, backup: Path, tmp_path: Path
+) -> None:
+    projects = went_on.storage_root / "projects"
+    projects.rename(tmp_path / "another disk")
+    projects.symlink_to(tmp_path / "another disk")
+    restorer_of(went_on).restore(backup)
+    (undo,) = (went_on.storage_root / "undo").iterdir()
+
+    with pytest.raises(SwapRefused, match="not a folder itself") as told:
+        restorer_of(went_on).undo()
+
+    assert "put what it leads to in its place" in told.value.hint
+    assert (subjects_in(went_on), faults_in(went_on)) == (["Plan"], [])
+    (undo / "projects").unlink()
+    (tmp_path / "another disk").rename(undo / "projects")
+    restorer_of(went_on).undo()
+    assert (subjects_in(went_on), faults_in(went_on)) == (["Plan", "after the backup"], [])

@@ -56,6 +56,7 @@ from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 from mcp_agent_mail.store.engine.database_copy import copy_database
+from mcp_agent_mail.store.engine.schema import require_own_schema
 
 _SCRATCH = ".scratch"
 _OWNER_ONLY = 0o700
@@ -152,6 +153,8 @@ class BackupMaker:
             progress=self.told("copying the database"),
             fault_hook=self.fault_hook,
         )
+        # As it is asked of the copy below: here it is told of by the name that people know.
+        require_own_schema(self.place.database_path)
         with BackupFiles(folder, self.fault_hook) as files, open_artifacts(database) as artifacts:
             archives = [*self._save_adopted(files, artifacts), *self._save_archives(files, artifacts, findings)]
             self._save_contents(files, artifacts, archives)

@@ -49,13 +49,13 @@ from mcp_agent_mail.features.recovery.backups.undo import (
     newest_undo,
     surplus,
 )
-from mcp_agent_mail.store.checks.artifacts import open_artifacts
+from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
 from mcp_agent_mail.store.checks.derived_parts import is_derived
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
 from mcp_agent_mail.store.engine.migrate import StoreRefused, migrate
 from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
-from mcp_agent_mail.store.engine.schema import changes_of, in_a_sentence, require_own_schema
+from mcp_agent_mail.store.engine.schema import ForeignParts, changes_of, has_own_schema, in_a_sentence
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 
@@ -168,13 +168,12 @@ class Restorer:
 
     def undo(self) -> RestoreReport:
         """Go back to the store that was replaced last; that one is kept now. `has_database` is False where that store
-        had lost its own, which is then gone here too. Raises NothingToUndo, and ForeignParts where nobody would be
-        served with it.
+        had lost its own, which is then gone here too. Raises NothingToUndo, and ForeignParts or NewerStore where nobody
+        would be served with it.
         """
         kept = newest_undo(self.place)
-        has_database = read_numbers(kept.database) is not None
+        has_database = has_own_schema(kept.database) and read_numbers(kept.database) is not None
         if has_database:
-            require_own_schema(kept.database)
             self._go_on_above(kept.database, kept.folder)
         returning = tuple(_to_be_shown(kept.folder / PROJECTS_FOLDER))
         undo, removed = self._put_in_place(kept)
@@ -222,8 +221,8 @@ class Restorer:
     def _store_id(self) -> str | None:
         """Of the store that is there; its archives say it too, where the database cannot."""
         if read_numbers(self.place.database_path) is not None:
-            with open_artifacts(self.place.database_path) as artifacts:
-                return artifacts.store_id
+            with suppress(ForeignParts):
+                return read_store_id(self.place.database_path)
         folder = self.place.storage_root / PROJECTS_FOLDER
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             repository = ArchiveRepository(path, only_git=True)

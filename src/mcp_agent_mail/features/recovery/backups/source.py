@@ -31,8 +31,10 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS
+from mcp_agent_mail.store.engine.faults import faults_told
 from mcp_agent_mail.store.engine.lock import left_alone
-from mcp_agent_mail.store.engine.migrate import shipped_migrations
+from mcp_agent_mail.store.engine.migrate import NewerStore, shipped_migrations
+from mcp_agent_mail.store.engine.schema import ForeignParts, in_a_sentence, require_own_schema
 
 _SHOWN = 20
 _OWNER_ONLY = 0o700
@@ -52,6 +54,10 @@ class UnfinishedSource(Conflict):
     """The store there was being replaced by another one when something stopped it: it is neither."""
 
 
+class ForeignSource(Conflict):
+    """The database of the store there has parts that are not this program's, or lacks some."""
+
+
 class ForeignBackup(Conflict):
     """It is another store's than the one that it should replace."""
 
@@ -69,7 +75,7 @@ def open_source(path: Path, place: StorePlace, scratch: Path) -> Iterator[Restor
     """`scratch`: a folder that is not there, for what has to be made first; it is the caller's to remove.
 
     Raises SourceNotFound, UnknownSource, UnreadableBackup, NewerBackup; for a store's folder StoreInUse where it is
-    served, UnfinishedSource where it is half another one, and what `BackupMaker.make` does.
+    served, UnfinishedSource where it is half another one, ForeignSource, and what `BackupMaker.make` does.
     """
     folder = Path(real_path(str(path)))
     if not folder.exists():
@@ -116,6 +122,7 @@ def _of_store(folder: Path, place: StorePlace, scratch: Path) -> RestoreSource:
         copied = scratch / "database"
         _copy_database(folder, copied)
         of_store = StorePlace(storage_root=folder, database_path=copied / DATABASE_FILE)
+        _require_own(copied / DATABASE_FILE, folder)
         manifest = BackupMaker(place=of_store).fill(scratch / "backup")
         shutil.rmtree(copied, ignore_errors=True)
     return RestoreSource(folder=scratch / "backup", manifest=manifest)
@@ -128,6 +135,28 @@ def _copy_database(folder: Path, copied: Path) -> None:
         for name in (f"{DATABASE_FILE}{end}" for end in DATABASE_ENDS if end not in _MADE_ANEW):
             with suppress(FileNotFoundError), opened_file(fd, name) as file, open(file, "rb", closefd=False) as content:
                 write_new(copied / name, pieces_of(content))
+
+
+def _require_own(database: Path, folder: Path) -> None:
+    """Of the store in `folder`, before anything that its `database` defines has run."""
+    try:
+        with faults_told():
+            require_own_schema(database)
+    except ForeignParts as foreign:
+        raise ForeignSource(
+            f"The database in {folder} has not the schema that this program makes: "
+            f"{in_a_sentence(foreign.data['changed'])}",
+            hint="Nothing was changed. Take a backup (am doctor backups), or another store's folder; do not use this "
+            "one if you have it from somebody else.",
+            data={"path": str(folder), "findings": foreign.data["changed"]},
+        ) from foreign
+    except NewerStore as newer:
+        raise NewerBackup(
+            f"{folder} is a store of schema {newer.data['schema_version']}; this version of mcp-agent-mail knows "
+            f"schemas up to {newer.data['newest_known']}.",
+            hint="Restore it with the version that has made it, or a later one.",
+            data=dict(newer.data),
+        ) from newer
 
 
 def require_known(manifest: Manifest) -> None:
