@@ -42,6 +42,13 @@ _AHEAD_HINT = (
 )
 
 
+_UNCLAIMED_HINT = (
+    "Stop the server and run `am doctor rebuild`: it makes the database anew from the archives, with all that they "
+    "hold, and keeps the old one. Or put the newer database back. Only who can do without that project's mail leaves "
+    "it out: `am doctor rebuild --without {slug}`, which keeps the archive."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveOwner:
     """The store whose archives these are, and who commits to them; the author too where no one agent acted alone."""
@@ -68,12 +75,40 @@ def require_fit(repository: ArchiveRepository, store_id: str, claim: OutboxPosit
         return
     _require_store(repository, store_id)
     _require_known(repository)
-    newest = next(repository.sealed(), None)
-    held = NOTHING if newest is None else newest.last_seq
+    held = _newest_event(repository)
     if held > claim.highest_seq:
-        raise _ahead(repository, claim, held)
+        raise ahead_of(repository, claim, held)
     if held < claim.archived_seq:
         raise _behind(repository, claim, held)
+
+
+def _newest_event(repository: ArchiveRepository) -> OutboxSeq:
+    newest = next(repository.sealed(), None)
+    return NOTHING if newest is None else newest.last_seq
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreArchive:
+    """An archive of a store: of which project it says that it is, and its newest event."""
+
+    repository: ArchiveRepository
+    slug: str
+    held: OutboxSeq
+
+
+def archive_of(repository: ArchiveRepository, store_id: str) -> StoreArchive | None:
+    """None for what is none of this store's, or holds nothing yet. Raises ArchiveRefused, and GitFailed when Git cannot
+    tell: that proves nothing.
+    """
+    require_in_store(repository)
+    if not repository.exists() or repository.tip() is None:
+        return None
+    said = _said(repository)
+    if said.get("store_id") != store_id:
+        return None
+    project = said.get("project")
+    slug = project.get("slug") if isinstance(project, dict) else None
+    return StoreArchive(repository=repository, slug=str(slug), held=_newest_event(repository))
 
 
 def require_in_store(repository: ArchiveRepository) -> None:
@@ -175,16 +210,35 @@ def written_in(repository: ArchiveRepository, hexsha: str) -> int:
 
 def store_of(repository: ArchiveRepository) -> str | None:
     """Whose archive its own file says it is. Raises GitFailed when Git cannot tell: that proves nothing."""
+    found = _said(repository).get("store_id")
+    return None if found is None else str(found)
+
+
+def _said(repository: ArchiveRepository) -> dict[str, object]:
+    """The archive's own file; empty where there is none that can be read."""
     if not repository.git("ls-tree", "-z", BRANCH, "--", ARCHIVE_FILE):
-        return None
+        return {}
     content = repository.git("cat-file", "blob", f"{BRANCH}:{ARCHIVE_FILE}")
     try:
-        return str(json.loads(content)["store_id"])
-    except (ValueError, KeyError, TypeError):
-        return None
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
-def _ahead(repository: ArchiveRepository, claim: OutboxPosition, held: OutboxSeq) -> ArchiveAhead:
+def unclaimed(archive: StoreArchive) -> ArchiveAhead:
+    """An archive of this store whose project the database does not know: it was made after this copy of it."""
+    path, held = archive.repository.path, archive.held
+    return ArchiveAhead(
+        f"{path} is an archive of this store, with events up to {held}, and the database knows no such project: "
+        "it is older than its archives.",
+        hint=_UNCLAIMED_HINT.format(slug=path.name),
+        data={"path": str(path), "archive_seq": held},
+    )
+
+
+def ahead_of(repository: ArchiveRepository, claim: OutboxPosition, held: OutboxSeq) -> ArchiveAhead:
+    """An archive that holds events above all that the database has given out."""
     path = repository.path
     return ArchiveAhead(
         f"{path} holds events up to {held}; the database has given out {claim.highest_seq} only: "

@@ -24,6 +24,7 @@ from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
+from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, FaultHook, Faults
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.ahead_archives import go_on_above_archives
@@ -88,7 +89,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
         fault_hook(FailPoint.START)
         store = await stack.enter_async_context(_store(settings, fault_hook))
-        await go_on_above_archives(store, settings.storage_root)
+        strays = await go_on_above_archives(store, settings.storage_root)
         fault_hook(FailPoint.START)
         services = build_services(
             settings,
@@ -97,6 +98,8 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
             operator_token=operator_token,
             faults=faults,
         )
+        for stray in strays:
+            services.archiving.health.stand(Path(stray.data["path"]).name, in_sentences(stray.message, stray.hint))
         services.attachments.files.remove_leftovers()
         if log_keeper is not None:
             services.also_kept.append(log_keeper)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.features.doctor.verify import find_ahead, verify_archives
+from mcp_agent_mail.features.archiving.ahead.older_database import find_ahead
+from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, BackupUnfit
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.store.checks.artifacts import open_artifacts

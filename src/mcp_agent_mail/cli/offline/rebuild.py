@@ -45,7 +45,12 @@ def rebuild_elsewhere(
     DiskFull.
     """
     require_settled(settings.storage_root)
-    plan = StoreCopyPlan(without=without, until=until, most_files=settings.archive_max_tracked_files)
+    plan = StoreCopyPlan(
+        without=without,
+        until=until,
+        most_files=settings.archive_max_tracked_files,
+        database=settings.database_path,
+    )
     with told_when_full(into, Path(gettempdir())):
         return _shown(rebuild_into(settings.storage_root, into, plan, told=told))
 

@@ -1,52 +1,108 @@
 """At a start: where an archive has more than the database, no number that it may show is given out again.
 
 The database is an older copy then. Its archives take nothing from it until it is rebuilt, but mail goes on meanwhile,
-and agents would see two messages under one id.
+and agents would see two messages under one id. Likewise where the numbers noted in the store are above its own.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
+from mcp_agent_mail.archive.ownership import ArchiveAhead, StoreArchive, archive_of, unclaimed
 from mcp_agent_mail.archive.reading.branch import Branch
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.features.archiving.protocol import archive_path
+from mcp_agent_mail.domain.project_identity import slug_alias
+from mcp_agent_mail.domain.projects import is_slug
+from mcp_agent_mail.features.archiving.protocol import archive_folders, archive_path
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.noted_numbers import note_given, read_noted
 from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, highest_of
 from mcp_agent_mail.store.transaction import Tx, View
 
 _logger = logging.getLogger(__name__)
 _TABLES = ("projects", "agents", "messages", "leases")
-"""Each row of theirs was an event, so no id is above the number of the newest event. Events go on as they are: by them
-an archive is known to be ahead.
-"""
+"""Each row of theirs was an event, so no id is above the number of the newest event."""
+_COUNTERS = ("fencing", "delivery")
+_NOTHING = GivenNumbers(sequences={}, counters={}, latest=0)
 
 
-async def go_on_above_archives(store: Store, storage_root: Path) -> None:
-    """Before anything is given out; whoever calls owns the store. Where no archive is ahead nothing is written, and of
-    an archive that stands where it was seen last one file is read.
+def archives_in(folders: Iterable[Path], store_id: str) -> Iterator[StoreArchive]:
+    """Those of this store. What cannot be read proves nothing."""
+    for path in folders:
+        with suppress(ArchiveRefused, GitFailed, OSError):
+            if (found := archive_of(ArchiveRepository(path, only_git=True), store_id)) is not None:
+                yield found
+
+
+def is_stray(archive: StoreArchive, knows: Callable[[str], bool], highest: OutboxSeq) -> bool:
+    """Does no project claim it? A copy of an archive, in a folder of another name, says whose it is; what is new in it
+    the database does not know either.
     """
-    seen, highest = await store.read(_seen)
+    return not knows(archive.repository.path.name) and (archive.held > highest or not knows(archive.slug))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """`held`: the newest event that any archive shows; `held_by_strays`: that one whose project the database does not
+    know shows. `noted`: what the store has noted of numbers.
+    """
+
+    held: int
+    held_by_strays: int
+    noted: GivenNumbers
+
+
+async def go_on_above_archives(store: Store, storage_root: Path) -> list[ArchiveAhead]:
+    """Before anything is given out; whoever calls owns the store. Returns the archives of projects that the database
+    does not know: nobody else tells of them.
+
+    Where no archive is ahead nothing is written, and of an archive that stands where it was seen last one file is read.
+    """
+    seen, highest, store_id, own = await store.read(_seen)
     held = await computed(lambda: _newest_event(storage_root, seen))
-    if held > highest and await store.write(lambda tx: _raise(tx, held)):
-        facts = {"archives_hold": held, "database_gave": highest}
-        _logger.warning("an archive is ahead of the database: ids go on above both", extra={"facts": facts})
+    folders = await computed(lambda: archive_folders(storage_root))
+    others = await store.read(lambda view: [path for path in folders if not _knows(view, path.name)])
+    ours = await computed(lambda: list(archives_in(others, store_id)))
+    strays = await store.read(
+        lambda view: [unclaimed(one) for one in ours if is_stray(one, lambda slug: _knows(view, slug), highest)]
+    )
+    by_strays = max((one.data["archive_seq"] for one in strays), default=0)
+    noted = await computed(lambda: read_noted(storage_root)) or _NOTHING
+    if not strays and held <= highest and not _is_below(own, noted):
+        return []
+    shown = _Shown(held=max(held, by_strays), held_by_strays=by_strays, noted=noted)
+    if await store.write(lambda tx: _raise(tx, shown)):
+        facts = {"archives_hold": shown.held, "database_gave": highest}
+        _logger.warning("the database is an older copy: ids go on above all that is known", extra={"facts": facts})
+    # Whatever becomes of this database: what it gives out from now on is above what is known to be given.
+    given = await store.read(lambda view: view.meta.given_numbers())
+    await computed(lambda: note_given(storage_root, given))
+    return strays
 
 
-def _seen(view: View) -> tuple[Mapping[str, str | None], OutboxSeq]:
-    """By slug the commit at which each archive was seen last; and the newest event."""
+def _seen(view: View) -> tuple[Mapping[str, str | None], OutboxSeq, str, GivenNumbers]:
+    """By slug the commit at which each archive was seen last; the newest event; whose archives they are; what the
+    database has given out.
+    """
     seen: dict[str, str | None] = {}
     for project in view.projects.list_(include_archived=True, limit=1_000_000):
         last = view.outbox.last_commit(project.id)
         seen[project.slug] = None if last is None else last.hexsha
-    return seen, view.outbox.highest_seq()
+    return seen, view.outbox.highest_seq(), view.meta.store_id(), view.meta.given_numbers()
+
+
+def _knows(view: View, slug: str) -> bool:
+    if not is_slug(slug):
+        return False
+    return view.projects.find_by_slug(slug) is not None or view.aliases.find(slug_alias(slug)) is not None
 
 
 def _newest_event(storage_root: Path, seen: Mapping[str, str | None]) -> int:
@@ -63,13 +119,28 @@ def _newest_event(storage_root: Path, seen: Mapping[str, str | None]) -> int:
     return highest
 
 
-def _raise(tx: Tx, held: int) -> bool:
-    """Only once: at the next start they are above already."""
+def _is_below(own: GivenNumbers, noted: GivenNumbers) -> bool:
+    """Has another database of this store given out more? That of events alone proves nothing."""
+    return any(own.sequences.get(table, 0) < noted.sequences.get(table, 0) for table in _TABLES) or any(
+        own.counters.get(name, 0) < noted.counters.get(name, 0) for name in _COUNTERS
+    )
+
+
+def _raise(tx: Tx, shown: _Shown) -> bool:
+    """Only once: at the next start they are above already.
+
+    Events go on as they are, since by their numbers an archive is known to be ahead; but above those of an archive that
+    no project claims, which is known without them: others would be given the numbers of its events.
+    """
     own = tx.meta.given_numbers()
-    if own.sequences.get("messages", 0) >= held + GAP:
+    above_strays = shown.held_by_strays > own.sequences.get("outbox", 0)
+    is_above = own.sequences.get("messages", 0) >= shown.held + GAP and not _is_below(own, shown.noted)
+    if is_above and not above_strays:
         return False
-    shown = GivenNumbers(sequences=dict.fromkeys(_TABLES, held), counters={"fencing": held}, latest=0)
-    above = highest_of([own, shown])
-    others = {table: number for table, number in above.sequences.items() if table != "outbox"}
-    tx.meta.go_on_above(GivenNumbers(sequences=others, counters=above.counters, latest=above.latest))
+    held = GivenNumbers(sequences=dict.fromkeys(_TABLES, shown.held), counters={"fencing": shown.held}, latest=0)
+    above = highest_of([own, held, shown.noted])
+    sequences = {table: number for table, number in above.sequences.items() if table != "outbox"}
+    if above_strays:
+        sequences["outbox"] = shown.held_by_strays
+    tx.meta.go_on_above(GivenNumbers(sequences=sequences, counters=above.counters, latest=above.latest))
     return True

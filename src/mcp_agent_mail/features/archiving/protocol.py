@@ -73,6 +73,14 @@ def archive_path(storage_root: Path, slug: str) -> Path:
     return storage_root / PROJECTS_FOLDER / slug
 
 
+def archive_folders(storage_root: Path) -> list[Path]:
+    """All that may be archives, whosever they are."""
+    try:
+        return sorted(path for path in (storage_root / PROJECTS_FOLDER).iterdir() if path.is_dir())
+    except OSError:
+        return []
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
     """The archiver holds the archives; what an earlier one left is mended beside everything else: `unfinished` archives

@@ -117,7 +117,7 @@ class ArchivingService:
         self._settings = settings
         self._clock = clock
         self._wake = asyncio.Event()
-        self._health = Problems()
+        self.health = Problems()
         self._lags = LagSamples()
         self.pace = pace or Backpressure()
         self._care: dict[str, CareTaken] = {}
@@ -165,7 +165,7 @@ class ArchivingService:
 
     def problem(self) -> str | None:
         """What fails just now and what to do about it, the newest of several; None when every archive is written."""
-        return self._health.newest()
+        return self.health.newest()
 
     @property
     def archiver_pid(self) -> int | None:
@@ -178,10 +178,10 @@ class ArchivingService:
         return ArchiveStatus(
             backlog=await self._store.read(lambda view: view.outbox.backlog(now)),
             last_commit_at=await self._store.read(lambda view: view.outbox.last_commit_at()),
-            last_error=self._health.last_error,
-            problems=dict(self._health.problems),
+            last_error=self.health.last_error,
+            problems=self.health.all(),
             archiver_pid=self.archiver_pid,
-            restarts=self._health.restarts,
+            restarts=self.health.restarts,
             lag_p50_s=self._lags.percentile(0.5),
             lag_p99_s=self._lags.percentile(0.99),
             care=self.care(),
@@ -235,8 +235,8 @@ class ArchivingService:
     async def _note_end(self, end: str) -> None:
         if self.keeper.is_stopping:
             return
-        self._health.restarts += 1
-        self._health.fail(ARCHIVER, self._why_ended or f"the archiver ended ({end}); it is started again")
+        self.health.restarts += 1
+        self.health.fail(ARCHIVER, self._why_ended or f"the archiver ended ({end}); it is started again")
         await self._note_pace()
 
     async def _run_once(self) -> int:
@@ -247,7 +247,7 @@ class ArchivingService:
         )
         self._process = process
         self._why_ended = None
-        self._health.forget()
+        self.health.forget()
         self._care_error.clear()
         self._conversions.forget()
         try:
@@ -278,7 +278,7 @@ class ArchivingService:
                 return
             report = from_line(line)
             if silence.is_told:
-                self._health.recover(ARCHIVER)
+                self.health.recover(ARCHIVER)
                 self.keeper.worked()
                 await self._note_pace()
             silence.note_report(report, self._clock())
@@ -295,7 +295,7 @@ class ArchivingService:
         elif silence.is_long and not silence.is_told:
             silence.is_told = True
             told = silence.told()
-            self._health.fail(ARCHIVER, in_sentences(told.message, told.hint))
+            self.health.fail(ARCHIVER, in_sentences(told.message, told.hint))
             self.keeper.failed(told)
             await self._note_pace()
         silence.note_question()
@@ -307,18 +307,18 @@ class ArchivingService:
             if report.oldest_ts is not None:
                 self._lags.add(report.oldest_ts, self._clock())
         elif isinstance(report, Failed):
-            self._health.fail(f"{report.project} {report.part}".strip(), in_sentences(report.message, report.hint))
+            self.health.fail(f"{report.project} {report.part}".strip(), in_sentences(report.message, report.hint))
             await self._note_pace()
             logger.error("an archive cannot be written", extra={"facts": asdict(report)})
         elif isinstance(report, Recovered):
-            self._health.recover(f"{report.project} {report.part}".strip())
+            self.health.recover(f"{report.project} {report.part}".strip())
         elif isinstance(report, Blocked):
             self._why_ended = in_sentences(report.message, report.hint)
-            self._health.fail(ARCHIVER, self._why_ended)
+            self.health.fail(ARCHIVER, self._why_ended)
             self.keeper.failed(ArchiverEnded(self._why_ended))
             await self._note_pace()
         elif isinstance(report, Ready):
-            self._health.recover(ARCHIVER)
+            self.health.recover(ARCHIVER)
             self._workload = Workload(unfinished=report.unfinished)
             self.keeper.worked()
         elif isinstance(report, CareTaken | CareFailed | CheckedOut | Converted):
@@ -352,11 +352,11 @@ class ArchivingService:
             except Unavailable as error:
                 if self.keeper.is_stopping:
                     return
-                self._health.fail(ARCHIVER, f"commits cannot be marked: {error.message}")
+                self.health.fail(ARCHIVER, f"commits cannot be marked: {error.message}")
                 self.keeper.failed(error)
                 await asyncio.sleep(_MARK_AGAIN_S)
             else:
-                self._health.recover(ARCHIVER)
+                self.health.recover(ARCHIVER)
                 self.keeper.worked()
                 await self._note_pace()
                 return
@@ -369,7 +369,7 @@ class ArchivingService:
             self.keeper.failed(error)
             self.pace.note(0, is_failing=True)
         else:
-            self.pace.note(backlog.pending_events, is_failing=bool(self._health.problems))
+            self.pace.note(backlog.pending_events, is_failing=bool(self.health.problems))
 
     async def _wake_up(self) -> None:
         """One line for all commits of a moment. The stop comes as a commit does, when there is nobody left to wake."""

@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,16 +18,18 @@ from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFil
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, git_version
 from mcp_agent_mail.archive.lock_holders import LockHolder, holders, named
+from mcp_agent_mail.archive.ownership import ArchiveAhead
 from mcp_agent_mail.archive.reading.hints import of_damaged
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.store_owner import is_held
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.ahead.older_database import find_ahead
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, require_database
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of
-from mcp_agent_mail.features.doctor.verify import CONTENT_STEP, Finding, find_strange_archives
+from mcp_agent_mail.features.doctor.verify import AHEAD, CONTENT_STEP, Finding, find_around
 from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
@@ -278,8 +281,12 @@ def _archive(place: CheckTarget, artifacts: Artifacts, project: Project) -> Chec
     name = f"archive {project.slug}"
     if not archive.exists() and not claim.archived_seq:
         return CheckResult(check=name, evidence="not begun yet: nothing of this project is in Git")
+    if (ahead := find_ahead(place.storage_root, project, artifacts, place.database_path)) is not None:
+        finding = _finding("archive", AHEAD, ahead.message, ahead.hint, project=project.slug)
+        return CheckResult(check=name, evidence=ahead.message, findings=(finding,))
     try:
-        archive.require_fit(artifacts.store_id, claim)
+        with suppress(ArchiveAhead):  # By what a server has committed since one looked, then.
+            archive.require_fit(artifacts.store_id, claim)
         archive.require_place()
         problem = archive.fsck()
     except ArchiveRefused as refused:
@@ -347,7 +354,7 @@ def _damaged(archive: Inspection, problem: str, *, has_database: bool) -> Findin
 
 def _strangers(place: CheckTarget, artifacts: Artifacts) -> CheckResult:
     known = {project.slug for project in artifacts.projects()}
-    findings = tuple(find_strange_archives(place.storage_root, known))
+    findings = tuple(find_around(place.storage_root, artifacts, place.database_path, known))
     return CheckResult(
         check="archives", evidence=f"{len(known)} projects; no folder of anybody else", findings=findings
     )

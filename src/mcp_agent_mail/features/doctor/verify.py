@@ -19,7 +19,7 @@ from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.archive.notes.thread_pages import written_pages
-from mcp_agent_mail.archive.ownership import ArchiveAhead, OutboxPosition
+from mcp_agent_mail.archive.ownership import ArchiveAhead
 from mcp_agent_mail.archive.reading.hints import of_damaged, of_lost
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
@@ -27,15 +27,17 @@ from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION, converted_folder
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.ahead.older_database import find_ahead, find_unclaimed
 from mcp_agent_mail.features.archiving.artifact_files import IsWritten, Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.doctor.expected_files import Expected, ExpectedFiles
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
-from mcp_agent_mail.store.engine.numbers import read_numbers
 
 FINDINGS_SHOWN = 500
 CONTENT_STEP = "am doctor repair (with the server stopped): it brings back what Git has"
 """With what mail carries and is not beside the database as its name says."""
+AHEAD = "ahead"
+"""The problem of an archive that has more than the database, which is an older copy then."""
 _TOLD_EVERY = 1_000
 
 
@@ -121,7 +123,7 @@ def verify_archives(
                 check.note_ahead(find_ahead(storage_root, project, artifacts, database_path))
                 check.run(iter(()))
         for finding in (
-            *find_strange_archives(storage_root, projects),
+            *find_around(storage_root, artifacts, database_path, projects),
             *find_unfit_contents(storage_root / ATTACHMENTS_FOLDER, artifacts.contents()),
         ):
             findings.add(finding)
@@ -195,7 +197,7 @@ class _ProjectCheck:
     def note_ahead(self, ahead: ArchiveAhead | None) -> None:
         """What the archive has beyond the database is compared with nothing."""
         if ahead is not None:
-            self._note("archive", "ahead", None, ahead.message, next_step=ahead.hint)
+            self._note("archive", AHEAD, None, ahead.message, next_step=ahead.hint)
 
     def run(self, expected: Iterator[Expected]) -> None:
         if self._commit is None:
@@ -300,23 +302,17 @@ class _ProjectCheck:
         return f"git -C {where} log --stat -- {path}"
 
 
-def find_ahead(storage_root: Path, project: Project, artifacts: Artifacts, database_path: Path) -> ArchiveAhead | None:
-    """How the project's archive is ahead of the database, which is an older copy then; None where it is not, or is
-    unfit otherwise, which others tell.
-
-    `artifacts` may be a view of a while ago: what a server has given out and committed since is not ahead of what lies
-    at `database_path` now.
+def find_around(
+    storage_root: Path, artifacts: Artifacts, database_path: Path, known: Collection[str]
+) -> Iterator[Finding]:
+    """What lies beside the archives of the projects whose slugs are `known`: first archives of this store, by which the
+    database is an older copy. `artifacts` and `database_path`: as for `find_ahead`.
     """
-    claim = OutboxPosition(highest_seq=artifacts.outbox.highest_seq())
-    try:
-        Inspection(archive_path(storage_root, project.slug)).require_fit(artifacts.store_id, claim)
-    except ArchiveAhead as ahead:
-        now = read_numbers(database_path)
-        is_known = now is not None and now.sequences.get("outbox", 0) >= ahead.data["archive_seq"]
-        return None if is_known else ahead
-    except (ArchiveRefused, GitFailed):
-        return None
-    return None
+    ahead = find_unclaimed(storage_root, artifacts, database_path)
+    slugs = [Path(one.data["path"]).name for one in ahead]
+    for slug, one in zip(slugs, ahead, strict=True):
+        yield Finding(check="archive", problem=AHEAD, project=slug, path=None, evidence=one.message, next_step=one.hint)
+    yield from find_strange_archives(storage_root, {*known, *slugs})
 
 
 def find_strange_archives(storage_root: Path, known: Collection[str]) -> Iterator[Finding]:

@@ -25,26 +25,35 @@ from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.lease_snapshot import snapshot_name
-from mcp_agent_mail.domain.own_files import BUILDING, DATABASE_FILE
+from mcp_agent_mail.domain.own_files import BUILDING, DATABASE_FILE, REBUILDING
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.backfill import has_backfill, queue_backfill
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
-from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, archive_path
-from mcp_agent_mail.features.doctor.verify import Finding, find_strange_archives, verify_archives
+from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings
+from mcp_agent_mail.features.doctor.verify import AHEAD, Finding, find_strange_archives, verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.recovery.given_numbers import given_before
 from mcp_agent_mail.features.recovery.kept_folders import free_place
 from mcp_agent_mail.features.recovery.numbered_names import oldest_first
 from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
 from mcp_agent_mail.features.recovery.refusals import ArchiveProblems, RebuildRefused, next_step
-from mcp_agent_mail.features.recovery.scratch import aside, built_aside, remove_left
-from mcp_agent_mail.features.recovery.sources import doubtful_slugs, former_slugs, open_sources, require_mentioned
+from mcp_agent_mail.features.recovery.scratch import aside, built_aside, remove_left, scratch_folder
+from mcp_agent_mail.features.recovery.sources import (
+    doubtful_slugs,
+    former_slugs,
+    open_sources,
+    require_mentioned,
+    require_there,
+)
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.checks.integrity import is_sound
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, beside, database_files
 from mcp_agent_mail.store.engine.migrate import ForeignStore, require_same
+from mcp_agent_mail.store.engine.noted_numbers import note_given
+from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 
@@ -101,7 +110,7 @@ async def give_pending(settings: ArchiverSettings, *, without: Collection[str], 
         while await store.read(has_backfill):
             await store.write(queue_backfill)
         failed = await drain_in_process(store, settings, timeout_s=_TIMEOUT_S, progress=progress)
-        store_id, waiting, slugs = await store.read(
+        store_id, waiting = await store.read(
             lambda view: (
                 view.meta.store_id(),
                 {
@@ -109,14 +118,9 @@ async def give_pending(settings: ArchiverSettings, *, without: Collection[str], 
                     for project_id in view.outbox.pending_projects()
                     if (project := view.projects.find(project_id)) is not None
                 },
-                [
-                    project.slug
-                    for project_id in view.outbox.projects_by_last_commit()
-                    if (project := view.projects.find(project_id)) is not None
-                ],
             )
         )
-    _require_there(Path(settings.storage_root), [slug for slug in slugs if slug not in without])
+    require_there(Path(settings.storage_root), path, without=without)
     left = {slug: count for slug, count in waiting.items() if slug not in without}
     if left:
         slug = min(left)
@@ -147,17 +151,6 @@ def _is_readable(path: Path) -> bool:
         return is_sound(path)
     except (ForeignStore, OSError):
         return False
-
-
-def _require_there(storage_root: Path, slugs: Collection[str]) -> None:
-    """What is in no archive of its own would be gone without a word."""
-    problems = ArchiveProblems()
-    for slug in slugs:
-        path = archive_path(storage_root, slug)
-        with suppress(ArchiveRefused, GitFailed):  # What is wrong with one that is there is told when it is read.
-            if not Branch(path).exists():
-                problems.add(slug, f"{path} holds no archive, and the database knows of one")
-    problems.require_none(has_database=True)
 
 
 def rebuild_in_place(
@@ -191,6 +184,7 @@ def rebuild_in_place(
                 clock=clock,
             )
             require_mentioned(doubtful, rebuilt.stand_ins, root)
+            _go_on_above(root, database, built, without)
             findings = _verified(root, built, told, without)
             fault_hook(FailPoint.REBUILT)
         except BaseException:
@@ -206,6 +200,16 @@ def rebuild_in_place(
         kept.rmdir()  # Nothing was there.
     _remove_oldest(kept.parent, database.name, new=kept)
     return RebuiltStore(database=database, rebuilt=rebuilt, kept=kept if kept.exists() else None, findings=findings)
+
+
+def _go_on_above(root: Path, database: Path, built: Path, without: Collection[str]) -> None:
+    """Above what any database of this store is known to have given out, not only above what those archives show of
+    which it is made.
+    """
+    with scratch_folder(aside(database, REBUILDING), for_what=database) as scratch:
+        raise_numbers(built, given_before(root, database, scratch.path, without=without))
+    if (gives := read_numbers(built)) is not None:
+        note_given(root, gives)
 
 
 @contextmanager
@@ -236,7 +240,7 @@ def _verified(root: Path, database: Path, told: Told, without: Collection[str] =
     """What is wrong with the archives themselves. Raises RebuildUnverified for anything else."""
     of_store = verify_store(database)
     report = verify_archives(root, database, progress=told("rendering messages"), comparing=told("comparing files"))
-    is_strange = [one for one in report.findings if _is_nobodys(one)]
+    is_strange = [one for one in report.findings if _is_nobodys(one, without)]
     others = [one for one in report.findings if one not in is_strange]
     new = [*of_store, *(one for one in others if one.check not in _ELSEWHERE)]
     if new:
@@ -257,8 +261,12 @@ def _verified(root: Path, database: Path, told: Told, without: Collection[str] =
     )
 
 
-def _is_nobodys(finding: Finding) -> bool:
-    """What lies beside the archives, and is none of a project of the new database: it contradicts nothing."""
+def _is_nobodys(finding: Finding, without: Collection[str]) -> bool:
+    """What lies beside the archives, and is none of a project of the new database, or is left out: it contradicts
+    nothing.
+    """
+    if finding.problem == AHEAD:
+        return finding.project in without
     return finding.problem == "unexpected" and (finding.check == _SNAPSHOT or finding.path is None)
 
 
@@ -284,11 +292,14 @@ def _remove_database(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreCopyPlan:
-    """`until`: as the archives were then. `most_files`: of a work tree; beyond, it shows recent months alone."""
+    """`until`: as the archives were then. `most_files`: of a work tree; beyond, it shows recent months alone.
+    `database`: of the archives' store; where it can be read, what it knows of is to be there.
+    """
 
     without: Collection[str] = ()
     until: Micros | None = None
     most_files: int
+    database: Path | None = None
 
 
 def rebuild_into(
@@ -302,6 +313,8 @@ def rebuild_into(
     into = into.absolute()
     _require_room(storage_root, into)
     doubtful = doubtful_slugs(storage_root, plan.without, None)
+    if plan.database is not None:
+        require_there(storage_root, plan.database, without=plan.without, until=plan.until)
     into.parent.mkdir(parents=True, exist_ok=True)
     with built_aside(into, BUILDING) as building:
         commits = _commits_at(storage_root, plan)

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
+from mcp_agent_mail.archive.inspection import Inspection
+from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition
 from mcp_agent_mail.archive.reading.branch import Branch, BranchReader
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedProject
@@ -19,7 +22,8 @@ from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact,
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, version_in
 from mcp_agent_mail.domain.project_identity import slug_alias
 from mcp_agent_mail.domain.projects import AliasKind, Project, is_slug
-from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
+from mcp_agent_mail.features.archiving.renew import claim_of
 from mcp_agent_mail.features.recovery.mail_copies import CopiesDiffer
 from mcp_agent_mail.features.recovery.refusals import ArchiveProblems
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
@@ -192,6 +196,39 @@ def _slugs_in(database: Path) -> frozenset[str]:
                 return frozenset(project.slug for project in artifacts.projects())
     except (StoreRefused, StoreFailed, OSError):
         return frozenset()
+
+
+def require_there(
+    storage_root: Path, database_path: Path, *, without: Collection[str], until: Micros | None = None
+) -> None:
+    """Raise RebuildRefused, with all their names, unless the archives hold what the database has seen in them; what is
+    left out need not. A database that cannot be asked demands nothing. `until`: what there was then is to be there.
+    """
+    problems = ArchiveProblems()
+    with suppress(StoreRefused, StoreFailed, OSError), faults_told():
+        require_same(database_path)
+        with open_artifacts(database_path) as artifacts:
+            for project in artifacts.projects():
+                claim = claim_of(artifacts.outbox, project.id)
+                is_later = until is not None and project.created_ts > until
+                if not claim.archived_seq or is_later or project.slug in without:
+                    continue
+                path = archive_path(storage_root, project.slug)
+                if problem := _lacking(path, artifacts.store_id, claim, is_whole=until is None):
+                    problems.add(project.slug, problem)
+    problems.require_none(has_database=True)
+
+
+def _lacking(archive: Path, store_id: str, claim: OutboxPosition, *, is_whole: bool) -> str | None:
+    """What else is wrong with one that is there is told when it is read."""
+    with suppress(ArchiveRefused, GitFailed):
+        if not Branch(archive).exists():
+            return f"{archive} holds no archive, and the database knows of one"
+        try:
+            Inspection(archive).require_fit(store_id, claim)
+        except ArchiveBehind as behind:
+            return behind.message if is_whole else None
+    return None
 
 
 @contextmanager

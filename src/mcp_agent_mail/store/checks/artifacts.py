@@ -21,7 +21,8 @@ from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Message, Receipt, ReceiptStep, Recipient
 from mcp_agent_mail.domain.overdue_notices import NotedMessage
 from mcp_agent_mail.domain.products import ProductLink
-from mcp_agent_mail.domain.projects import Project, StoredAlias
+from mcp_agent_mail.domain.project_identity import slug_alias
+from mcp_agent_mail.domain.projects import Project, StoredAlias, is_slug
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.engine.connection import open_reading
@@ -115,6 +116,16 @@ class Artifacts:
         while page := self._projects.list_(include_archived=True, limit=_AT_ONCE, after_id=after):
             yield from page
             after = page[-1].id
+
+    def knows(self, slug: str) -> bool:
+        """Is it the slug of a project, or of one that has become part of another? Whatever a folder is called."""
+        return is_slug(slug) and self._is_taken(slug)
+
+    def _is_taken(self, slug: str) -> bool:
+        return self.find_project(slug) is not None or self._aliases.find(slug_alias(slug)) is not None
+
+    def find_project(self, slug: str) -> Project | None:
+        return self._projects.find_by_slug(slug)
 
     def aliases(self, project: Project) -> list[StoredAlias]:
         """The aliases that stand in the project's own file."""

@@ -10,6 +10,9 @@ from pathlib import Path
 KEPT_FOLDER = "kept"
 """What a rebuild has replaced, by time: beside a database, and below STORAGE_ROOT."""
 
+UNDO_FOLDER = "undo"
+"""What a restore has replaced, by time: below STORAGE_ROOT; of a database elsewhere beside it, behind its name."""
+
 DATABASE_ENDS = ("", "-wal", "-shm", "-journal")
 """A database, and what SQLite writes beside it: read with it, whatever database lies there by then."""
 

@@ -10,9 +10,12 @@ ARCHIVER = "archiver"
 
 @dataclass(slots=True)
 class Problems:
-    """By project and part of its archive, `ARCHIVER` for the process itself; the newest is the last."""
+    """By project and part of its archive, `ARCHIVER` for the process itself; the newest is the last. `standing` are
+    those that were found before there was an archiver, and that none can end.
+    """
 
     problems: dict[str, str] = field(default_factory=dict)
+    standing: dict[str, str] = field(default_factory=dict)
     last_error: str | None = None
     restarts: int = 0
 
@@ -25,11 +28,21 @@ class Problems:
 
     def newest(self) -> str | None:
         """The newest problem on one line, with how many others there are; None when nothing is wrong."""
-        if not self.problems:
+        shown = self.all()
+        if not shown:
             return None
-        what = next(reversed(self.problems))
-        others = len(self.problems) - 1
-        return f"{what}: {self.problems[what]}{f' ({others} more)' if others else ''}"
+        what = next(reversed(shown))
+        others = len(shown) - 1
+        return f"{what}: {shown[what]}{f' ({others} more)' if others else ''}"
+
+    def all(self) -> dict[str, str]:
+        """Those that stand come first; of one project what its archiver says counts."""
+        return {**self.standing, **self.problems}
+
+    def stand(self, what: str, message: str) -> None:
+        """This one stays for as long as the server runs. Of PROBLEMS_KEPT at most."""
+        if len(self.standing) < PROBLEMS_KEPT:
+            self.standing[what] = message
 
     def recover(self, what: str) -> None:
         self.problems.pop(what, None)

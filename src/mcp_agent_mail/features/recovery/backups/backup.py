@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from mcp_agent_mail import __version__
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
 from mcp_agent_mail.archive.git_folder import work_tree_of
 from mcp_agent_mail.archive.inspection import Inspection
-from mcp_agent_mail.archive.ownership import store_of
+from mcp_agent_mail.archive.ownership import ArchiveAhead, store_of
 from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of, damage_told
 from mcp_agent_mail.archive.reading.hints import of_lost
 from mcp_agent_mail.archive.repository import ArchiveRepository
@@ -29,10 +29,10 @@ from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.ahead.older_database import find_ahead, find_unclaimed
 from mcp_agent_mail.features.archiving.artifact_files import Progress
-from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
-from mcp_agent_mail.features.doctor.verify import Finding, find_ahead, verify_archives
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_folders, archive_path
+from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.recovery.backups.backup_folder import (
     BUILDING,
@@ -156,7 +156,8 @@ class BackupMaker:
         # As it is asked of the copy below: here it is told of by the name that people know.
         require_own_schema(self.place.database_path)
         with BackupFiles(folder, self.fault_hook) as files, open_artifacts(database) as artifacts:
-            archives = [*self._save_adopted(files, artifacts), *self._save_archives(files, artifacts, findings)]
+            strays = self._strays(artifacts, findings)
+            archives = [*self._save_adopted(files, artifacts), *self._save_archives(files, artifacts, strays, findings)]
             self._save_contents(files, artifacts, archives)
             files.note_database(database)
             messages, _ = artifacts.counts()
@@ -193,9 +194,12 @@ class BackupMaker:
         """Archives of adopted projects, whole: also those that are about to be set aside."""
         known = {project.slug for project in artifacts.projects()}
         found: dict[str, Path] = {}
-        for parent in (self.place.storage_root / PROJECTS_FOLDER, self.place.storage_root / ADOPTED):
-            with suppress(FileNotFoundError):
-                found.update({path.name: path for path in parent.iterdir() if path.name not in known})
+        for path in archive_folders(self.place.storage_root):
+            if path.name not in known and artifacts.knows(path.name):
+                found[path.name] = path
+        with suppress(FileNotFoundError):
+            adopted = self.place.storage_root / ADOPTED
+            found.update({path.name: path for path in adopted.iterdir() if path.name not in known})
         for slug, path in sorted(found.items()):
             repository = ArchiveRepository(path, only_git=True)
             if not repository.exists() or store_of(repository) != artifacts.store_id:
@@ -206,40 +210,57 @@ class BackupMaker:
             files.write(archive.path, bundle_pieces(repository, commit, as_it_lies=True))
             yield archive
 
-    def _save_archives(self, files: BackupFiles, artifacts: Artifacts, findings: list[str]) -> Iterator[SavedArchive]:
+    def _strays(self, artifacts: Artifacts, findings: list[str]) -> dict[str, str | None]:
+        """By slug the newest commits of the archives that no project claims: a store that is made of the backup is to
+        show them too.
+        """
+        root = self.place.storage_root
+        found: dict[str, str | None] = {}
+        for stray in find_unclaimed(root, artifacts, self.place.database_path):
+            self._note_ahead(stray, findings)
+            slug = Path(stray.data["path"]).name
+            with suppress(GitFailed):
+                found[slug] = ArchiveRepository(archive_path(root, slug), only_git=True).tip()
+        return found
+
+    def _save_archives(
+        self, files: BackupFiles, artifacts: Artifacts, strays: Mapping[str, str | None], findings: list[str]
+    ) -> Iterator[SavedArchive]:
         told = self.told("saving archives")
-        projects = sorted(artifacts.projects(), key=lambda project: f"{project.slug}.bundle")
-        for done, project in enumerate(projects, start=1):
-            last = artifacts.outbox.last_commit(project.id)
+        projects = {project.slug: project for project in artifacts.projects()}
+        slugs = sorted({*projects, *strays}, key=lambda slug: f"{slug}.bundle")
+        for done, slug in enumerate(slugs, start=1):
             try:
-                self._require_not_ahead(project, artifacts, findings)
-                yield self._save_archive(files, project, None if last is None else last.hexsha)
+                commit = strays.get(slug)
+                if (project := projects.get(slug)) is not None:
+                    root, database = self.place.storage_root, self.place.database_path
+                    self._note_ahead(find_ahead(root, project, artifacts, database), findings)
+                    last = artifacts.outbox.last_commit(project.id)
+                    commit = None if last is None else last.hexsha
+                yield self._save_archive(files, slug, commit)
             except (ArchiveMissing, ArchiveDamaged) as lacking:
                 if not self.takes_faults:
                     raise
                 findings.append(lacking.message)
-                yield SavedArchive(slug=project.slug, commit=None)
-            told(done, len(projects))
+                yield SavedArchive(slug=slug, commit=None)
+            told(done, len(slugs))
 
-    def _require_not_ahead(self, project: Project, artifacts: Artifacts, findings: list[str]) -> None:
+    def _note_ahead(self, ahead: ArchiveAhead | None, findings: list[str]) -> None:
         """A backup of a database that lost mail would look like all that there is."""
-        ahead = find_ahead(self.place.storage_root, project, artifacts, self.place.database_path)
         if ahead is None:
             return
         if not self.takes_faults:
             raise BackupUnfit(f"No backup was made: {ahead.message}", hint=ahead.hint, data=dict(ahead.data))
         findings.append(ahead.message)
 
-    def _save_archive(self, files: BackupFiles, project: Project, commit: str | None) -> SavedArchive:
-        path = archive_path(self.place.storage_root, project.slug)
+    def _save_archive(self, files: BackupFiles, slug: str, commit: str | None) -> SavedArchive:
+        path = archive_path(self.place.storage_root, slug)
         if commit is None:
-            return SavedArchive(slug=project.slug, commit=None)
+            return SavedArchive(slug=slug, commit=None)
         if not _has(path, commit):
             raise _lacking(path, commit)
         work_tree = work_tree_of(path)
-        archive = SavedArchive(
-            slug=project.slug, commit=commit, work_tree=None if work_tree == path else str(work_tree)
-        )
+        archive = SavedArchive(slug=slug, commit=commit, work_tree=None if work_tree == path else str(work_tree))
         if self.takes_faults and (problem := damage_of(path)):
             # Its objects would come along as they lie, and no store could be made of them.
             raise ArchiveDamaged(path, problem, has_database=True)

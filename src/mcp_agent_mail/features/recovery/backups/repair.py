@@ -31,7 +31,7 @@ from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import LOCKS_FOLDER, PROJECTS_FOLDER, ArchiverSettings, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of, renew_archive
-from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
+from mcp_agent_mail.features.doctor.verify import AHEAD, Finding, verify_archives
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, Told, untold
 from mcp_agent_mail.features.recovery.backups.contents import bring_back, find_mendable
 from mcp_agent_mail.features.recovery.backups.git_repair import (
@@ -194,9 +194,11 @@ class Repairer:
         seen: set[str] = set()
         mendable = frozenset(self._mendable_contents()) if any(_is_content(one) for one in report.findings) else ()
         for finding in report.findings:
-            if finding.project in unreadable or finding.problem == "ahead":
-                continue  # Which was asked of each archive.
-            if finding.check == "work tree" and finding.path is not None:
+            if finding.project in unreadable:
+                continue
+            if finding.problem == AHEAD:
+                yield Repair(what=f"archive {finding.project}", evidence=finding.evidence, next_step=finding.next_step)
+            elif finding.check == "work tree" and finding.path is not None:
                 what = f"archive {finding.project}: work tree"
                 if what not in seen:
                     yield Repair(what=what, evidence=f"{finding.path} is {finding.problem}")

@@ -28,7 +28,6 @@ from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings, archive_path
 from mcp_agent_mail.features.recovery.backups.backup import Told, faults_of_store, untold
 from mcp_agent_mail.features.recovery.backups.files import make_private, pieces_of, write_new
-from mcp_agent_mail.features.recovery.backups.given_numbers import given_out
 from mcp_agent_mail.features.recovery.backups.manifest import (
     CONTENTS,
     DATABASE,
@@ -49,11 +48,13 @@ from mcp_agent_mail.features.recovery.backups.undo import (
     newest_undo,
     surplus,
 )
+from mcp_agent_mail.features.recovery.given_numbers import given_out
 from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
 from mcp_agent_mail.store.checks.derived_parts import is_derived
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
 from mcp_agent_mail.store.engine.migrate import StoreRefused, migrate
+from mcp_agent_mail.store.engine.noted_numbers import note_given
 from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
 from mcp_agent_mail.store.engine.schema import ForeignParts, changes_of, has_own_schema, in_a_sentence
 from mcp_agent_mail.store.engine.swap import swap
@@ -192,6 +193,8 @@ class Restorer:
 
     def _put_in_place(self, built: StoreParts) -> tuple[Path | None, tuple[Path, ...]]:
         """Where the old store is kept, and which older ones are not kept any more."""
+        if (gives := read_numbers(built.database)) is not None:
+            note_given(self.place.storage_root, gives)
         kept = new_undo(self.place, self.clock)
         removed = tuple(one.folder for one in surplus(kept, built, self.place))
         swap(
@@ -216,7 +219,7 @@ class Restorer:
 
     def _go_on_above(self, database: Path, scratch: Path) -> None:
         """No number that the store there gave out is given out again."""
-        raise_numbers(database, given_out(self.place, database, scratch))
+        raise_numbers(database, given_out(self.place.storage_root, self.place.database_path, database, scratch))
 
     def _store_id(self) -> str | None:
         """Of the store that is there; its archives say it too, where the database cannot."""

@@ -15,10 +15,9 @@ from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.features.recovery.backups.place import FOLDERS, StorePlace
 from mcp_agent_mail.features.recovery.numbered_names import next_name, oldest_first
-from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, beside, hidden_beside
+from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, UNDO_FOLDER, beside, hidden_beside
 from mcp_agent_mail.store.engine.swap_places import Move
 
-UNDO_FOLDER = "undo"
 STORES_KEPT = 2
 _OWNER_ONLY = 0o700
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.features.recovery.backups.given_numbers import archived_up_to
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.features.recovery.given_numbers import archived_up_to
 from mcp_agent_mail.store.engine.numbers import GAP, read_numbers
 from tests.features.recovery.backups.harness import Stored, faults_in, restorer_of, subjects_in
 
@@ -123,3 +123,22 @@ def test_an_older_copy_in_place_does_not_hide_what_archives_show(stored: Stored,
     after = read_numbers(place.database_path)
     assert after is not None
     assert after.sequences["outbox"] >= up_to + GAP
+
+
+def test_a_second_restore_goes_on_above_the_first_one_though_the_database_between_knows_all_archives(
+    went_on: StorePlace, backup: Path
+) -> None:
+    restorer = restorer_of(went_on)
+    whole = went_on.database_path.read_bytes()
+    restorer.restore(backup)
+    given = read_numbers(went_on.database_path)
+    restorer.undo()
+    went_on.database_path.write_bytes(whole)
+
+    restorer.restore(backup)
+
+    after = read_numbers(went_on.database_path)
+    assert given is not None
+    assert after is not None
+    assert all(after.sequences[kind] >= given.sequences[kind] + GAP for kind in KINDS)
+    assert all(after.counters[name] >= number + GAP for name, number in given.counters.items())

@@ -1,11 +1,12 @@
 """Which numbers the store that is replaced may have given out, also where its database is lost or cannot be read.
 
-Then its archives tell, as they tell a rebuild, with the databases that were replaced before and the new store itself.
+Its database tells, those that were replaced before, the note in the store, and the new store itself. What the database
+does not know its archives tell, as they tell a rebuild.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -14,13 +15,12 @@ from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.reading.branch import Branch
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
-from mcp_agent_mail.features.recovery.backups.place import StorePlace
-from mcp_agent_mail.features.recovery.backups.undo import UNDO_FOLDER
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_folders
 from mcp_agent_mail.features.recovery.numbered_names import oldest_first
 from mcp_agent_mail.features.recovery.rebuild import rebuild_database
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
-from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER
+from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER, UNDO_FOLDER
+from mcp_agent_mail.store.engine.noted_numbers import read_noted
 from mcp_agent_mail.store.engine.numbers import GivenNumbers, highest_of, read_numbers
 
 _MOST_LEFT_OUT = 20
@@ -29,25 +29,31 @@ _MOST_KEPT = 20
 _COUNTING = "counting.sqlite3"
 
 
-def given_out(place: StorePlace, built: Path, scratch: Path) -> GivenNumbers:
-    """The highest that are known. `built`: the database that is to take the place; `scratch`: a folder for what is made
-    meanwhile. Changes nothing at `place`.
+def given_out(storage_root: Path, database_path: Path, built: Path, scratch: Path) -> GivenNumbers:
+    """The highest that are known. `built`: the database that is to take the place of the one at `database_path`;
+    `scratch`: a folder for what is made meanwhile. Changes nothing in the store.
 
-    What the replaced database says stands where it can be read and no archive is ahead of it: that costs nothing more.
+    Archives are read only where the replaced database is behind one of them, or cannot be read.
     """
-    there = read_numbers(place.database_path)
-    archived = archived_up_to(place.storage_root)
-    if there is not None and there.sequences.get("outbox", 0) >= archived:
-        return there
-    return highest_of(
-        [*filter(None, [there, read_numbers(built)]), *_kept(place), *_archived(place, archived, scratch)]
-    )
+    known = [*_known(storage_root, database_path), *filter(None, [read_numbers(built)])]
+    return highest_of([*known, *_archived(storage_root, database_path, scratch)])
+
+
+def given_before(storage_root: Path, database_path: Path, scratch: Path, *, without: Collection[str]) -> GivenNumbers:
+    """As `given_out`, but for what a rebuild of the archives has seen itself: `without` some, it has not seen all."""
+    known = _known(storage_root, database_path)
+    return highest_of([*known, *(_archived(storage_root, database_path, scratch) if without else ())])
+
+
+def _known(storage_root: Path, database_path: Path) -> list[GivenNumbers]:
+    there, noted = read_numbers(database_path), read_noted(storage_root)
+    return [*filter(None, [there, noted]), *_kept(storage_root, database_path)]
 
 
 def archived_up_to(storage_root: Path) -> int:
     """The newest event that any archive says it holds; what cannot be read says nothing."""
     highest = 0
-    for path in _folders(storage_root / PROJECTS_FOLDER):
+    for path in archive_folders(storage_root):
         with suppress(ArchiveRefused, GitFailed, OSError):
             branch = Branch(path)
             if branch.exists() and (newest := branch.newest()) is not None:
@@ -55,18 +61,26 @@ def archived_up_to(storage_root: Path) -> int:
     return highest
 
 
-def _archived(place: StorePlace, up_to: int, scratch: Path) -> Iterator[GivenNumbers]:
-    """What a rebuild of the archives would go on above. Each message, agent and lease was an event, so where one cannot
-    be read the newest event bounds their numbers.
+def _archived(storage_root: Path, database_path: Path, scratch: Path) -> Iterator[GivenNumbers]:
+    """What archives show and the database does not know: what a rebuild of them would go on above. Each message, agent
+    and lease was an event, so where one cannot be read the newest event bounds their numbers.
     """
+    up_to = archived_up_to(storage_root)
+    there = read_numbers(database_path)
+    if there is not None and there.sequences.get("outbox", 0) >= up_to:
+        return
     tables = ("messages", "agents", "leases", "outbox")
     yield GivenNumbers(sequences=dict.fromkeys(tables, up_to), counters={"fencing": up_to}, latest=0)
-    counted = scratch / _COUNTING
+    yield from _counted(storage_root / PROJECTS_FOLDER, scratch / _COUNTING)
+
+
+def _counted(archives: Path, counted: Path) -> Iterator[GivenNumbers]:
+    """Of a database that is made of all archives but those that cannot be read, and removed again."""
     left_out: set[str] = set()
     try:
         for _ in range(_MOST_LEFT_OUT):
             try:
-                rebuild_database(place.storage_root / PROJECTS_FOLDER, counted, None, without=left_out)
+                rebuild_database(archives, counted, None, without=left_out)
             except RebuildRefused as refused:
                 new = set(refused.data.get("archives", ())) - left_out
                 if not new:
@@ -82,10 +96,9 @@ def _archived(place: StorePlace, up_to: int, scratch: Path) -> Iterator[GivenNum
             counted.with_name(f"{counted.name}{end}").unlink(missing_ok=True)
 
 
-def _kept(place: StorePlace) -> Iterator[GivenNumbers]:
+def _kept(storage_root: Path, database: Path) -> Iterator[GivenNumbers]:
     """Of the databases that were replaced before: the newest of each way, as far as they can be read."""
-    database = place.database_path
-    undone = [path / database.name for path in _newest_in(place.storage_root / UNDO_FOLDER)]
+    undone = [path / database.name for path in _newest_in(storage_root / UNDO_FOLDER)]
     beside = islice(reversed(oldest_first(database.parent.glob(f"{database.name}.{UNDO_FOLDER}-*"))), _MOST_KEPT)
     kept = [path / database.name for path in _newest_in(database.parent / KEPT_FOLDER)]
     for path in (*undone, *beside, *kept):
