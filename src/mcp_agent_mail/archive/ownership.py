@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
 from mcp_agent_mail.archive.reading.hints import of_lost
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, SealedCommit
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, BlobTooLarge, SealedCommit
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
+from mcp_agent_mail.domain.archive_format.parse.fields import MAX_JSON_BYTES
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION, converted_folder, version_in
 
 
@@ -156,10 +157,9 @@ def version_at(repository: ArchiveRepository, revision: str) -> int:
     """
     if not repository.git("ls-tree", "-z", revision, "--", ARCHIVE_FILE):
         return FORMAT_VERSION
-    content = repository.git("cat-file", "blob", f"{revision}:{ARCHIVE_FILE}")
     try:
-        return version_in(content)
-    except ValueError:
+        return version_in(repository.content(f"{revision}:{ARCHIVE_FILE}", MAX_JSON_BYTES))
+    except (ValueError, RecursionError, BlobTooLarge):
         return FORMAT_VERSION
 
 
@@ -177,10 +177,9 @@ def store_of(repository: ArchiveRepository) -> str | None:
     """Whose archive its own file says it is. Raises GitFailed when Git cannot tell: that proves nothing."""
     if not repository.git("ls-tree", "-z", BRANCH, "--", ARCHIVE_FILE):
         return None
-    content = repository.git("cat-file", "blob", f"{BRANCH}:{ARCHIVE_FILE}")
     try:
-        return str(json.loads(content)["store_id"])
-    except (ValueError, KeyError, TypeError):
+        return str(json.loads(repository.content(f"{BRANCH}:{ARCHIVE_FILE}", MAX_JSON_BYTES))["store_id"])
+    except (ValueError, KeyError, TypeError, RecursionError, BlobTooLarge):
         return None
 
 
