@@ -9,7 +9,7 @@ import pytest
 
 from mcp_agent_mail.archive.months import files_of_month
 from mcp_agent_mail.archive.recovery import restore_files
-from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository, BlobTooLarge, GitRun
+from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository, GitContentTooLarge, GitRun
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
 from tests.archive.one_archive import add_commit, begin
@@ -77,7 +77,7 @@ def test_a_content_is_read_whole_up_to_its_bound_and_not_at_all_beyond(path: Pat
 
     assert repository.content(f"{BRANCH}:text", 5) == b"four\n"
     assert repository.content(f"{BRANCH}:empty", 0) == b""
-    with pytest.raises(BlobTooLarge):
+    with pytest.raises(GitContentTooLarge):
         repository.content(f"{BRANCH}:text", 4)
     with pytest.raises(GitFailed, match="does not have"):
         repository.content(f"{BRANCH}:none", 4)

@@ -22,7 +22,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.fast_import import NewCommit, PutBlob, PutFolder, Signature, import_folders
 from mcp_agent_mail.archive.git_folder import NotOurGitFolder, read_note
 from mcp_agent_mail.archive.known_version import CONVERSION_NOTE, note_version, noted_tip
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, BlobTooLarge, require_most, sync
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, GitContentTooLarge, require_most, sync
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
@@ -255,7 +255,7 @@ class Conversion:
                     done.add(blob)
                     if time.monotonic() >= until:
                         break
-        except BlobTooLarge:
+        except GitContentTooLarge:
             if not paths:
                 raise
             # A person's: mail is never so large.
@@ -366,7 +366,7 @@ def _git_order(mode: bytes, name: bytes) -> bytes:
 
 
 def _read(objects: Conversation, name: str) -> bytes | None:
-    """An object, by a name that Git knows; None where it knows none. BlobTooLarge: for more than mail may have."""
+    """An object, by a name that Git knows; None where it knows none. GitContentTooLarge: for more than mail has."""
     objects.say(name.encode("utf-8", "surrogateescape") + b"\n")
     header = objects.hear()
     size = header.rpartition(b" ")[2]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
 from mcp_agent_mail.archive.reading.hints import of_lost
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, BlobTooLarge, SealedCommit
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, GitContentTooLarge, SealedCommit
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.archive_format.parse.fields import MAX_JSON_BYTES
@@ -159,7 +159,7 @@ def version_at(repository: ArchiveRepository, revision: str) -> int:
         return FORMAT_VERSION
     try:
         return version_in(repository.content(f"{revision}:{ARCHIVE_FILE}", MAX_JSON_BYTES))
-    except (ValueError, RecursionError, BlobTooLarge):
+    except (ValueError, RecursionError, GitContentTooLarge):
         return FORMAT_VERSION
 
 
@@ -179,7 +179,7 @@ def store_of(repository: ArchiveRepository) -> str | None:
         return None
     try:
         return str(json.loads(repository.content(f"{BRANCH}:{ARCHIVE_FILE}", MAX_JSON_BYTES))["store_id"])
-    except (ValueError, KeyError, TypeError, RecursionError, BlobTooLarge):
+    except (ValueError, KeyError, TypeError, RecursionError, GitContentTooLarge):
         return None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.git_folder import STATE, said_in
 from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.archive.months import MonthsNote
-from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository, BlobTooLarge, sync
+from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository, GitContentTooLarge, sync
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.commit_message import VERSION_TRAILER
@@ -224,7 +224,7 @@ def restore_named(repository: ArchiveRepository, tree: WorkTree, paths: Iterable
 
 def _restore(repository: ArchiveRepository, tree: WorkTree, wanted: dict[str, list[str]]) -> None:
     for blob, paths in wanted.items():
-        with suppress(BlobTooLarge):
+        with suppress(GitContentTooLarge):
             if not paths[0].startswith(f"{ATTACHMENTS_FOLDER}/"):
                 tree.put(repository.content(blob, READ_UNASKED), paths)
                 continue

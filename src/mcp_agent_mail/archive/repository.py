@@ -70,7 +70,7 @@ class GitRun:
 PLAIN_RUN = GitRun()
 
 
-class BlobTooLarge(GitFailed):
+class GitContentTooLarge(GitFailed):
     """A content has more bytes than are read of such a one. None of it was read."""
 
     def __init__(self, name: str, size: int, most: int) -> None:
@@ -79,9 +79,9 @@ class BlobTooLarge(GitFailed):
 
 
 def require_most(name: str, size: int, most: int) -> None:
-    """Raise BlobTooLarge where `size` is more than the `most` bytes that are read of it."""
+    """Raise GitContentTooLarge where `size` is more than the `most` bytes that are read of it."""
     if size > most:
-        raise BlobTooLarge(name, size, most)
+        raise GitContentTooLarge(name, size, most)
 
 
 class ArchiveRepository:
@@ -227,7 +227,7 @@ class ArchiveRepository:
         return int(self.git("cat-file", "-s", blob))
 
     def content(self, name: str, most: int) -> bytes:
-        """What Git has by this name, in which no line end is. Raises GitFailed; BlobTooLarge, which is one, for more
+        """What Git has by this name, without a line end. Raises GitFailed; GitContentTooLarge, which is one, for more
         than `most` bytes, of which none is read.
         """
         with self.talk("cat-file", "--batch", config=(BIG_FILES,)) as objects:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.reading.branch import Branch
-from mcp_agent_mail.archive.repository import ArchiveRepository, BlobTooLarge
+from mcp_agent_mail.archive.repository import ArchiveRepository, GitContentTooLarge
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.process import GitFailed
 from tests.archive.one_archive import add_commit
@@ -118,10 +118,10 @@ def test_a_content_beyond_its_bound_is_refused_unread_and_the_next_one_is_read(a
     try:
         with branch.reader() as read:
             for _ in range(2):
-                with pytest.raises(BlobTooLarge, match=r"67,108,864 bytes.* at most 9 "):
+                with pytest.raises(GitContentTooLarge, match=r"67,108,864 bytes.* at most 9 "):
                     read(blobs["large"], 9)
                 assert read(blobs["small"], 9) == b"some text"
-        with pytest.raises(BlobTooLarge):
+        with pytest.raises(GitContentTooLarge):
             branch.file(commit, "large", 9)
         _, most = tracemalloc.get_traced_memory()
     finally:

@@ -81,7 +81,7 @@ class Branch:
                 yield BranchFile(path=path, blob=blob, size=int(size))
 
     def file(self, commit: str, path: str, most: int) -> bytes | None:
-        """One file of the commit; None where there is none. Raises BlobTooLarge for one of more than `most` bytes,
+        """One file of the commit; None where none is. Raises GitContentTooLarge for one of more than `most` bytes,
         unread.
         """
         if not self._repository.git("ls-tree", "-z", commit, "--", path):
@@ -148,7 +148,7 @@ class BranchReader:
             talk.__exit__(*error)  # type: ignore[arg-type]
 
     def __call__(self, blob: str, most: int) -> bytes:
-        """Raises GitFailed; BlobTooLarge, which is one, for a content of more than `most` bytes, of which none is
+        """Raises GitFailed; GitContentTooLarge, which is one, for a content of more than `most` bytes, of which none is
         read.
         """
         try:

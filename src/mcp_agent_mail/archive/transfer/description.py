@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 
-from mcp_agent_mail.archive.repository import READ_UNASKED, ArchiveRepository, BlobTooLarge
+from mcp_agent_mail.archive.repository import READ_UNASKED, ArchiveRepository, GitContentTooLarge
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.archive_format.versions import is_mail_name, version_in
@@ -40,7 +40,7 @@ def describe(repository: ArchiveRepository, commit: str) -> ArchiveDescription:
         project = fields["project"]
         names = [fields["store_id"], project["slug"], project["human_key"]]
         version = version_in(content)
-    except (ValueError, KeyError, TypeError, RecursionError, BlobTooLarge) as wrong:
+    except (ValueError, KeyError, TypeError, RecursionError, GitContentTooLarge) as wrong:
         raise _unreadable(repository, commit) from wrong
     if not all(isinstance(name, str) for name in names):
         raise _unreadable(repository, commit)

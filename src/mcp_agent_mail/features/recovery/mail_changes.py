@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from mcp_agent_mail.archive.reading.branch import BranchCommit
-from mcp_agent_mail.archive.repository import BlobTooLarge
+from mcp_agent_mail.archive.repository import GitContentTooLarge
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
 from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, most_bytes_of, parse_file
@@ -16,7 +16,7 @@ from mcp_agent_mail.features.recovery.people import People
 from mcp_agent_mail.store.rebuild.database import RebuiltDatabase
 
 Read = Callable[[str, int], bytes]
-"""A content of the archive, by what Git calls it; BlobTooLarge for more than so many bytes."""
+"""A content of the archive, by what Git calls it; GitContentTooLarge for more than so many bytes."""
 
 
 class ChangesOfMail:
@@ -60,7 +60,7 @@ class ChangesOfMail:
         """The file as the commit has it; None where a person changed it."""
         try:
             content = self._read(f"{commit}:{path}", most_bytes_of(path) or 0)
-        except BlobTooLarge:
+        except GitContentTooLarge:
             return None
         for version in (FORMAT_VERSION, OLDEST_VERSION):
             with suppress(UnreadableArtifact):

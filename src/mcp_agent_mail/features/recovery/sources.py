@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.reading.branch import Branch, BranchReader
-from mcp_agent_mail.archive.repository import BlobTooLarge
+from mcp_agent_mail.archive.repository import GitContentTooLarge
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedProject
@@ -228,7 +228,7 @@ class Readers:
         self._open.move_to_end(source.number)
         try:
             return reader(blob, most_bytes_of(path) or 0)
-        except BlobTooLarge as large:
+        except GitContentTooLarge as large:
             require_size(path, large.size)
             raise
 
