@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from mcp_agent_mail.archive import conversion
 from mcp_agent_mail.archive.fast_import import import_folders
+from mcp_agent_mail.archive.git_folder import NotOurGitFolder
 from mcp_agent_mail.archive.known_version import CONVERSION_NOTE, VERSION_NOTE, is_outdated
 from mcp_agent_mail.archive.ownership import NewerArchive
 from mcp_agent_mail.archive.repository import ArchiveRepository
@@ -176,6 +178,22 @@ def test_files_that_could_not_be_moved_are_moved_by_a_later_step(path: Path) -> 
 
     assert (path / MAIL.replace("/0/", "/0-499/")).exists()
     assert not (path / MAIL).exists()
+
+
+@pytest.mark.parametrize("said", ['{"before": "--output=x"}', "[" * 100_000, None], ids=["option", "deep", "fifo"])
+def test_git_is_told_no_more_of_the_note_than_a_commit(path: Path, said: str | None) -> None:
+    writer = open_writer(path)
+    while writer.convert(OutboxSeq(3), AT) is None:
+        pass
+    note = path / ".git/agent-mail/conversion"
+    note.unlink()
+    if said is None:
+        os.mkfifo(note)
+    else:
+        note.write_text(said)
+
+    with pytest.raises(NotOurGitFolder, match="does not say which commit"):
+        writer.convert(OutboxSeq(3), AT)
 
 
 def test_a_file_that_is_blocked_meanwhile_is_written_at_its_new_place(path: Path) -> None:

@@ -77,3 +77,12 @@ def test_what_names_no_commit_of_this_version_proves_nothing(path: Path, noted: 
     (path / VERSION_NOTE).write_text(noted)
 
     assert (noted_tip(path), is_outdated(path)) == (None, True)
+
+
+def test_what_no_commit_is_called_is_not_told_to_git(path: Path, tmp_path: Path) -> None:
+    (path / VERSION_NOTE).write_text(f"2 --output={tmp_path / 'written'}\n")
+
+    assert noted_tip(path) is None
+    open_writer(path)
+
+    assert not (tmp_path / "written").exists()

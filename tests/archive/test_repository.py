@@ -9,7 +9,7 @@ import pytest
 
 from mcp_agent_mail.archive.months import files_of_month
 from mcp_agent_mail.archive.recovery import restore_files
-from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository, GitRun
+from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository, GitContentTooLarge, GitRun
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
 from tests.archive.one_archive import add_commit, begin
@@ -69,3 +69,27 @@ def test_another_git_directory_is_another_identity(path: Path, tmp_path: Path) -
 
     assert before is not None
     assert repository.identity() != before
+
+
+def test_a_content_is_read_whole_up_to_its_bound_and_not_at_all_beyond(path: Path) -> None:
+    repository = begin(path)
+    add_commit(repository, {"text": b"four\n", "empty": b""})
+
+    assert repository.content(f"{BRANCH}:text", 5) == b"four\n"
+    assert repository.content(f"{BRANCH}:empty", 0) == b""
+    with pytest.raises(GitContentTooLarge):
+        repository.content(f"{BRANCH}:text", 4)
+    with pytest.raises(GitFailed, match="does not have"):
+        repository.content(f"{BRANCH}:none", 4)
+
+
+@pytest.mark.parametrize("name", ["HEAD", BRANCH, "packed-refs"])
+def test_a_file_of_git_that_is_no_plain_one_tells_nothing_and_is_not_waited_for(path: Path, name: str) -> None:
+    repository = begin(path)
+    add_commit(repository, {"file": b"x"})
+    (path / ".git" / BRANCH).unlink()
+    (path / ".git" / name).unlink(missing_ok=True)
+    os.mkfifo(path / ".git" / name)
+
+    assert repository.written_tip() == ""
+    assert repository.is_checked_out() is (name != "HEAD")

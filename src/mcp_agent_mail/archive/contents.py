@@ -18,15 +18,21 @@ from typing import BinaryIO
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.archive.folders import NotAFile, OtherSize
+from mcp_agent_mail.archive.git_folder import read_note
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.file_sync import sync_path
+from mcp_agent_mail.core.json_limits import read_bounded
+from mcp_agent_mail.core.plain_files import UnfitFile
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, StoredContent, is_content_path
 
 CHUNK = 1 << 20
 _SHOWN = 20
+_NOTE_BYTES = 32 << 20
+_ENTRY_PARTS = 16
+"""Bytes for each part: an entry has six, in ninety bytes."""
 
 
 class ContentsMissing(NotFound):
@@ -199,8 +205,8 @@ class MissingContents:
 def _read(note: Path) -> dict[str, StoredContent]:
     """Of a note that cannot be read nothing is known: `am doctor verify` names what Git lacks."""
     found = {}
-    with suppress(OSError, ValueError, TypeError):
-        for sha256, size, extension in json.loads(note.read_text()):
+    with suppress(OSError, ValueError, TypeError, RecursionError, UnfitFile):
+        for sha256, size, extension in read_bounded(read_note(note, _NOTE_BYTES) or b"[]", _NOTE_BYTES // _ENTRY_PARTS):
             content = StoredContent(sha256=sha256, bytes=size, extension=extension)
             found[content.path] = content
     return found

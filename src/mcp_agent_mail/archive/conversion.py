@@ -11,23 +11,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, PutBlob, PutFolder, Signature, import_folders
+from mcp_agent_mail.archive.git_folder import NotOurGitFolder, read_note
 from mcp_agent_mail.archive.known_version import CONVERSION_NOTE, note_version, noted_tip
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, GitContentTooLarge, require_most
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
+from mcp_agent_mail.core.plain_files import UnfitFile
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
+from mcp_agent_mail.domain.archive_format.parse.fields import MAX_JSON_BYTES
 from mcp_agent_mail.domain.archive_format.versions import (
     FORMAT_VERSION,
     converted_archive_file,
@@ -49,7 +54,9 @@ PART_S = 0.1
 affair and that of others on it.
 """
 _ROUNDS = 5
+_MOST_BYTES = 16 << 20
 _CHANGED = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FILE_MODE = b"100644"
 _FOLDER_MODE = b"40000"
 
@@ -112,7 +119,7 @@ class Conversion:
         for path, trees in self._outdated(tip).items():
             folders[path] = None
             folders[_new(path)] = self._trees[trees]
-        named = converted_archive_file(self._repository.git("cat-file", "blob", f"{tip}:{ARCHIVE_FILE}"))
+        named = converted_archive_file(self._repository.content(f"{tip}:{ARCHIVE_FILE}", MAX_JSON_BYTES))
         files = {ARCHIVE_FILE: named}
         fresh = self._note.with_suffix(".new")
         fresh.write_text(json.dumps({"before": tip}))
@@ -216,8 +223,8 @@ class Conversion:
     def _show_all(self) -> Iterator[None]:
         if not self._repository.is_checked_out():
             return  # Git brings the files when somebody switches back.
-        self._tree.put(self._repository.git("cat-file", "blob", f"{BRANCH}:{ARCHIVE_FILE}"), [ARCHIVE_FILE])
-        before = json.loads(self._note.read_text())["before"]
+        self._tree.put(self._repository.content(f"{BRANCH}:{ARCHIVE_FILE}", MAX_JSON_BYTES), [ARCHIVE_FILE])
+        before = _noted(self._note)
         for part in _parts(self._outdated(before)):
             yield from self._show(part)
 
@@ -237,16 +244,26 @@ class Conversion:
     def _show_some(self, folders: Folders, done: set[str], kept: dict[str, set[bytes]]) -> bool:
         """Put contents that are not `done` where they belong, until time is up; True when that was all of them."""
         until = time.monotonic() + PART_S
-        with self._repository.talk("cat-file", "--batch") as objects:
-            # Read again at each step: commits come between.
-            left = {blob: paths for blob, paths in self._wanted(objects, folders, kept).items() if blob not in done}
-            for blob, copies in left.items():
-                paths = [path for path in copies if not self._repository.shows(path, blob)]
-                if paths:
-                    self._tree.put(_require(_read(objects, blob), blob), paths)
-                done.add(blob)
-                if time.monotonic() >= until:
-                    break
+        blob, paths = "", list[str]()
+        try:
+            with self._repository.talk("cat-file", "--batch") as objects:
+                # Read again at each step: commits come between.
+                left = {blob: paths for blob, paths in self._wanted(objects, folders, kept).items() if blob not in done}
+                for blob, copies in left.items():
+                    paths = [path for path in copies if not self._repository.shows(path, blob)]
+                    if paths:
+                        self._tree.put(_require(_read(objects, blob), blob), paths)
+                    done.add(blob)
+                    if time.monotonic() >= until:
+                        break
+        except GitContentTooLarge:
+            if not paths:
+                raise
+            # A person's: mail is never so large.
+            for path in paths:
+                self._tree.put_large(path, partial(self._repository.tell_blob, blob))
+            done.add(blob)
+            return False
         return done.issuperset(left)
 
     def _wanted(self, objects: Conversation, folders: Folders, kept: dict[str, set[bytes]]) -> dict[str, list[str]]:
@@ -262,6 +279,20 @@ class Conversion:
                 if mode == _FILE_MODE and self._tree.shows(path):
                     wanted.setdefault(blob, []).append(path)
         return wanted
+
+
+def _noted(note: Path) -> str:
+    """The commit before the conversion. Raises NotOurGitFolder where a note of ours would say one."""
+    with suppress(ValueError, KeyError, TypeError, RecursionError, UnfitFile):
+        if (said := read_note(note)) is None:
+            raise FileNotFoundError(str(note))
+        if _COMMIT.fullmatch(before := json.loads(said)["before"]):
+            return str(before)
+    raise NotOurGitFolder(
+        f"{note} does not say which commit was converted.",
+        hint="Remove it and run `am doctor repair`: it writes the files of the archive again as Git has them.",
+        data={"path": str(note)},
+    )
 
 
 def _is_ours(names: Collection[bytes], name: bytes) -> bool:
@@ -336,12 +367,13 @@ def _git_order(mode: bytes, name: bytes) -> bytes:
 
 
 def _read(objects: Conversation, name: str) -> bytes | None:
-    """An object, by a name that Git knows; None where it knows none."""
+    """An object, by a name that Git knows; None where it knows none. GitContentTooLarge: for more than mail has."""
     objects.say(name.encode("utf-8", "surrogateescape") + b"\n")
     header = objects.hear()
     size = header.rpartition(b" ")[2]
     if not size.isdigit():
         return None
+    require_most(name, int(size), _MOST_BYTES)
     return objects.hear_bytes(int(size) + 1)[:-1]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents
+from mcp_agent_mail.archive.git_folder import said_in
 from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveRepository
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.file_sync import sync_path
@@ -214,9 +214,8 @@ def _require_on_branch(repository: ArchiveRepository, hexsha: str | None) -> str
 
 def _is_on_branch(repository: ArchiveRepository, hexsha: str) -> bool:
     """Read from the branch's own file, which costs nothing; asked of Git when a person has committed meanwhile."""
-    with suppress(OSError):
-        if (repository.git_path / BRANCH).read_text() == f"{hexsha}\n":
-            return True
+    if said_in(repository.git_path / BRANCH) == f"{hexsha}\n":
+        return True
     try:
         return not repository.git("rev-list", "--max-count=1", hexsha, f"^{BRANCH}")
     except GitFailed:

@@ -11,6 +11,7 @@ import re
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Never
 
 from mcp_agent_mail.archive.folders import opened, remove_unfinished, replace_file
 from mcp_agent_mail.core.errors import Conflict
@@ -24,6 +25,9 @@ _WORK_TREE = "work-tree"
 REAL_WORK_TREE = "work-tree.real"
 _SET_ASIDE = "config.set-aside"
 _MOST_BYTES = 1 << 20
+_LONGEST_PATH = 1 << 13
+_MAY_HOLD_ENTRIES = ("", STATE.name, "info", "refs", "refs/heads", "objects", "objects/info")
+"""Folders whose entries Git, or we, open by name."""
 
 # What a person's own Git in the work tree must know too; our calls pass the rest themselves.
 _CORE = """\
@@ -71,16 +75,47 @@ class NotOurGitFolder(ArchiveRefused):
     """The Git directory is not one that we set up and that stands for itself."""
 
 
+def read_note(note: Path, most: int = _MOST_BYTES) -> bytes | None:
+    """What a note beside an archive, or a small file of its Git directory, says; None where there is none. No link in
+    its place is followed, nothing waits, and no more than `most` bytes are read. Raises UnfitFile.
+    """
+    try:
+        with opened(note.parent) as folder:
+            return read_plain(note.name, most, follow=False, dir_fd=folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def said_in(note: Path, most: int = _MOST_BYTES) -> str | None:
+    """As `read_note`, as text, whatever bytes it has; of what is no plain file, or too large, nothing is known."""
+    try:
+        content = read_note(note, most)
+    except UnfitFile:
+        return None
+    return None if content is None else content.decode(errors="replace")
+
+
+def _noted_path(note: Path) -> Path | None:
+    """Raises NotOurGitFolder for a note that is none of ours: where the files lie is then not known."""
+    try:
+        content = read_note(note, _LONGEST_PATH)
+    except UnfitFile as unfit:
+        raise NotOurGitFolder(
+            f"{note} does not say where the archive's files lie: {unfit.message}",
+            hint=f"Put a plain file there that names the directory, or move {note.parents[2]} away and keep it.",
+            data={"path": str(note)},
+        ) from unfit
+    return None if content is None else Path(os.fsdecode(content.removesuffix(b"\n")))
+
+
 def work_tree_of(path: Path) -> Path:
     """Where the files of the archive at `path` lie: in the folder that was noted when it was begun, else at `path`
     itself.
     """
     if path.is_symlink():
         return path  # Of former times: nothing is read behind it.
-    note = path / STATE / _WORK_TREE
-    with suppress(FileNotFoundError, NotADirectoryError):
-        return Path(os.fsdecode(note.read_bytes().removesuffix(b"\n")))
-    return path
+    noted = _noted_path(path / STATE / _WORK_TREE)
+    return path if noted is None else noted
 
 
 def real_work_tree_of(path: Path) -> Path:
@@ -92,10 +127,8 @@ def real_work_tree_of(path: Path) -> Path:
     named = work_tree_of(path)
     if named == path:
         return path
-    noted = path / STATE / REAL_WORK_TREE
-    with suppress(FileNotFoundError, NotADirectoryError):
-        return Path(os.fsdecode(noted.read_bytes()).removesuffix("\n"))
-    return _real(named)
+    noted = _noted_path(path / STATE / REAL_WORK_TREE)
+    return _real(named) if noted is None else noted
 
 
 def is_real_work_tree_noted(path: Path) -> bool:
@@ -197,6 +230,36 @@ def _require_own(path: Path) -> None:
                 "in its place, and it is gone on with by itself.",
                 data={"path": str(git_path / name)},
             )
+    for name in _MAY_HOLD_ENTRIES:
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(git_path / name) as entries:
+            for entry in entries:
+                _require_plain(Path(entry.path))
+
+
+def require_plain_below(path: Path) -> None:
+    """Raise NotOurGitFolder for anything in the Git directory of the archive at `path` that is neither file nor folder:
+    before Git runs in one that a stranger has made, and would wait there for ever, or read on without end.
+    """
+    for folder, folders, files in os.walk(path / ".git", onerror=_fail):
+        for name in (*folders, *files):
+            _require_plain(Path(folder, name), takes_links=False)
+
+
+def _fail(failed: OSError) -> Never:
+    raise failed
+
+
+def _require_plain(path: Path, *, takes_links: bool = True) -> None:
+    try:
+        mode = path.stat(follow_symlinks=takes_links).st_mode
+    except FileNotFoundError:
+        return  # It is gone meanwhile, or a link that leads nowhere.
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise NotOurGitFolder(
+            f"{path} is neither a file nor a folder: Git would wait there, or read without end.",
+            hint="Look who has put it there. If nobody needs it, remove it.",
+            data={"path": str(path)},
+        )
 
 
 def _configuration(path: Path, work_tree: Path) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from mcp_agent_mail.archive.git_folder import said_in
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.steps import Steps, Syncing, sync_each
 from mcp_agent_mail.core.errors import Unavailable
@@ -21,7 +22,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.git.process import GitFailed
 
 _TRIES = 3
-_NOTED = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})(?: ([0-9]{1,18}))?\n?")
+_NOTED = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})(?: ([0-9]{1,18}))?\n?")
 
 
 class IndexLocked(Unavailable):
@@ -135,8 +136,8 @@ def _read(note: Path) -> tuple[str, int | None]:
     What a loss of power or a person left of the note tells nothing.
     """
     with suppress(OSError):
-        if said := _NOTED.fullmatch(note.read_bytes()):
-            return said[1].decode(), None if said[2] is None else int(said[2])
+        if said := _NOTED.fullmatch(said_in(note) or ""):
+            return said[1], None if said[2] is None else int(said[2])
     return "", None
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import re
 from pathlib import Path
 
-from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.git_folder import STATE, said_in
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 
@@ -14,6 +14,9 @@ CONVERSION_NOTE = STATE / "conversion"
 
 VERSION_NOTE = STATE / "version"
 """Says the version of an archive that needs no conversion, and the newest commit that this was seen of."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+"""Git is given what stands in a note: nothing that it could take for an option."""
 
 
 def is_outdated(path: Path) -> bool:
@@ -29,7 +32,7 @@ def is_outdated(path: Path) -> bool:
 def noted_tip(path: Path) -> str | None:
     """The newest commit up to which all of the archive is known to be of this version; None where none is."""
     match _noted(path):
-        case [version, tip] if version == str(FORMAT_VERSION):
+        case [version, tip] if version == str(FORMAT_VERSION) and _COMMIT.fullmatch(tip):
             return tip
     return None
 
@@ -43,6 +46,4 @@ def note_version(path: Path, tip: str | None) -> None:
 
 
 def _noted(path: Path) -> list[str]:
-    with suppress(FileNotFoundError):
-        return (path / VERSION_NOTE).read_text(errors="replace").split()
-    return []
+    return (said_in(path / VERSION_NOTE) or "").split()

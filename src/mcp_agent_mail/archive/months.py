@@ -14,12 +14,13 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from mcp_agent_mail.archive.git_folder import switch_on
+from mcp_agent_mail.archive.git_folder import read_note, switch_on
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.plain_files import UnfitFile
 from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH, UnknownMonth, month_folders, month_of
 from mcp_agent_mail.domain.archive_format.thread_pages import THREADS_FOLDER
 
@@ -88,7 +89,7 @@ def months_in(text: str) -> KeptMonths:
         if not all(map(_MONTH.fullmatch, chain(*lists.values()))):
             return KeptMonths(months=())
         return KeptMonths(cone=str(fields["cone"]), **lists)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return KeptMonths(months=())
 
 
@@ -101,9 +102,10 @@ class MonthsNote:
     def read(self) -> KeptMonths | None:
         """What is kept, as noted; None without a note: then every file lies in the work tree."""
         try:
-            return months_in(self._path.read_text(errors="replace"))
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+            said = read_note(self._path)
+        except UnfitFile:
+            return KeptMonths(months=())
+        return None if said is None else months_in(said.decode(errors="replace"))
 
     def is_unfinished(self) -> bool:
         """Were months decided that Git has not put away yet? A stop may come between any two steps of it."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
 from mcp_agent_mail.archive.reading.hints import of_lost
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, SealedCommit
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, GitContentTooLarge, SealedCommit
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
+from mcp_agent_mail.domain.archive_format.parse.fields import MAX_JSON_BYTES
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION, converted_folder, version_in
 
 
@@ -191,10 +192,9 @@ def version_at(repository: ArchiveRepository, revision: str) -> int:
     """
     if not repository.git("ls-tree", "-z", revision, "--", ARCHIVE_FILE):
         return FORMAT_VERSION
-    content = repository.git("cat-file", "blob", f"{revision}:{ARCHIVE_FILE}")
     try:
-        return version_in(content)
-    except ValueError:
+        return version_in(repository.content(f"{revision}:{ARCHIVE_FILE}", MAX_JSON_BYTES))
+    except (ValueError, RecursionError, GitContentTooLarge):
         return FORMAT_VERSION
 
 
@@ -218,10 +218,9 @@ def _said(repository: ArchiveRepository) -> dict[str, object]:
     """The archive's own file; empty where there is none that can be read."""
     if not repository.git("ls-tree", "-z", BRANCH, "--", ARCHIVE_FILE):
         return {}
-    content = repository.git("cat-file", "blob", f"{BRANCH}:{ARCHIVE_FILE}")
     try:
-        said = json.loads(content)
-    except (ValueError, RecursionError):
+        said = json.loads(repository.content(f"{BRANCH}:{ARCHIVE_FILE}", MAX_JSON_BYTES))
+    except (ValueError, RecursionError, GitContentTooLarge):
         return {}
     return said if isinstance(said, dict) else {}
 

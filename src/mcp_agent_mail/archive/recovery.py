@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.git_folder import STATE, said_in
 from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.archive.months import MonthsNote
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
+from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository, GitContentTooLarge
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
@@ -31,7 +32,7 @@ LOOKED_AT_IN_ANY_CASE = 20
 LOOKED_FOR_THE_NOTE = 500
 _AT_ONCE = 200
 _ASKED_AT_ONCE = 5_000
-_IMPORT_MARK = b"fast-import"
+_IMPORT_MARK = "fast-import"
 _LOCKED = ("index", "HEAD", "config", "config.worktree", "info/sparse-checkout", "packed-refs")
 
 
@@ -63,7 +64,7 @@ class OpenNote:
 
     def tip(self) -> str:
         """Where the branch was when the archive was last whole, if that is known."""
-        return self._path.read_text(errors="replace").strip()
+        return (said_in(self._path) or "").strip()
 
     def seconds(self) -> float:
         """When the run began that ended uncleanly, as files have it."""
@@ -105,7 +106,7 @@ def remove_leftovers(repository: ArchiveRepository) -> None:
             leftover.unlink(missing_ok=True)
     for mark in repository.git_path.glob("objects/pack/pack-*.keep"):
         # An import marks its pack while it runs. Left behind, the mark would keep the pack from ever being joined.
-        if mark.read_bytes().strip() == _IMPORT_MARK:
+        if (said_in(mark) or "").strip() == _IMPORT_MARK:
             mark.unlink()
 
 
@@ -117,8 +118,12 @@ def remove_torn_marks(repository: ArchiveRepository, since: float) -> None:
     seconds).
     """
     for mark in repository.git_path.glob("objects/pack/pack-*.keep"):
-        written = mark.read_bytes().strip(b"\0\n")
-        if _IMPORT_MARK.startswith(written) and mark.stat().st_mtime >= since - WINDOW_S:
+        written = said_in(mark)
+        if (
+            written is not None
+            and _IMPORT_MARK.startswith(written.strip("\0\n"))
+            and mark.stat().st_mtime >= since - WINDOW_S
+        ):
             mark.unlink()
 
 
@@ -220,8 +225,9 @@ def restore_named(repository: ArchiveRepository, tree: WorkTree, paths: Iterable
 
 def _restore(repository: ArchiveRepository, tree: WorkTree, wanted: dict[str, list[str]]) -> None:
     for blob, paths in wanted.items():
-        if paths[0].startswith(f"{ATTACHMENTS_FOLDER}/"):
-            for path in paths:
-                tree.put_large(path, partial(repository.tell_blob, blob))
-        else:
-            tree.put(repository.git("cat-file", "blob", blob), paths)
+        with suppress(GitContentTooLarge):
+            if not paths[0].startswith(f"{ATTACHMENTS_FOLDER}/"):
+                tree.put(repository.content(blob, READ_UNASKED), paths)
+                continue
+        for path in paths:
+            tree.put_large(path, partial(repository.tell_blob, blob))

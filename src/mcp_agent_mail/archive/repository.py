@@ -6,11 +6,12 @@ import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
 from mcp_agent_mail.archive.folders import blob_of, facts_of
-from mcp_agent_mail.archive.git_folder import begin_git_folder, real_work_tree_of
+from mcp_agent_mail.archive.git_folder import begin_git_folder, real_work_tree_of, said_in
 from mcp_agent_mail.core.clock import Micros, from_seconds
 from mcp_agent_mail.core.file_sync import sync_path, sync_tree
 from mcp_agent_mail.core.git.environment import GitPlace
@@ -34,7 +35,9 @@ BUILDING = ".git.new"
 READ_UNASKED = 1 << 20
 """Bytes of a file that is read before Git is asked how large it should be."""
 
-_LONGEST_RECORD = 8 << 20
+LONGEST_RECORD = 8 << 20
+"""Of what Git tells at once: a commit with its message, a path."""
+_PACKED_REFS_BYTES = 16 << 20
 BIG_FILES = "core.bigFileThreshold=1m"
 """What is larger goes through Git in pieces, and is not told as a change of something else."""
 TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
@@ -67,6 +70,20 @@ class GitRun:
 PLAIN_RUN = GitRun()
 
 
+class GitContentTooLarge(GitFailed):
+    """A content has more bytes than are read of such a one. None of it was read."""
+
+    def __init__(self, name: str, size: int, most: int) -> None:
+        super().__init__(f"{name} has {size:,} bytes in Git; of such a content at most {most:,} are read.")
+        self.size = size
+
+
+def require_most(name: str, size: int, most: int) -> None:
+    """Raise GitContentTooLarge where `size` is more than the `most` bytes that are read of it."""
+    if size > most:
+        raise GitContentTooLarge(name, size, most)
+
+
 class ArchiveRepository:
     """Git on one archive, at `path` in the store; its files lie in `work_tree`.
 
@@ -77,13 +94,21 @@ class ArchiveRepository:
     def __init__(self, path: Path, *, run: GitRun = PLAIN_RUN, only_git: bool = False) -> None:
         self.path = path
         self.git_path = path / ".git"
-        self.work_tree = real_work_tree_of(path)
         self._lock_fds = run.lock_fds
         self._timeout_s = run.timeout_s
+        self._only_git = only_git
+        self._is_foreign = run.is_foreign
+
+    @cached_property
+    def work_tree(self) -> Path:
+        """Raises NotOurGitFolder where a note that should tell is no note of ours."""
+        return real_work_tree_of(self.path)
+
+    @cached_property
+    def _place(self) -> GitPlace:
         # Named, never discovered: in a folder without `.git`, Git would take the next one above it.
-        self._place = GitPlace(
-            git_dir=self.git_path, work_tree=path if only_git else self.work_tree, is_foreign=run.is_foreign
-        )
+        work_tree = self.path if self._only_git else self.work_tree
+        return GitPlace(git_dir=self.git_path, work_tree=work_tree, is_foreign=self._is_foreign)
 
     def git(
         self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), timeout_s: float | None = None
@@ -161,17 +186,15 @@ class ArchiveRepository:
 
     def written_tip(self) -> str:
         """What Git's own files say of the branch's newest commit, without Git; empty where they say nothing."""
-        with suppress(FileNotFoundError):
-            return (self.git_path / BRANCH).read_text(errors="replace").removesuffix("\n")
+        if (said := said_in(self.git_path / BRANCH)) is not None:
+            return said.removesuffix("\n")
         # A person's `git gc` packs the branches.
-        with suppress(FileNotFoundError):
-            lines = (self.git_path / "packed-refs").read_text(errors="replace").split("\n")
-            return next((line.partition(" ")[0] for line in lines if line.endswith(f" {BRANCH}")), "")
-        return ""
+        lines = (said_in(self.git_path / "packed-refs", _PACKED_REFS_BYTES) or "").split("\n")
+        return next((line.partition(" ")[0] for line in lines if line.endswith(f" {BRANCH}")), "")
 
     def is_checked_out(self) -> bool:
         """Is our branch what the work tree shows? A person may have switched to another."""
-        return (self.git_path / "HEAD").read_bytes().strip() == f"ref: {BRANCH}".encode()
+        return (said_in(self.git_path / "HEAD") or "").strip() == f"ref: {BRANCH}"
 
     def create(self, work_tree: Path | None = None) -> None:
         """Set up an empty repository, with its files in `work_tree` or beside it.
@@ -189,8 +212,8 @@ class ArchiveRepository:
         # The folder of all archives may be new too.
         for folder in (self.path, self.path.parent, self.path.parent.parent):
             sync_path(folder)
-        self.work_tree = real_work_tree_of(self.path)
-        self._place = replace(self._place, work_tree=self.work_tree)
+        for known in ("work_tree", "_place"):
+            self.__dict__.pop(known, None)
 
     def blobs_at(self, commit: str, paths: Iterable[str]) -> list[str | None]:
         """What a commit has at each path, None where nothing. No path may have a line end in it."""
@@ -202,6 +225,22 @@ class ArchiveRepository:
     def size_of(self, blob: str) -> int:
         """Bytes of a content that Git has. Raises GitFailed."""
         return int(self.git("cat-file", "-s", blob))
+
+    def content(self, name: str, most: int) -> bytes:
+        """What Git has by this name, without a line end. Raises GitFailed; GitContentTooLarge, which is one, for more
+        than `most` bytes, of which none is read.
+        """
+        with self.talk("cat-file", "--batch", config=(BIG_FILES,)) as objects:
+            objects.say(f"{name}\n".encode("utf-8", "surrogateescape"))
+            size = objects.hear().rpartition(b" ")[2]
+            if not size.isdigit():
+                raise GitFailed(f"Git does not have {name}, which the archive needs.")
+            require_most(name, int(size), most)
+            content = objects.hear_bytes(int(size))
+            if len(content) != int(size):
+                raise GitFailed(f"Git does not have all of {name}, which the archive needs.")
+            objects.hear_bytes(1)
+            return content
 
     def tell_blob(self, blob: str, say: Callable[[bytes], object]) -> None:
         """Say a content that Git has, piece by piece. Raises GitFailed."""
@@ -265,7 +304,7 @@ def _records(stdout: IO[bytes]) -> Iterator[str]:
     rest = b""
     while chunk := stdout.read1(1 << 16):  # type: ignore[attr-defined]  # Popen's pipe is a BufferedReader
         *records, rest = (rest + chunk).split(b"\0")
-        if len(rest) > _LONGEST_RECORD:
+        if len(rest) > LONGEST_RECORD:
             raise GitFailed(f"What Git tells has no end: {rest[:100]!r}")
         yield from (record.decode("utf-8", "surrogateescape") for record in records)
     if rest:

@@ -20,6 +20,9 @@ from mcp_agent_mail.domain.attachments import Attachment, StoredContent, from_js
 from mcp_agent_mail.domain.projects import Project
 
 MAX_SUBJECT = 512
+MOST_BODY_BYTES = 3 * 1024 * 1024
+"""As long as MESSAGE_BODY_MAX_BYTES can let a body be."""
+
 MAX_NAMED_RECIPIENTS = 500
 MAX_BROADCAST_RECIPIENTS = 5_000
 MAX_BODIES_BYTES = 2 * 1024 * 1024

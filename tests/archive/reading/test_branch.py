@@ -3,14 +3,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.archive.reading.branch import Branch
+from mcp_agent_mail.archive.repository import ArchiveRepository, GitContentTooLarge
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.process import GitFailed
+from tests.archive.one_archive import add_commit
 from tests.archive_harness import open_archive_harness
 
 BEGIN = 1_800_000_000
@@ -75,9 +78,9 @@ def test_every_file_comes_with_the_name_of_its_content(branch: Branch) -> None:
     assert [file.path for file in files] == sorted(file.path for file in files)
     (profile,) = [file for file in files if file.path == "agents/BlueLake/profile.json"]
     with branch.reader() as read:
-        assert read(profile.blob) == branch.file(newest.hexsha, profile.path)
-        assert len(read(profile.blob)) == profile.size
-    assert b"".join(branch.tell(profile.blob)) == branch.file(newest.hexsha, profile.path)
+        assert read(profile.blob, 1_000) == branch.file(newest.hexsha, profile.path, 1_000)
+        assert len(read(profile.blob, 1_000)) == profile.size
+    assert b"".join(branch.tell(profile.blob)) == branch.file(newest.hexsha, profile.path, 1_000)
 
 
 def test_commits_come_oldest_first_with_what_each_has_changed(branch: Branch, archive: Path) -> None:
@@ -102,4 +105,26 @@ def test_commits_come_oldest_first_with_what_each_has_changed(branch: Branch, ar
 
 def test_a_content_that_git_has_not_is_a_failure(branch: Branch) -> None:
     with pytest.raises(GitFailed, match="does not have"), branch.reader() as read:
-        read("0" * 40)
+        read("0" * 40, 10)
+
+
+def test_a_content_beyond_its_bound_is_refused_unread_and_the_next_one_is_read(archive: Path, tmp_path: Path) -> None:
+    shutil.copytree(archive, tmp_path / "archive")
+    repository = ArchiveRepository(tmp_path / "archive")
+    commit = add_commit(repository, {"large": b" " * (64 << 20), "small": b"some text"})
+    branch = Branch(repository.path)
+    blobs = {file.path: file.blob for file in branch.files(commit)}
+    tracemalloc.start()
+    try:
+        with branch.reader() as read:
+            for _ in range(2):
+                with pytest.raises(GitContentTooLarge, match=r"67,108,864 bytes.* at most 9 "):
+                    read(blobs["large"], 9)
+                assert read(blobs["small"], 9) == b"some text"
+        with pytest.raises(GitContentTooLarge):
+            branch.file(commit, "large", 9)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 8 << 20

@@ -308,3 +308,34 @@ def test_pieces_may_be_of_any_size(grown: Path, tmp_path: Path) -> None:
     begin_from_bundle(tmp_path / "copy", tip, chain(bytes_one_by_one, [bundle[200:]]))
 
     assert _tip(tmp_path / "copy") == tip
+
+
+@pytest.mark.parametrize(
+    "name", ["agents/Blue/profile.json", "messages/2026/11/0-499/a.md", "receipts/2026/11/21/1.jsonl"]
+)
+def test_a_file_that_is_larger_than_any_of_its_kind_is_refused(path: Path, tmp_path: Path, name: str) -> None:
+    repository = begin(path)
+    hostile = add_commit(repository, {"archive.json": IDENTITY, name: b" " * (12 << 20)}, seq=1)
+
+    with pytest.raises(UnfitBundle, match=r"bytes are too many"):
+        begin_from_bundle(tmp_path / "copy", hostile, bundle_pieces(repository, hostile))
+
+
+def test_files_of_people_may_be_of_any_size(path: Path, tmp_path: Path) -> None:
+    repository = begin(path)
+    tip = add_commit(repository, {"archive.json": IDENTITY, "messages/plan.bin": b" " * (12 << 20)}, seq=1)
+
+    begin_from_bundle(tmp_path / "copy", tip, bundle_pieces(repository, tip))
+
+    assert _tip(tmp_path / "copy") == tip
+
+
+def test_a_message_that_has_no_end_is_refused_wherever_it_stands_in_the_history(path: Path, tmp_path: Path) -> None:
+    repository = begin(path)
+    add_commit(repository, {"archive.json": IDENTITY}, seq=1)
+    who = ("-c", "user.name=x", "-c", "user.email=x")
+    long = _told(path, b"a\n" * (5 << 20), *who, "commit-tree", "-p", "main", "main^{tree}").decode().strip()
+    tip = commit_tree(path, "main^{tree}", parent=long)
+
+    with pytest.raises(UnfitBundle, match="a commit in it has"):
+        begin_from_bundle(tmp_path / "copy", tip, bundle_pieces(repository, tip))

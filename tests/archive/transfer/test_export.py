@@ -74,3 +74,13 @@ def test_a_history_that_was_joined_stays_joined(path: Path, tmp_path: Path) -> N
     before = subprocess.run(["git", "-C", str(path), *shape], check=True, capture_output=True, text=True).stdout
     after = subprocess.run(["git", "-C", str(made), *shape], check=True, capture_output=True, text=True).stdout
     assert before == after
+
+
+def test_a_mail_file_larger_than_any_mail_is_left_out(path: Path, tmp_path: Path) -> None:
+    repository = begin(path)
+    large = _mail() + b" " * (17 << 20)
+    add_commit(repository, {"archive.json": IDENTITY, f"messages/{_FOLDER}/{_NAME}": large}, seq=1)
+
+    made = _export(path, tmp_path)
+
+    assert [line for line in _log(made, "--name-status") if line] == ["A\tarchive.json"]

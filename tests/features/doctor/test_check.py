@@ -260,6 +260,17 @@ def test_an_archive_set_back_by_a_person_is_a_finding(archived: Archived) -> Non
     assert "it was set back" in only_finding(target(archived)).evidence
 
 
+@pytest.mark.parametrize("name", ["agent-mail/work-tree", "agent-mail/months", "HEAD"])
+def test_what_keeps_whoever_opens_it_waiting_is_a_finding(archived: Archived, name: str) -> None:
+    place = archived.path / ".git" / name
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+
+    finding = only_finding(target(archived))
+
+    assert str(place) in finding.evidence
+
+
 def test_a_damaged_object_of_git_is_a_finding(archived: Archived) -> None:
     for pack in archived.path.glob(".git/objects/pack/*.pack"):
         pack.chmod(0o600)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
@@ -28,3 +30,31 @@ def test_what_lies_in_an_archive_and_is_not_ours_is_left_alone(world: World) -> 
     world.rebuild()
 
     assert world.verify().is_clean
+
+
+@pytest.mark.parametrize(
+    "path", ["archive.json", "agents/RedStone/profile.json", r"receipts/2026/11/21/1.jsonl", "contacts/a/b.json"]
+)
+def test_a_file_larger_than_any_of_its_kind_is_refused_unread(world: World, path: str) -> None:
+    change(world.archive(world.app), {path: " " * (64 << 20)})
+    tracemalloc.start()
+    try:
+        with pytest.raises(RebuildRefused, match=r"too many|of such a content at most"):
+            world.rebuild()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 16 << 20
+
+
+def test_what_is_not_read_may_be_of_any_size(world: World) -> None:
+    change(world.archive(world.app), {"messages/recording.bin": " " * (64 << 20)})
+    tracemalloc.start()
+    try:
+        world.rebuild()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 32 << 20

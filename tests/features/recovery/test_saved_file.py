@@ -4,8 +4,9 @@ import io
 import json
 import os
 import tarfile
+import tracemalloc
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -263,3 +264,35 @@ def test_as_many_projects_as_there_may_be_are_read_whatever_their_paths_hold(tmp
 
     with open_saved(tmp_path / "saved.tar") as saved:
         assert saved.manifest == manifest
+
+
+def test_a_manifest_is_written_as_documents_are() -> None:
+    listed = [asdict(project) for project in _MANIFEST.projects]
+    said = {"format": 1, "partial": False, "projects": listed, "store_id": "store-1"}
+
+    assert _MANIFEST.content() == document(said)
+    assert replace(_MANIFEST, projects=()).content() == document(said | {"projects": []})
+
+
+def test_a_manifest_takes_a_few_times_its_bytes_whatever_its_characters(tmp_path: Path) -> None:
+    paths = (f"/{number:05d}{'a' * 900}\U0001f600" for number in range(2_000))
+    projects = tuple(replace(_APP, slug=path[1:6], human_key=path) for path in paths)
+    content = replace(_MANIFEST, projects=projects).content()
+    (tmp_path / "saved.tar").write_bytes(_raw_manifest(content))
+    tracemalloc.start()
+    try:
+        with open_saved(tmp_path / "saved.tar"):
+            _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 6.5 * len(content)
+
+
+def test_a_larger_manifest_than_is_read_is_not_written() -> None:
+    projects = tuple(
+        replace(_APP, slug=f"{number:05d}", human_key="/" + "\U0001f600" * 1_000) for number in range(9_000)
+    )
+
+    with pytest.raises(UnfitSavedFile, match="at most 32 MiB"):
+        SavedFileWriter(io.BytesIO(), replace(_MANIFEST, projects=projects))

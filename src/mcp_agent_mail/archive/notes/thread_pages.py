@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.git_folder import STATE, said_in
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.file_sync import sync_path
@@ -61,8 +61,8 @@ def has_pages(path: Path) -> bool:
 
 def read_thread_note(path: Path) -> ThreadNote | None:
     """Of the archive at `path`; None where nothing is noted that can be read."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        said = json.loads((path / THREADS_NOTE).read_text(errors="replace"))
+    with suppress(OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        said = json.loads(said_in(path / THREADS_NOTE) or "")
         return ThreadNote(
             since=OutboxSeq(int(said["since"])),
             written=_written(said["written"]),

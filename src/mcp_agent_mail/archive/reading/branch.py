@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from mcp_agent_mail.archive.ownership import require_in_store
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, SealedCommit
+from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, ArchiveRepository, SealedCommit, require_most
 from mcp_agent_mail.core.clock import Micros, from_seconds
-from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.git.process import Conversation, GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.parse.commit_message import parse_commit
 
@@ -80,18 +80,20 @@ class Branch:
             if kind == "blob":
                 yield BranchFile(path=path, blob=blob, size=int(size))
 
-    def file(self, commit: str, path: str) -> bytes | None:
-        """One file of the commit; None where there is none."""
+    def file(self, commit: str, path: str, most: int) -> bytes | None:
+        """One file of the commit; None where none is. Raises GitContentTooLarge for one of more than `most` bytes,
+        unread.
+        """
         if not self._repository.git("ls-tree", "-z", commit, "--", path):
             return None
-        return self._repository.git("cat-file", "blob", f"{commit}:{path}")
+        return self._repository.content(f"{commit}:{path}", most)
 
     def reader(self) -> BranchReader:
         return BranchReader(self._repository)
 
     def tell(self, blob: str) -> Iterator[bytes]:
         """A content piece by piece."""
-        with self._repository.talk("cat-file", "--batch", timeout_s=_LIMIT_S) as objects:
+        with self._repository.talk("cat-file", "--batch", config=(BIG_FILES,), timeout_s=_LIMIT_S) as objects:
             objects.say(f"{blob}\n".encode())
             left = _size_in(objects.hear(), blob)
             while left and (chunk := objects.hear_bytes(min(1 << 20, left))):
@@ -128,22 +130,41 @@ class Branch:
 
 
 class BranchReader:
-    """One `git cat-file` that is asked for one content after the other: `with branch.reader() as read: read(blob)`."""
+    """A `git cat-file` that is asked for one content after the other: `with branch.reader() as read: read(blob, most)`.
+    After a failure a new one is asked.
+    """
 
     def __init__(self, repository: ArchiveRepository) -> None:
-        self._talk = repository.talk("cat-file", "--batch", timeout_s=_LIMIT_S)
+        self._repository = repository
+        self._talk: AbstractContextManager[Conversation] | None = None
 
     def __enter__(self) -> Self:
-        self._objects = self._talk.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        # Exactly the three of a context manager.
-        self._talk.__exit__(*error)  # type: ignore[arg-type]
+        if self._talk is not None:
+            talk, self._talk = self._talk, None
+            # Exactly the three of a context manager.
+            talk.__exit__(*error)  # type: ignore[arg-type]
 
-    def __call__(self, blob: str) -> bytes:
+    def __call__(self, blob: str, most: int) -> bytes:
+        """Raises GitFailed; GitContentTooLarge, which is one, for a content of more than `most` bytes, of which none is
+        read.
+        """
+        try:
+            return self._read(blob, most)
+        except GitFailed as failed:
+            with suppress(GitFailed):
+                self.__exit__(type(failed), failed, None)
+            raise
+
+    def _read(self, blob: str, most: int) -> bytes:
+        if self._talk is None:
+            self._talk = self._repository.talk("cat-file", "--batch", config=(BIG_FILES,), timeout_s=_LIMIT_S)
+            self._objects = self._talk.__enter__()
         self._objects.say(f"{blob}\n".encode())
         size = _size_in(self._objects.hear(), blob)
+        require_most(blob, size, most)
         content = self._objects.hear_bytes(size)
         if len(content) != size or self._objects.hear_bytes(1) != b"\n":
             raise GitFailed(f"Git does not have all of {blob}.")

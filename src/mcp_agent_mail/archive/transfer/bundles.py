@@ -21,7 +21,14 @@ from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import KeptMonths, MonthsNote, months_around
 from mcp_agent_mail.archive.notes.thread_pages import begun_at, write_thread_note
 from mcp_agent_mail.archive.recovery import OPEN_NOTE
-from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, READ_UNASKED, ArchiveRepository, GitRun
+from mcp_agent_mail.archive.repository import (
+    BIG_FILES,
+    BRANCH,
+    LONGEST_RECORD,
+    READ_UNASKED,
+    ArchiveRepository,
+    GitRun,
+)
 from mcp_agent_mail.archive.transfer.entry_limits import bounded
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
@@ -30,6 +37,7 @@ from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.process import Conversation, GitFailed, talk_to_git
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, require_size
 
 LIMIT_S = 3_600.0
 """For one archive."""
@@ -101,8 +109,13 @@ def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_
         if size != sum(pack.stat().st_size for pack in (repository.git_path / "objects" / "pack").glob("*.pack")):
             raise GitFailed("something follows its pack")
         repository.git("update-ref", BRANCH, commit)
+        _require_short_commits(repository)
         _require_plain(repository)
         _require_bounded_history(repository)
+    except UnreadableArtifact as unfit:
+        raise UnfitBundle(
+            f"It holds what no archive has: {unfit!s:.300}.", hint="It was made by hand: do not use it."
+        ) from unfit
     except GitFailed as failed:
         raise UnfitBundle(
             f"Git does not take it for a whole history of {commit}: {failed.message}",
@@ -257,8 +270,10 @@ def _without_header(stream: Iterator[bytes], header: bytes) -> bytes:
 
 def _require_plain(repository: ArchiveRepository) -> None:
     """Of ours nothing is a link or another repository; of people's nothing is asked but that there is an end to it."""
-    for entry in bounded(repository, _listed(repository, "-t")):
+    for entry in bounded(repository, _listed(repository, "-t", "-l")):
         facts, _, name = entry.partition("\t")
+        if not facts.startswith((_FOLDER_MODE, *_ODD_MODES)):
+            require_size(name, _bytes_in(facts))
         if len(name) > _LONGEST_PATH:
             raise GitFailed(f"a path in it is longer than {_LONGEST_PATH:,} characters: {name[:100]!r}")
         if facts.startswith(_ODD_MODES) and name.partition("/")[0] in (ARCHIVE_FILE, *OWN_FOLDERS):
@@ -266,6 +281,17 @@ def _require_plain(repository: ArchiveRepository) -> None:
                 f"{name!r:.200} is a link in it, where an archive has files.",
                 hint="It was made by hand: do not use it.",
             )
+
+
+def _require_short_commits(repository: ArchiveRepository) -> None:
+    """Whoever reads a history has each message whole in memory, and so has Git."""
+    each = ("--batch-all-objects", "--unordered", "--batch-check=%(objecttype) %(objectsize)")
+    with repository.talk("cat-file", *each, timeout_s=LIMIT_S) as objects:
+        objects.end()
+        while said := objects.hear():
+            kind, _, size = said.partition(b" ")
+            if kind == b"commit" and int(size) > LONGEST_RECORD:
+                raise GitFailed(f"a commit in it has {int(size):,} bytes")
 
 
 def _require_bounded_history(repository: ArchiveRepository) -> None:

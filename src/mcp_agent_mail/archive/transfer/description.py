@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 
-from mcp_agent_mail.archive.repository import READ_UNASKED, ArchiveRepository
+from mcp_agent_mail.archive.repository import READ_UNASKED, ArchiveRepository, GitContentTooLarge
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.archive_format.versions import is_mail_name, version_in
@@ -32,15 +32,15 @@ class ArchiveDescription:
 def describe(repository: ArchiveRepository, commit: str) -> ArchiveDescription:
     """Of a commit that is there. Raises UnreadableArchiveFile; GitFailed where Git cannot tell."""
     blob = repository.blobs_at(commit, [ARCHIVE_FILE])[0]
-    if blob is None or repository.size_of(blob) > READ_UNASKED:
+    if blob is None:
         raise _unreadable(repository, commit)
-    content = repository.git("cat-file", "blob", blob)
     try:
+        content = repository.content(blob, READ_UNASKED)
         fields = json.loads(content)
         project = fields["project"]
         names = [fields["store_id"], project["slug"], project["human_key"]]
         version = version_in(content)
-    except (ValueError, KeyError, TypeError, RecursionError) as wrong:
+    except (ValueError, KeyError, TypeError, RecursionError, GitContentTooLarge) as wrong:
         raise _unreadable(repository, commit) from wrong
     if not all(isinstance(name, str) for name in names):
         raise _unreadable(repository, commit)

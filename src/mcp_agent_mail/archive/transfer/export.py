@@ -25,6 +25,9 @@ LIMIT_S = 3_600.0
 _EXPORT = ("fast-export", "--no-data", "--reencode=no", "--signed-tags=strip", "--show-original-ids")
 _CONFIG = ("core.fsync=all", "fastimport.unpackLimit=0", BIG_FILES)
 _CHANGE = re.compile(rb"M ([0-7]{6}) ([0-9a-f]{40}) (.+)\n")
+_CHUNK = 1 << 20
+_MOST_BYTES = 16 << 20
+"""More than any mail or receipts have, or what a commit of ours says."""
 _PACKING = ("pack-objects", "-q", "--revs", "--delta-base-offset")
 
 Progress = Callable[[int, int], None]
@@ -89,7 +92,7 @@ def _learnt(lent: GitPlace, tip: str, commits: int, progress: Progress) -> Redac
     with _Blobs(lent) as blobs, stream_git(*_EXPORT, tip, timeout_s=LIMIT_S, place=lent) as told:
         for line in told:
             if line.startswith(b"data "):
-                told.read(int(line[5:]))
+                _message(told, line)
             elif line.startswith(b"commit "):
                 done += 1
                 progress(done, 2 * commits)
@@ -138,7 +141,7 @@ class _Rewriting:
             elif line.startswith((b"author ", b"committer ", b"encoding ", b"mark ")):
                 head.append(line)
             elif line.startswith(b"data "):
-                self._git.say(self._said(head, self._told.read(int(line[5:]))))
+                self._git.say(self._said(head, _message(self._told, line)))
                 head.clear()
             elif change := _CHANGE.fullmatch(line):
                 self._change(line, change)
@@ -176,7 +179,7 @@ class _Blobs:
     """Contents of files, one after the other; the last one is remembered, since copies of a mail are one."""
 
     def __init__(self, place: GitPlace) -> None:
-        self._talk = talk_to_git("cat-file", "--batch", timeout_s=LIMIT_S, place=place)
+        self._talk = talk_to_git("cat-file", "--batch", config=(BIG_FILES,), timeout_s=LIMIT_S, place=place)
         self._last = ("", b"")
 
     def __enter__(self) -> Self:
@@ -192,9 +195,25 @@ class _Blobs:
             size = self._git.hear().rpartition(b" ")[2]
             if not size.isdigit():
                 raise GitFailed(f"Git does not have {blob}, which the archive needs.")
-            self._last = (blob, self._git.hear_bytes(int(size)))
+            self._last = (blob, self._heard(int(size)))
             self._git.hear_bytes(1)
         return self._last[1]
+
+    def _heard(self, left: int) -> bytes:
+        """Nothing of what is larger than any mail: it is none, and is left out as such."""
+        if left <= _MOST_BYTES:
+            return self._git.hear_bytes(left)
+        while left and (piece := self._git.hear_bytes(min(_CHUNK, left))):
+            left -= len(piece)
+        return b""
+
+
+def _message(told: IO[bytes], line: bytes) -> bytes:
+    """What follows a line that says how long it is. Raises GitFailed where it has no end."""
+    size = int(line[5:])
+    if size > _MOST_BYTES:
+        raise GitFailed(f"a commit's message has {size:,} bytes.")
+    return told.read(size)
 
 
 def _path(named: bytes) -> str:

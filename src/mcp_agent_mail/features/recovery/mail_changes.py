@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from mcp_agent_mail.archive.reading.branch import BranchCommit
+from mcp_agent_mail.archive.repository import GitContentTooLarge
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
-from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact
-from mcp_agent_mail.domain.archive_format.parse.mail import parse_mail
+from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, most_bytes_of, parse_file
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION
 from mcp_agent_mail.features.recovery.commit_events import copies_of
 from mcp_agent_mail.features.recovery.people import People
 from mcp_agent_mail.store.rebuild.database import RebuiltDatabase
 
-Read = Callable[[str], bytes]
-"""A content of the archive, by what Git calls it."""
+Read = Callable[[str, int], bytes]
+"""A content of the archive, by what Git calls it; GitContentTooLarge for more than so many bytes."""
 
 
 class ChangesOfMail:
@@ -58,10 +58,14 @@ class ChangesOfMail:
 
     def _mail(self, commit: str, path: str) -> ArchivedMail | None:
         """The file as the commit has it; None where a person changed it."""
-        content = self._read(f"{commit}:{path}")
+        try:
+            content = self._read(f"{commit}:{path}", most_bytes_of(path) or 0)
+        except GitContentTooLarge:
+            return None
         for version in (FORMAT_VERSION, OLDEST_VERSION):
             with suppress(UnreadableArtifact):
-                return parse_mail(path, content, version)
+                found = parse_file(path, content, version)
+                return found if isinstance(found, ArchivedMail) else None
         return None
 
 

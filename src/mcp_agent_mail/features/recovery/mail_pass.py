@@ -96,7 +96,7 @@ class MailPass:
         yield from {(one.source.number, one.blob): one for one in copies}.values()
 
     def _parsed(self, copy: _Copy) -> ArchivedMail:
-        found = parse_file(copy.path, self._readers.read(copy.source, copy.blob), copy.source.version)
+        found = parse_file(copy.path, self._readers.read(copy.source, copy.path, copy.blob), copy.source.version)
         assert isinstance(found, ArchivedMail), copy.path
         return found
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.domain.archive_format.parse.files import require_size
 from mcp_agent_mail.domain.attachments import is_content_path
 from mcp_agent_mail.domain.own_files import REBUILDING
 from mcp_agent_mail.features.doctor.external_sort import Spool
@@ -160,6 +161,7 @@ class _Build:
 
     def _list(self, source: ArchiveSource) -> None:
         for file in source.branch.files(source.commit):
+            require_size(file.path, file.size)
             if is_content_path(file.path):
                 sha256 = file.path.rpartition("/")[2].partition(".")[0]
                 self._contents.add(f"{sha256} {source.number} {file.size} {file.blob}".encode())

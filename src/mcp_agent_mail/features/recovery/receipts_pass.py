@@ -47,7 +47,7 @@ class ReceiptsPass:
             while span is not None and span[0] < int(first):
                 span = next(spans, None)
             with blamed(source, problems):
-                found = parse_file(path, self._readers.read(source, blob), source.version)
+                found = parse_file(path, self._readers.read(source, path, blob), source.version)
                 assert isinstance(found, ArchivedReceipts), path
                 if span is None or span[0] != found.first_seq or not span[1].holds(found.first_seq, source.project.id):
                     problems.add(source.slug, f"no commit of the archiver has brought {path}")

@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.archive_format.artifacts import (
     Artifact,
 )
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
-from mcp_agent_mail.domain.archive_format.parse.files import parse_file
+from mcp_agent_mail.domain.archive_format.parse.files import most_bytes_of, parse_file
 from mcp_agent_mail.domain.leases import LeaseKeys, LeaseKind
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import stored_pattern
@@ -49,6 +49,8 @@ class Records:
         """Take in a file; False for one that is not the archive's, or its own description."""
         if path == ARCHIVE_FILE or path.partition("/")[0] not in OWN_FOLDERS or "\n" in path:
             return False
+        if most_bytes_of(path) is None:
+            return False  # It says nothing of its own, however large it is.
         # Agents of all projects come before whatever speaks of them.
         rank = 0 if path.endswith("/profile.json") else 1
         self._spool.add(f"{rank} {source.number:08d} {blob} {path}".encode())
@@ -60,7 +62,7 @@ class Records:
             _, number, blob, path = line.decode().split(" ", 3)
             source = self._sources[int(number)]
             with blamed(source, problems):
-                found = parse_file(path, self._readers.read(source, blob), source.version)
+                found = parse_file(path, self._readers.read(source, path, blob), source.version)
                 if found is not None:
                     self._take(source, path, found)
 

@@ -20,11 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.json_limits import read_bounded
-from mcp_agent_mail.domain.archive_format.json_text import document
+from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.own_files import SAVED_MANIFEST
 from mcp_agent_mail.domain.projects import UnfitPath, canonical_path, is_slug
 
@@ -36,9 +36,9 @@ MOST_PROJECTS = 100_000
 _BLOCK = tarfile.BLOCKSIZE
 _MODE = 0o600
 _CHUNK = 1 << 20
-_MOST_TEXT_BYTES = 64 << 20
+_MOST_TEXT_BYTES = 32 << 20
 _MOST_PARTS = 8 * MOST_PROJECTS
-"""Of a manifest or checksums. A project is seven texts and five other marks."""
+"""Of a manifest or checksums. A project is seven texts and five other marks, in three hundred bytes."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _STORE_ID = re.compile(r"[0-9A-Za-z-]{1,100}")
 _NAME_ONE = "Name a file that `am archive save` has written."
@@ -73,8 +73,26 @@ class SavedManifest:
 
     def content(self) -> bytes:
         """The bytes of the member; the same for the same archives."""
-        listed = [asdict(project) for project in self.projects]
-        return document({"format": FORMAT, "partial": self.is_partial, "projects": listed, "store_id": self.store_id})
+        return b"".join(self._pieces())
+
+    def is_written_as(self, content: bytes) -> bool:
+        """Are these its bytes? Never has all of it in memory once more."""
+        view, at = memoryview(content), 0
+        for piece in self._pieces():
+            if view[at : at + len(piece)] != piece:
+                return False
+            at += len(piece)
+        return at == len(content)
+
+    def _pieces(self) -> Iterator[bytes]:
+        """As `document` writes it, project by project."""
+        listed: list[object] = []
+        said = {"format": FORMAT, "partial": self.is_partial, "projects": listed, "store_id": self.store_id}
+        before, after = document(said).split(b"[]")
+        yield before + b"["
+        for number, project in enumerate(self.projects):
+            yield (b", " if number else b"") + compact(asdict(project)).encode()
+        yield b"]" + after
 
 
 def require_writable_name(slug: str) -> None:
@@ -94,6 +112,11 @@ class SavedFileWriter:
         self._checksums: dict[str, dict[str, Any]] = {}  # `bytes` and `sha256` of each member
         self.bytes = 0
         content = manifest.content()
+        if len(content) > _MOST_TEXT_BYTES:
+            raise UnfitSavedFile(
+                f"A saved file tells of its projects in at most {_MOST_TEXT_BYTES >> 20} MiB; these need more.",
+                hint="Save some of them at a time: am archive save --project",
+            )
         self._add(MANIFEST, len(content), [content])
 
     @property
@@ -156,7 +179,7 @@ class SavedFile:
         self.bytes = size
         content = self._text(MANIFEST)
         self.manifest = self._parsed(content)
-        if self.manifest.content() != content:
+        if not self.manifest.is_written_as(content):
             raise self._unfit(f"{MANIFEST} is not as it is written")
 
     @property
@@ -172,6 +195,13 @@ class SavedFile:
         """After the last project: compare all that was read with the checksums. Raises UnfitSavedFile."""
         wanted = dict(self._checksums)
         content = self._text(CHECKSUMS)
+        if document(wanted) != content:
+            self._tell_difference(wanted, content)
+        ending = _ending(self.bytes - self._left)
+        if self._left != ending or self._read(ending) != bytes(ending):
+            raise self._unfit("something is missing at its end, or follows it")
+
+    def _tell_difference(self, wanted: Mapping[str, dict[str, Any]], content: bytes) -> NoReturn:
         try:
             found = read_bounded(content, _MOST_PARTS)
         except (ValueError, RecursionError):
@@ -181,11 +211,7 @@ class SavedFile:
         for name, checksum in wanted.items():
             if found.get(name) != checksum:
                 raise self._unfit(f"{name} is not what its checksum says", member=name)
-        if document(wanted) != content:
-            raise self._unfit(f"{CHECKSUMS} is not as it is written", member=CHECKSUMS)
-        ending = _ending(self.bytes - self._left)
-        if self._left != ending or self._read(ending) != bytes(ending):
-            raise self._unfit("something is missing at its end, or follows it")
+        raise self._unfit(f"{CHECKSUMS} is not as it is written", member=CHECKSUMS)
 
     def _text(self, name: str) -> bytes:
         size = self._opened(name)

@@ -12,13 +12,15 @@ from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition
 from mcp_agent_mail.archive.reading.branch import Branch, BranchReader
+from mcp_agent_mail.archive.repository import GitContentTooLarge
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedProject
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
-from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, parse_file
+from mcp_agent_mail.domain.archive_format.parse.fields import MAX_JSON_BYTES
+from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, most_bytes_of, parse_file, require_size
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, version_in
 from mcp_agent_mail.domain.project_identity import slug_alias
 from mcp_agent_mail.domain.projects import AliasKind, Project, is_slug
@@ -106,7 +108,7 @@ def _opened(path: Path, commit: str | None, *, number: int) -> ArchiveSource | N
         if newest is None:
             raise UnfitSource(f"no commit in {path} is the archiver's")
         commit = newest.hexsha
-    content = branch.file(commit, ARCHIVE_FILE)
+    content = branch.file(commit, ARCHIVE_FILE, MAX_JSON_BYTES)
     if content is None:
         raise UnfitSource(f"{path} has no {ARCHIVE_FILE}")
     if (version := version_in(content)) > FORMAT_VERSION:
@@ -250,8 +252,10 @@ class Readers:
     def __init__(self) -> None:
         self._open: OrderedDict[int, BranchReader] = OrderedDict()
 
-    def read(self, source: ArchiveSource, blob: str) -> bytes:
-        """Raises GitFailed; the next question is asked of a new process."""
+    def read(self, source: ArchiveSource, path: str, blob: str) -> bytes:
+        """The content of the file at `path`, one of ours. Raises GitFailed, and UnreadableArtifact for one that is too
+        large to be read.
+        """
         reader = self._open.get(source.number)
         if reader is None:
             if len(self._open) >= _READERS_OPEN:
@@ -260,11 +264,9 @@ class Readers:
             reader = self._open[source.number] = source.branch.reader().__enter__()
         self._open.move_to_end(source.number)
         try:
-            return reader(blob)
-        except GitFailed as failed:
-            del self._open[source.number]
-            with suppress(GitFailed):
-                reader.__exit__(type(failed), failed, None)
+            return reader(blob, most_bytes_of(path) or 0)
+        except GitContentTooLarge as large:
+            require_size(path, large.size)
             raise
 
     def close(self) -> None:

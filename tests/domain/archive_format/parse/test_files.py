@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import to_datetime
+from mcp_agent_mail.core.settings.kinds import BadValue, PathContext
+from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.domain.archive_format.artifacts import (
     ArchivedContact,
     ArchivedLease,
@@ -17,9 +19,16 @@ from mcp_agent_mail.domain.archive_format.artifacts import (
     Artifact,
 )
 from mcp_agent_mail.domain.archive_format.layout import subject_slug
-from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, parse_file, render_artifact
+from mcp_agent_mail.domain.archive_format.parse.files import (
+    UnreadableArtifact,
+    most_bytes_of,
+    parse_file,
+    render_artifact,
+    require_size,
+)
 from mcp_agent_mail.domain.archive_format.parse.leases import lease_file_of
 from mcp_agent_mail.domain.archive_format.versions import block_folder
+from mcp_agent_mail.domain.messages import MOST_BODY_BYTES
 from tests.domain.archive_format.parse import values
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "archive"
@@ -200,3 +209,25 @@ def test_keys_that_are_not_known_yet_are_no_fault() -> None:
 def test_nothing_is_read_of_a_version_that_is_not_known() -> None:
     with pytest.raises(UnreadableArtifact, match="version 3"):
         parse_file(*OWN[0], 3)
+
+
+def test_of_what_is_read_nothing_may_be_larger_than_its_kind_and_of_the_rest_anything() -> None:
+    for path, _ in OWN:
+        most = most_bytes_of(path)
+        assert most is not None
+        require_size(path, most)
+        with pytest.raises(UnreadableArtifact, match="too many"):
+            require_size(path, most + 1)
+        with pytest.raises(UnreadableArtifact, match="too many"):
+            parse_file(path, bytes(most + 1), 2)
+    require_size("messages/recording.bin", 1 << 40)
+    assert most_bytes_of("messages/recording.bin") is None
+
+
+def test_a_mail_may_have_the_longest_body_that_any_setting_allows() -> None:
+    (row,) = [row for row in ROWS if row.name == "MESSAGE_BODY_MAX_BYTES"]
+
+    place = PathContext(home=Path("/"), folder=Path("/"))
+    assert row.kind.parse(f"{MOST_BODY_BYTES}", place) == MOST_BODY_BYTES
+    with pytest.raises(BadValue):
+        row.kind.parse(f"{MOST_BODY_BYTES + 1}", place)

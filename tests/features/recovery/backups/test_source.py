@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.recovery.backups.manifest import NewerBackup
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
@@ -89,4 +92,41 @@ def test_a_store_of_a_newer_version_is_no_source_whatever_it_holds(went_on: Stor
     change(other / "mail.sqlite3", "PRAGMA user_version = 9999")
 
     with pytest.raises(NewerBackup, match="store of schema 9999"):
+        restorer_of(went_on).restore(other)
+
+
+def _include_fifo(archive: Path) -> None:
+    os.mkfifo(archive / ".git" / "more")
+    with (archive / ".git" / "config").open("a") as config:
+        config.write("[include]\n\tpath = more\n")
+
+
+def _include_fifo_elsewhere(archive: Path) -> None:
+    os.mkfifo(archive.parents[2] / "more")
+    with (archive / ".git" / "config").open("a") as config:
+        config.write(f"[include]\n\tpath = {archive.parents[2] / 'more'}\n")
+
+
+def _endless_work_tree(archive: Path) -> None:
+    (archive / ".git" / "agent-mail" / "work-tree").symlink_to("/dev/zero")
+
+
+def _fifo_among_objects(archive: Path) -> None:
+    (archive / ".git" / "objects" / "ab").mkdir(exist_ok=True)
+    os.mkfifo(archive / ".git" / "objects" / "ab" / ("c" * 38))
+
+
+@pytest.mark.parametrize("put", [_include_fifo, _include_fifo_elsewhere, _endless_work_tree, _fifo_among_objects])
+@pytest.mark.parametrize("folder", ["projects", "adopted"])
+def test_git_is_not_run_in_an_archive_of_a_source_that_a_stranger_has_set_up(
+    went_on: StorePlace, other: Path, put: Callable[[Path], None], folder: str
+) -> None:
+    archive = next((other / "projects").iterdir())
+    if folder == "adopted":
+        (other / folder).mkdir()
+        shutil.copytree(archive, other / folder / "former")
+        archive = other / folder / "former"
+    put(archive)
+
+    with pytest.raises(ArchiveRefused):
         restorer_of(went_on).restore(other)

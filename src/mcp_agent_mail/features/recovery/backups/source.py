@@ -15,10 +15,15 @@ from itertools import islice
 from pathlib import Path
 
 from mcp_agent_mail.archive.folders import opened, opened_file
+from mcp_agent_mail.archive.git_folder import require_plain_below
+from mcp_agent_mail.archive.ownership import require_in_store
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
 from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.domain.own_files import DATABASE_FILE
+from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker
 from mcp_agent_mail.features.recovery.backups.files import pieces_of, write_new
 from mcp_agent_mail.features.recovery.backups.manifest import (
@@ -117,6 +122,7 @@ def _of_store(folder: Path, place: StorePlace, scratch: Path) -> RestoreSource:
                 "agents list. If you have it from somebody else, do not use it.",
                 data={"path": str(folder)},
             )
+        _require_plain_archives(folder)
         scratch.mkdir(mode=_OWNER_ONLY)
         # SQLite writes beside a database that it reads.
         copied = scratch / "database"
@@ -126,6 +132,16 @@ def _of_store(folder: Path, place: StorePlace, scratch: Path) -> RestoreSource:
         manifest = BackupMaker(place=of_store).fill(scratch / "backup")
         shutil.rmtree(copied, ignore_errors=True)
     return RestoreSource(folder=scratch / "backup", manifest=manifest)
+
+
+def _require_plain_archives(folder: Path) -> None:
+    """Before Git runs there: no setting of a stranger, and nothing that it would wait for. Raises ArchiveRefused."""
+    for parent in (folder / PROJECTS_FOLDER, folder / ADOPTED_FOLDER):
+        for path in sorted(parent.iterdir()) if parent.is_dir() else ():
+            repository = ArchiveRepository(path, only_git=True)
+            if repository.exists():
+                require_plain_below(path)
+                require_in_store(repository)
 
 
 def _copy_database(folder: Path, copied: Path) -> None:
