@@ -309,7 +309,7 @@ def rebuild_into(
         (building / PROJECTS_FOLDER).mkdir(mode=_OWNER_ONLY)
         copied = told("copying archives")
         for done, (slug, (source, commit)) in enumerate(sorted(commits.items()), start=1):
-            place = building / PROJECTS_FOLDER / slug
+            place = archive_path(building, slug)
             begin_from_bundle(
                 place, commit, bundle_pieces(ArchiveRepository(source, only_git=True), commit, as_it_lies=True)
             )
