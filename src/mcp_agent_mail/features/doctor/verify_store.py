@@ -11,6 +11,7 @@ from mcp_agent_mail.store.engine.faults import WAYS_BACK
 _PROBLEMS = {
     DatabasePart.PAGES: "damaged",
     DatabasePart.SCHEMA: "changed",
+    DatabasePart.VALUES: "impossible",
     DatabasePart.REFERENCES: "dangling",
     DatabasePart.COUNTERS: "wrong",
     DatabasePart.SEARCH_INDEX: "different",
@@ -22,7 +23,7 @@ _REPAIR = "Stop the server and run `am doctor repair`, which makes it anew from 
 
 
 def verify_store(database_path: Path) -> list[Finding]:
-    """Check pages, schema, references, counters and the search index. Changes nothing. Raises StoreRefused."""
+    """Check pages, schema, values, references, counters and the search index. Changes nothing. Raises StoreRefused."""
     return [_finding(fault, database_path) for fault in find_faults(database_path)]
 
 

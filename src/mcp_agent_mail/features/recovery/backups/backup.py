@@ -30,7 +30,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
-from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path, place_in
 from mcp_agent_mail.features.doctor.verify import Finding, find_ahead, verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.recovery.backups.backup_folder import (
@@ -54,6 +54,7 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
+from mcp_agent_mail.store.checks.integrity import DatabasePart
 from mcp_agent_mail.store.engine.database_copy import copy_database
 
 _SCRATCH = ".scratch"
@@ -269,10 +270,9 @@ class BackupMaker:
             (scratch / ATTACHMENTS_FOLDER).symlink_to(Path("..") / CONTENTS)
             for archive in archives:
                 if archive.commit is not None:
-                    place = scratch / (ADOPTED if archive.is_adopted else PROJECTS_FOLDER) / archive.slug
-                    source = (
-                        self.place.storage_root / (ADOPTED if archive.is_adopted else PROJECTS_FOLDER) / archive.slug
-                    )
+                    among = ADOPTED if archive.is_adopted else PROJECTS_FOLDER
+                    place = place_in(scratch / among, archive.slug)
+                    source = place_in(self.place.storage_root / among, archive.slug)
                     with damage_told(source, told_by=(UnfitBundle,)), opened_of(folder, archive.path) as bundle:
                         begin_from_bundle(place, archive.commit, pieces_of(bundle))
             found = faults_of_store(scratch, folder / DATABASE, self.told)
@@ -293,6 +293,8 @@ def faults_of_store(
 ) -> list[str]:
     """What is wrong with a store, in words: its database, and its archives against that."""
     found = [*verify_store(database_path)]
+    if any(finding.check == DatabasePart.VALUES for finding in found):
+        return [_in_words(finding) for finding in found]  # No archive can be compared with what nobody could render.
     report = verify_archives(
         storage_root,
         database_path,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.reading.branch import Branch
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
@@ -21,27 +22,28 @@ from mcp_agent_mail.features.recovery.numbered_names import oldest_first
 from mcp_agent_mail.features.recovery.rebuild import rebuild_database
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
 from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER
-from mcp_agent_mail.store.engine.numbers import GivenNumbers, highest_of, read_numbers
+from mcp_agent_mail.store.engine.numbers import GivenNumbers, highest_of, read_numbers, within_reach
 
 _MOST_LEFT_OUT = 20
 """Rounds of a rebuild, each without what the last one could not read."""
 _MOST_KEPT = 20
 _COUNTING = "counting.sqlite3"
+_NONE = GivenNumbers(sequences={}, counters={}, latest=0)
 
 
-def given_out(place: StorePlace, built: Path, scratch: Path) -> GivenNumbers:
-    """The highest that are known. `built`: the database that is to take the place; `scratch`: a folder for what is made
-    meanwhile. Changes nothing at `place`.
+def given_out(place: StorePlace, built: Path, scratch: Path, now: Micros) -> GivenNumbers:
+    """The highest that are known, of those within reach. `built`: the database that is to take the place, whose numbers
+    are bounded; `scratch`: a folder for what is made meanwhile. Changes nothing at `place`.
 
     What the replaced database says stands where it can be read and no archive is ahead of it: that costs nothing more.
+    But where its numbers are out of reach it is a stranger's, and what was in place before it counts.
     """
-    there = read_numbers(place.database_path)
+    there, own = read_numbers(place.database_path), read_numbers(built) or _NONE
     archived = archived_up_to(place.storage_root)
-    if there is not None and there.sequences.get("outbox", 0) >= archived:
+    if there is not None and there.sequences.get("outbox", 0) >= archived and within_reach(there, own, now) == there:
         return there
-    return highest_of(
-        [*filter(None, [there, read_numbers(built)]), *_kept(place), *_archived(place, archived, scratch)]
-    )
+    found = [own, *filter(None, [there]), *_kept(place), *_archived(place, archived, scratch)]
+    return highest_of(within_reach(one, own, now) for one in found)
 
 
 def archived_up_to(storage_root: Path) -> int:

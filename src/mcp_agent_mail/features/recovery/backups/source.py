@@ -30,6 +30,7 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
     read_manifest,
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.features.recovery.backups.restore_refusals import require_ours, require_own_values
 from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS
 from mcp_agent_mail.store.engine.lock import left_alone
 from mcp_agent_mail.store.engine.migrate import shipped_migrations
@@ -69,7 +70,8 @@ def open_source(path: Path, place: StorePlace, scratch: Path) -> Iterator[Restor
     """`scratch`: a folder that is not there, for what has to be made first; it is the caller's to remove.
 
     Raises SourceNotFound, UnknownSource, UnreadableBackup, NewerBackup; for a store's folder StoreInUse where it is
-    served, UnfinishedSource where it is half another one, and what `BackupMaker.make` does.
+    served, UnfinishedSource where it is half another one, RestoreUnfit where it is none of ours, and what
+    `BackupMaker.make` does.
     """
     folder = Path(real_path(str(path)))
     if not folder.exists():
@@ -115,6 +117,9 @@ def _of_store(folder: Path, place: StorePlace, scratch: Path) -> RestoreSource:
         # SQLite writes beside a database that it reads.
         copied = scratch / "database"
         _copy_database(folder, copied)
+        # A backup of what is unfit would say so as well, after it had been read as if it were ours.
+        require_ours(copied / DATABASE_FILE)
+        require_own_values(copied / DATABASE_FILE)
         of_store = StorePlace(storage_root=folder, database_path=copied / DATABASE_FILE)
         manifest = BackupMaker(place=of_store).fill(scratch / "backup")
         shutil.rmtree(copied, ignore_errors=True)
