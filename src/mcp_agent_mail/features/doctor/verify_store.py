@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from mcp_agent_mail.features.doctor.verify import Finding
@@ -25,6 +26,11 @@ _REPAIR = "Stop the server and run `am doctor repair`, which makes it anew from 
 def verify_store(database_path: Path) -> list[Finding]:
     """Check pages, schema, values, references, counters and the search index. Changes nothing. Raises StoreRefused."""
     return [_finding(fault, database_path) for fault in find_faults(database_path)]
+
+
+def is_beyond_comparing(findings: Iterable[Finding]) -> bool:
+    """Does the database say nothing of its archives that proves anything, or that could be rendered?"""
+    return any(finding.check in (DatabasePart.PAGES, DatabasePart.VALUES) for finding in findings)
 
 
 def _finding(fault: IntegrityFault, database_path: Path) -> Finding:

@@ -154,8 +154,9 @@ def _require_there(storage_root: Path, slugs: Collection[str]) -> None:
     """What is in no archive of its own would be gone without a word."""
     problems = ArchiveProblems()
     for slug in slugs:
-        path = archive_path(storage_root, slug)
-        with suppress(ArchiveRefused, GitFailed):  # What is wrong with one that is there is told when it is read.
+        # What is wrong with one that is there is told when it is read; none is called after what is no slug.
+        with suppress(ArchiveRefused, GitFailed):
+            path = archive_path(storage_root, slug)
             if not Branch(path).exists():
                 problems.add(slug, f"{path} holds no archive, and the database knows of one")
     problems.require_none(has_database=True)

@@ -23,7 +23,7 @@ from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.doctor.verify import verify_archives
-from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.doctor.verify_store import is_beyond_comparing, verify_store
 from mcp_agent_mail.features.projects.ensure import record_event
 from mcp_agent_mail.features.projects.lookup import find_known_path
 from mcp_agent_mail.features.recovery.outside_store import require_outside
@@ -248,9 +248,11 @@ def _unknown(path: str, known: Collection[str]) -> UnknownOldPath:
 
 
 def _require_clean(folder: Path, database: Path) -> None:
-    report = verify_archives(folder, database, progress=lambda _done, _total: None)
-    findings = [*verify_store(database), *report.findings]
-    if findings or report.pending_events:
+    findings, pending = verify_store(database), 0
+    if not is_beyond_comparing(findings):
+        report = verify_archives(folder, database, progress=lambda _done, _total: None)
+        findings, pending = [*findings, *report.findings], report.pending_events
+    if findings or pending:
         first = findings[0] if findings else None
         told = f"{first.check} {first.problem}: {first.evidence}" if first else "events are not in Git"
         raise RestoreRefused(

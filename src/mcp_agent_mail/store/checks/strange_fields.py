@@ -14,7 +14,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
-from mcp_agent_mail.core.clock import LATEST, from_datetime, to_datetime
+from mcp_agent_mail.core.clock import LATEST, from_datetime, from_seconds, to_datetime
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.domain.agents import AgentStatus, AttachmentsPolicy, ContactPolicy
@@ -98,7 +98,8 @@ def _conditions(connection: sqlite3.Connection, table: str) -> Iterator[tuple[st
             continue
         name = f'"{column}"'
         if kind == "INTEGER" and (column == "ts" or column.endswith("_ts")):
-            yield column, f"{name} NOT BETWEEN {_EARLIEST} AND {LATEST}"
+            latest = _END if (table, column) == ("commits", "authored_ts") else LATEST
+            yield column, f"{name} NOT BETWEEN {_EARLIEST} AND {latest}"
         elif kind == "INTEGER":
             yield column, f"{name} NOT BETWEEN {int(column in ('id', 'seq'))} AND {MOST_TAKEN_OVER}"
         elif kind == "REAL":
@@ -205,6 +206,8 @@ def _is_hex(*lengths: int) -> Callable[[str], bool]:
     return lambda text: len(text) in lengths and _HEX.fullmatch(text) is not None
 
 
+_END = from_seconds(1 << 62)
+"""A person's commit may be of a time beyond the calendar, and is noted with its last second."""
 _EARLIEST = from_datetime(to_datetime(LATEST).replace(year=1, month=1, day=1))
 _RULES: dict[str, Callable[[Any], bool]] = {  # `Any`: what SQLite passes on
     "text": lambda _text: True,  # It came as text, so it is UTF-8.

@@ -32,7 +32,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path, place_in
 from mcp_agent_mail.features.doctor.verify import Finding, find_ahead, verify_archives
-from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.doctor.verify_store import is_beyond_comparing, verify_store
 from mcp_agent_mail.features.recovery.backups.backup_folder import (
     BUILDING,
     alone,
@@ -54,7 +54,6 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
-from mcp_agent_mail.store.checks.integrity import DatabasePart
 from mcp_agent_mail.store.engine.database_copy import copy_database
 
 _SCRATCH = ".scratch"
@@ -293,8 +292,8 @@ def faults_of_store(
 ) -> list[str]:
     """What is wrong with a store, in words: its database, and its archives against that."""
     found = [*verify_store(database_path)]
-    if any(finding.check == DatabasePart.VALUES for finding in found):
-        return [_in_words(finding) for finding in found]  # No archive can be compared with what nobody could render.
+    if is_beyond_comparing(found):
+        return [_in_words(finding) for finding in found]
     report = verify_archives(
         storage_root,
         database_path,
