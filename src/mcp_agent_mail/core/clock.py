@@ -16,6 +16,9 @@ SECOND = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
+LATEST = Micros(int(datetime(9999, 1, 1, tzinfo=UTC).timestamp()) * SECOND)
+"""No store has a later time: what comes after it, or follows from it, is to be in the calendar too."""
+
 
 def system_clock() -> Micros:
     """The wall clock. It can step backwards: order by `delivery_seq` or ids, never by time alone."""

@@ -18,6 +18,9 @@ JoinCodeId = NewType("JoinCodeId", int)
 MOST_NUMBER = 1 << 53
 """No number that somebody else gives is above it: a store that took it over has as many left again, and more."""
 
+MOST_TAKEN_OVER = MOST_NUMBER // 2
+"""No store is taken over that has given out higher ones: too few would be left."""
+
 AGENT_TOKEN_PREFIX = "amt_"
 OPERATOR_TOKEN_PREFIX = "amo_"
 JOIN_CODE_PREFIX = "amj_"

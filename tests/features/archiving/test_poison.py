@@ -6,6 +6,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -264,3 +265,17 @@ def test_what_was_told_in_the_last_moment_is_heard(harness: ArchiveHarness) -> N
 
     assert left(harness, project) == 0
     assert not any(isinstance(report, Failed) for report in harness.reports)
+
+
+def test_a_project_whose_slug_is_a_path_is_written_nowhere(harness: ArchiveHarness, tmp_path: Path) -> None:
+    """A database may be anybody's; the archive, its lock and the snapshot of leases are called after it."""
+    bad, other = add(harness, "/code/app"), add(harness, "/code/lib")
+    outside = tmp_path / "outside"
+    harness.connection.execute("UPDATE projects SET slug = ? WHERE id = ?", (str(outside / "abs"), bad.id))
+
+    harness.archive()
+
+    assert not outside.exists()
+    assert left(harness, other) == 0
+    assert {failed.project for failed in harness.failures} == {str(outside / "abs")}
+    assert any("cannot have the slug" in failed.message for failed in harness.failures)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,10 @@ from mcp_agent_mail.features.archiving.protocol import (
     Ready,
     Recovered,
     Report,
+    SlugRefused,
+    archive_path,
     from_line,
+    place_in,
     to_line,
 )
 
@@ -99,3 +103,14 @@ def test_settings_travel_as_one_line(failpoint: Kill | None) -> None:
     )
 
     assert ArchiverSettings.from_line(settings.to_line()) == settings
+
+
+@pytest.mark.parametrize("slug", ["/etc/app", "../app", "app/../..", "", ".", "App", "app\n", "a" * 86])
+def test_no_file_is_called_after_what_no_project_can_be_called(slug: str, tmp_path: Path) -> None:
+    for place in (archive_path, place_in):
+        with pytest.raises(SlugRefused, match="cannot have the slug"):
+            place(tmp_path, slug)
+
+
+def test_what_is_called_after_a_project_lies_in_its_folder(tmp_path: Path) -> None:
+    assert archive_path(tmp_path, "code-app-1a2b3c4d") == tmp_path / "projects" / "code-app-1a2b3c4d"

@@ -362,3 +362,15 @@ def test_what_no_mail_carries_any_more_need_not_be_there(archived: Archived, car
         path.unlink()
 
     assert findings(target(archived)) == []
+
+
+def test_a_slug_that_is_a_path_is_a_finding_and_no_file_is_looked_for_there(archived: Archived, tmp_path: Path) -> None:
+    slug = str(tmp_path / "outside")
+    archived.harness.connection.execute("UPDATE projects SET slug = ? WHERE id = 1", (slug,))
+
+    found = [
+        (one.check, one.problem) for one in findings(target(archived)) if one.project == slug or "values" in one.check
+    ]
+
+    assert ("values", "impossible") in found
+    assert ("archive", "refused") in found

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.features.recovery.given_numbers import archived_up_to, given_before, given_out
 from mcp_agent_mail.features.recovery.rebuilt_store import rebuild_in_place
 from mcp_agent_mail.store.engine.noted_numbers import note_given, read_noted
@@ -84,8 +85,8 @@ def test_a_whole_database_does_not_hide_what_those_before_it_gave_out(world: Wor
     shutil.copy(world.database, place)
     before = _far_on(place / world.database.name)
 
-    of_restore = given_out(world.root, world.database, tmp_path / "none", tmp_path)
-    of_rebuild = given_before(world.root, world.database, tmp_path, without=())
+    of_restore = given_out(world.root, world.database, tmp_path / "none", tmp_path, system_clock())
+    of_rebuild = given_before(world.root, world.database, tmp_path / "none", tmp_path, system_clock(), without=())
 
     assert archived_up_to(world.root) <= _numbers(world.database).sequences["outbox"]
     assert of_restore == of_rebuild

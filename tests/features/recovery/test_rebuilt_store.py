@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +16,13 @@ from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings
 from mcp_agent_mail.features.doctor.verify import verify_archives
+from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.recovery.outside_store import PartOfStore
 from mcp_agent_mail.features.recovery.rebuilt_store import (
     NotEmpty,
     RebuiltStore,
     StoreCopyPlan,
+    give_pending,
     rebuild_in_place,
     rebuild_into,
 )
@@ -210,3 +215,14 @@ def test_after_the_clock_was_set_back_what_was_just_replaced_is_kept_and_the_old
     assert made.kept is not None
     assert (made.kept / world.database.name).read_bytes() == content
     assert {path for path in ahead if path is not None and path.exists()} == set(ahead[1:])
+
+
+def test_a_database_whose_slug_is_a_path_is_rebuilt_of_its_archives(world: World) -> None:
+    settings = settings_of(world)
+    with closing(sqlite3.connect(settings.database_path)) as connection, connection:
+        connection.execute("UPDATE projects SET slug = '/tmp/elsewhere' WHERE id = 1")
+
+    store_id = asyncio.run(give_pending(settings, without=(), progress=untold("")))
+    rebuild_in_place(settings, store_id=store_id, told=untold)
+
+    assert verify_store(world.database) == []

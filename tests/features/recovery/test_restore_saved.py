@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.repository import ArchiveRepository
+from mcp_agent_mail.core.clock import SECOND, from_seconds, system_clock
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
@@ -28,6 +29,7 @@ from mcp_agent_mail.features.recovery.restore_saved import (
 from mcp_agent_mail.features.recovery.save import save
 from mcp_agent_mail.features.recovery.saved_file import UnfitSavedFile
 from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.numbers import AHEAD
 from mcp_agent_mail.store.rebuild.dump import dump
 from tests.archive_harness import ArchiveHarness, Killed, killed_at, open_archive_harness, sealed_seqs
 from tests.features.recovery.team import Team, silent
@@ -291,6 +293,21 @@ def test_numbers_that_leave_too_few_to_go_on_with_are_refused(
         restore_into(_request(team, tmp_path / "s.tar"), tmp_path / "elsewhere")
 
     assert (tmp_path / "elsewhere").exists() is (refusal is None)
+
+
+@pytest.mark.parametrize("ahead", ["a year", "the calendar"])
+def test_a_file_that_tells_of_mail_of_after_today_is_refused(team: Team, tmp_path: Path, ahead: str) -> None:
+    latest = from_seconds(1 << 40) if ahead == "the calendar" else system_clock() + AHEAD + 3_600 * SECOND
+    with closing(sqlite3.connect(team.harness.database)) as connection, connection:
+        connection.execute("UPDATE counters SET value = ? WHERE name = 'delivered_ts'", (latest - 1,))
+    team.harness.send(team.blue, [team.red], subject="later")
+    team.harness.archive()
+    save(team.root, tmp_path / "s.tar", known=None, progress=silent)
+
+    with pytest.raises(RestoreRefused, match="tells of mail that was delivered on"):
+        restore_into(_request(team, tmp_path / "s.tar"), tmp_path / "elsewhere")
+
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_commit_of_a_time_beyond_the_calendar_is_restored(team: Team, tmp_path: Path) -> None:

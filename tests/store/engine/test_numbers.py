@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.clock import LATEST, Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER
-from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_numbers, read_numbers
+from mcp_agent_mail.store.engine.numbers import (
+    AHEAD,
+    GAP,
+    REACH,
+    GivenNumbers,
+    raise_numbers,
+    read_numbers,
+    within_reach,
+)
 from tests.on_disk import OnDisk
 from tests.store.foreign_parts import change
 from tests.store_templates import blank_store
@@ -76,7 +85,7 @@ def test_numbers_that_a_damaged_store_tells_are_bounded_and_are_integers(tmp_pat
 
     found = read_numbers(tmp_path / "mail.sqlite3")
     assert found is not None
-    assert found.sequences == {"messages": MOST_NUMBER + GAP, "agents": 7 + GAP}
+    assert found.sequences == {"messages": MOST_NUMBER, "agents": 7 + GAP}
 
 
 @pytest.mark.parametrize("version", [None, 9999])
@@ -97,3 +106,38 @@ def test_of_a_store_of_a_newer_version_the_numbers_are_known(tmp_path: Path) -> 
     change(tmp_path / "mail.sqlite3", "PRAGMA user_version = 9999", "CREATE TABLE later (id INTEGER PRIMARY KEY)")
 
     assert read_numbers(tmp_path / "mail.sqlite3") is not None
+
+
+def test_no_store_goes_on_above_the_most_that_a_number_may_be_nor_beyond_the_calendar(tmp_path: Path) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    most = (1 << 63) - 1
+
+    raise_numbers(
+        tmp_path / "mail.sqlite3",
+        GivenNumbers(sequences={"agents": MOST_NUMBER - 1}, counters={"delivery": most, "fencing": most}, latest=most),
+    )
+
+    found = read_numbers(tmp_path / "mail.sqlite3")
+    assert found is not None
+    assert found.sequences == {"agents": MOST_NUMBER}
+    assert (found.counters, found.latest) == ({"delivery": MOST_NUMBER, "fencing": MOST_NUMBER}, LATEST)
+
+
+def test_what_is_too_far_above_a_stores_own_numbers_is_not_gone_on_above() -> None:
+    own = GivenNumbers(sequences={"messages": 7}, counters={"delivery": 3}, latest=50)
+    near = GivenNumbers(sequences={"messages": 7 + REACH, "agents": REACH}, counters={"delivery": 9}, latest=60 + AHEAD)
+    far = GivenNumbers(
+        sequences={"messages": 8 + REACH, "agents": REACH + 1}, counters={"delivery": 4 + REACH}, latest=61 + AHEAD
+    )
+
+    assert within_reach(near, own, Micros(60)) == near
+    assert within_reach(far, own, Micros(60)) == GivenNumbers(
+        sequences={"messages": 7, "agents": 0}, counters={"delivery": 3}, latest=50
+    )
+
+
+def test_a_clock_that_was_set_back_leaves_a_store_its_own_times() -> None:
+    own = GivenNumbers(sequences={}, counters={}, latest=9 * AHEAD)
+    given = GivenNumbers(sequences={}, counters={}, latest=10 * AHEAD)
+
+    assert within_reach(given, own, Micros(60)).latest == 10 * AHEAD

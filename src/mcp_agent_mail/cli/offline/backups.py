@@ -33,6 +33,10 @@ KEPT = 7
 _LOW_PRIORITY = 10
 _FAULTS_SHOWN = 1_000
 _DRAIN_S = 3_600.0
+_TO_MOVE_BACK = (
+    "Their files lie in the store now. To have them in the projects' directories again: stop the server, move each "
+    "one's folder in projects/ away and keep it, and run `am archive renew` for it with ARCHIVE_LOCATION=workspace."
+)
 _NO_DATABASE = (
     "The store that was put back has no database: it had lost it when it was replaced. `am doctor rebuild` makes one "
     "from its archives; `am doctor restore --undo` goes back to the other store."
@@ -113,7 +117,8 @@ def restore_offline(settings: Settings, source: Path | None, told: Told) -> dict
         problem = _show_files(settings) if done.in_workspaces and done.has_database else None
     if not done.has_database:
         problem = _NO_DATABASE
-    return _told(done) | {"problem": problem}
+    how = {"to_move_back": _TO_MOVE_BACK} if done.now_in_store else {}
+    return _told(done) | how | {"problem": problem}
 
 
 # Likewise.

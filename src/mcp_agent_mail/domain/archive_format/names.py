@@ -1,8 +1,10 @@
-"""How agents are called in an archive, and which names may become part of a path there."""
+"""How agents are called in an archive, and which names may become part of a path there or beside it."""
 
 from __future__ import annotations
 
 import re
+
+from mcp_agent_mail.domain.projects import is_slug
 
 _SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -21,3 +23,10 @@ def safe_name(name: str) -> str:
     if not _SAFE_NAME.fullmatch(name):
         raise UnsafeName(f"{name!r:.100} may not become part of a path")
     return name
+
+
+def safe_slug(slug: str) -> str:
+    """The slug, which may become part of a path. Raises UnsafeName."""
+    if not is_slug(slug):
+        raise UnsafeName(f"{slug!r:.100} is no slug, and may not become part of a path")
+    return slug

@@ -21,6 +21,7 @@ from mcp_agent_mail.domain.archive_format.leases import Snapshot, stand_in
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import ArtifactFiles
+from mcp_agent_mail.features.archiving.protocol import place_in
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 
 ADOPTED_FOLDER = "adopted"
@@ -63,7 +64,7 @@ def write_adoption(
 
 def _set_aside(projects_path: Path, slug: str, store_id: str) -> Path:
     """Where the adopted archive lies from now on: whole, and no project's. Its files stay where they are."""
-    place, aside = projects_path / slug, projects_path.parent / ADOPTED_FOLDER / slug
+    place, aside = place_in(projects_path, slug), place_in(projects_path.parent / ADOPTED_FOLDER, slug)
     finish_move(place)
     if place.is_symlink():
         move_into_store(place, store_id)

@@ -109,8 +109,8 @@ def _newest_event(storage_root: Path, seen: Mapping[str, str | None]) -> int:
     """That any archive holds which does not stand where it was seen."""
     highest = 0
     for slug, commit in seen.items():
-        path = archive_path(storage_root, slug)
         with suppress(ArchiveRefused, GitFailed, OSError):
+            path = archive_path(storage_root, slug)
             if commit is not None and ArchiveRepository(path, only_git=True).written_tip() == commit:
                 continue
             branch = Branch(path)

@@ -28,7 +28,7 @@ from mcp_agent_mail.features.archiving.conversion import FormatConversion
 from mcp_agent_mail.features.archiving.index_refresh import IndexRefresher
 from mcp_agent_mail.features.archiving.maintenance import Maintenance
 from mcp_agent_mail.features.archiving.pages.rounds import PageRounds
-from mcp_agent_mail.features.archiving.protocol import CheckedOut, CheckOut, Committed, refusal_of
+from mcp_agent_mail.features.archiving.protocol import CheckedOut, CheckOut, Committed, place_in, refusal_of
 from mcp_agent_mail.store.outbox import MAX_EVENTS
 
 
@@ -115,7 +115,7 @@ class ArchiveCommitter:
 
     def mend(self) -> float | None:
         """Open it if an earlier process left it in the middle of something: that mends it. Its index follows."""
-        path = self._shared.plan.projects_path / self.archive.project.slug
+        path = place_in(self._shared.plan.projects_path, self.archive.project.slug)
         is_wanted = is_unfinished(path) or (self._shared.plan.converts and is_outdated(path))
         is_wanted = is_wanted or are_pages_behind(path, self.archive.reported)
         if not self._is_torn and not is_wanted:
@@ -233,7 +233,7 @@ class ArchiveCommitter:
         """The lock of this archive, which its Git processes hold too; waits for those that an earlier try left."""
         self._let_go()
         slug = self.archive.project.slug
-        lock = ArchiveLock(plan.locks_path / slug, timeout_s=plan.lock_timeout_s, archive=slug)
+        lock = ArchiveLock(place_in(plan.locks_path, slug), timeout_s=plan.lock_timeout_s, archive=slug)
         lock.__enter__()
         self._lock = lock
         return replace(plan.git_run, lock_fds=(lock.fd,))

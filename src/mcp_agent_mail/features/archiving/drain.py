@@ -31,7 +31,7 @@ from mcp_agent_mail.features.archiving.committer import ArchiveCommitter
 from mcp_agent_mail.features.archiving.committer_context import CommitterContext, DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.conversion import AGAIN_AFTER
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
-from mcp_agent_mail.features.archiving.protocol import CheckOut, Committed, Recovered, Report, Workload
+from mcp_agent_mail.features.archiving.protocol import CheckOut, Committed, Recovered, Report, Workload, place_in
 from mcp_agent_mail.features.archiving.threads import ArchiveJob, ArchiveThreads
 
 SETTLE = 20_000
@@ -387,7 +387,7 @@ class Drain:
                 project = kept.committer.archive.project
                 self._shared.forget(project.slug)
                 self._threads.wake()  # It may be another's turn now.
-                self._report(hanging(project, job.seconds, holders(self._plan.locks_path / project.slug)))
+                self._report(hanging(project, job.seconds, holders(place_in(self._plan.locks_path, project.slug))))
         hung = [kept.committer.archive.project.slug for kept in self._kept.values() if kept.hangs]
         now = Workload(mending=len(self._mending), unfinished=len(self._unfinished), hung=len(hung))
         if now != self._workload:

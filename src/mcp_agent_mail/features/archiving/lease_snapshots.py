@@ -9,9 +9,10 @@ from pathlib import Path
 from mcp_agent_mail.archive.folders import opened, renew_file
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.domain.archive_format.lease_snapshot import MAX_AGENTS, MAX_LEASES, render_snapshot, snapshot_name
+from mcp_agent_mail.domain.archive_format.names import safe_slug
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.leases import LeaseKind
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.projects import Project, is_slug
 from mcp_agent_mail.features.archiving.archives import Retry, hint_of, log_unforeseen, message_of
 from mcp_agent_mail.features.archiving.protocol import Failed, Recovered, Report
 from mcp_agent_mail.store.agents import Agents
@@ -73,7 +74,7 @@ class LeaseSnapshots:
         after = 0
         while page := projects.list_(include_archived=True, limit=_PAGE, after_id=after):
             after = page[-1].id
-            for project in page:
+            for project in filter(lambda project: is_slug(project.slug), page):
                 has_leases = bool(self._leases.newest_live(project.id, LeaseKind.FILE, self._clock(), 1))
                 if has_leases or (self._place.folder / snapshot_name(project.slug)).exists():
                     self._require(project)
@@ -132,4 +133,4 @@ class LeaseSnapshots:
         self._place.folder.mkdir(exist_ok=True)
         # The store's own folder may be a link of its owner; in it nothing that lies in the way is opened or waited for.
         with opened(self._place.folder.resolve()) as folder:
-            renew_file(folder, snapshot_name(project.slug), snapshot)
+            renew_file(folder, snapshot_name(safe_slug(project.slug)), snapshot)

@@ -13,6 +13,7 @@ from mcp_agent_mail.archive.relocation import finish_move, move_into_store
 from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, begin_in_workspace, is_begun, return_to_workspace
 from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.protocol import place_in
 from mcp_agent_mail.workspace.lent_places import LentFolder, folder_at
 
 
@@ -24,22 +25,22 @@ class ArchivePlaces:
     in_workspace: bool = False
 
     def find(self, project: Project) -> Path:
-        """Where people find the archive, or where it will be begun. Looks at the disk."""
-        place = self.projects_path / project.slug
+        """Where people find the archive, or where it will be begun. Looks at the disk. Raises SlugRefused."""
+        place = place_in(self.projects_path, project.slug)
         if place.is_symlink():
             return place.readlink()
         return Path(project.human_key) / WORKSPACE_FOLDER if self._begins_in_workspace(project) else work_tree_of(place)
 
     def find_lent(self, project: Project) -> LentFolder | None:
         """The folder with the files of the archive, once it is begun, for callers that name files of it: where they
-        really lie, never where a link leads that has taken its place. Looks at the disk.
+        really lie, never where a link leads that has taken its place. Looks at the disk. Raises SlugRefused.
         """
-        place = self.projects_path / project.slug
+        place = place_in(self.projects_path, project.slug)
         if place.is_symlink() or not is_begun(place):
             return None
         named = work_tree_of(place)
         if named == place:
-            return folder_at(Path(real_path(str(self.projects_path))) / project.slug, named=named)
+            return folder_at(place_in(Path(real_path(str(self.projects_path))), project.slug), named=named)
         return folder_at(real_work_tree_of(place), named=named) if is_real_work_tree_noted(place) else None
 
     def prepare(self, project: Project, store_id: str) -> Path:
@@ -47,7 +48,7 @@ class ArchivePlaces:
 
         One of former times is moved into the store first.
         """
-        place = self.projects_path / project.slug
+        place = place_in(self.projects_path, project.slug)
         finish_move(place)
         if place.is_symlink():
             move_into_store(place, store_id)
@@ -58,6 +59,5 @@ class ArchivePlaces:
         return place
 
     def _begins_in_workspace(self, project: Project) -> bool:
-        return (
-            self.in_workspace and not is_begun(self.projects_path / project.slug) and Path(project.human_key).is_dir()
-        )
+        place = place_in(self.projects_path, project.slug)
+        return self.in_workspace and not is_begun(place) and Path(project.human_key).is_dir()

@@ -10,10 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, Kill
 from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.domain.projects import is_slug
 
 PROJECTS_FOLDER = "projects"
 LOCK_FILE = "archive.lock"
@@ -68,9 +70,25 @@ class CheckOut:
         return cls(**json.loads(line.removeprefix(CHECK_OUT)))
 
 
+class SlugRefused(ArchiveRefused):
+    """A database says that a project is called so, and no project can be: it would name any place of the disk."""
+
+
 def archive_path(storage_root: Path, slug: str) -> Path:
-    """Where a project's archive lies."""
-    return storage_root / PROJECTS_FOLDER / slug
+    """Where a project's archive lies. Raises SlugRefused."""
+    return place_in(storage_root / PROJECTS_FOLDER, slug)
+
+
+def place_in(folder: Path, slug: str) -> Path:
+    """What is called after a project in `folder`, and nothing outside of it. Raises SlugRefused."""
+    if not is_slug(slug):
+        raise SlugRefused(
+            f"A project cannot have the slug {slug!r:.100}: no file is called after it.",
+            hint="The database was changed by hand. Put a backup in its place (am doctor restore), or make it anew "
+            "from the archives (am doctor rebuild). If you have it from somebody else, do not use it.",
+            data={"slug": slug[:100]},
+        )
+    return folder / slug
 
 
 def archive_folders(storage_root: Path) -> list[Path]:

@@ -276,9 +276,12 @@ def _outbox(place: CheckTarget, artifacts: Artifacts) -> CheckResult:
 
 def _archive(place: CheckTarget, artifacts: Artifacts, project: Project) -> CheckResult:
     """Whose it is, whether it holds what the database has seen in it, and whether Git finds it whole."""
-    archive = Inspection(archive_path(place.storage_root, project.slug))
     claim = claim_of(artifacts.outbox, project.id)
     name = f"archive {project.slug}"
+    try:
+        archive = Inspection(archive_path(place.storage_root, project.slug))
+    except ArchiveRefused as refused:
+        return _refused(name, refused, project)
     if not archive.exists() and not claim.archived_seq:
         return CheckResult(check=name, evidence="not begun yet: nothing of this project is in Git")
     if (ahead := find_ahead(place.storage_root, project, artifacts, place.database_path)) is not None:
@@ -290,8 +293,7 @@ def _archive(place: CheckTarget, artifacts: Artifacts, project: Project) -> Chec
         archive.require_place()
         problem = archive.fsck()
     except ArchiveRefused as refused:
-        finding = _finding("archive", "refused", refused.message, refused.hint, project=project.slug)
-        return CheckResult(check=name, evidence=refused.message, findings=(finding,))
+        return _refused(name, refused, project)
     except (GitFailed, OSError) as unreadable:
         problem = str(unreadable)
     if problem is None:
@@ -299,6 +301,11 @@ def _archive(place: CheckTarget, artifacts: Artifacts, project: Project) -> Chec
         return CheckResult(check=name, evidence=evidence)
     finding = _damaged(archive, problem, has_database=True)
     return CheckResult(check=name, evidence=problem, findings=(finding,))
+
+
+def _refused(name: str, refused: ArchiveRefused, project: Project) -> CheckResult:
+    finding = _finding("archive", "refused", refused.message, refused.hint, project=project.slug)
+    return CheckResult(check=name, evidence=refused.message, findings=(finding,))
 
 
 def _contents(place: CheckTarget, artifacts: Artifacts) -> CheckResult:

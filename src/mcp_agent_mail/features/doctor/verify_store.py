@@ -12,6 +12,7 @@ from mcp_agent_mail.store.engine.faults import WAYS_BACK
 _PROBLEMS = {
     DatabasePart.PAGES: "damaged",
     DatabasePart.SCHEMA: "changed",
+    DatabasePart.VALUES: "impossible",
     DatabasePart.REFERENCES: "dangling",
     DatabasePart.COUNTERS: "wrong",
     DatabasePart.SEARCH_INDEX: "different",
@@ -23,15 +24,15 @@ _REPAIR = "Stop the server and run `am doctor repair`, which makes it anew from 
 
 
 def verify_store(database_path: Path) -> list[Finding]:
-    """Check pages, schema, references, counters and the search index. Changes nothing. Raises StoreRefused."""
+    """Check pages, schema, values, references, counters and the search index. Changes nothing. Raises StoreRefused."""
     return [_finding(fault, database_path) for fault in find_faults(database_path)]
 
 
 def says_nothing(findings: Iterable[Finding]) -> bool:
-    """Whether what a database with these findings says of its archives proves nothing: it is damaged, or has parts that
-    are not this program's, and is not read then.
+    """Whether what a database with these findings says of its archives proves nothing, or could not be rendered: it is
+    damaged, or has parts or values that this program never makes, and is not read then.
     """
-    return any(finding.check in (DatabasePart.PAGES, DatabasePart.SCHEMA) for finding in findings)
+    return any(finding.check in (DatabasePart.PAGES, DatabasePart.SCHEMA, DatabasePart.VALUES) for finding in findings)
 
 
 def _finding(fault: IntegrityFault, database_path: Path) -> Finding:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.reading.branch import Branch
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_folders
@@ -21,28 +22,40 @@ from mcp_agent_mail.features.recovery.rebuild import rebuild_database
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
 from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER, UNDO_FOLDER
 from mcp_agent_mail.store.engine.noted_numbers import read_noted
-from mcp_agent_mail.store.engine.numbers import GivenNumbers, highest_of, read_numbers
+from mcp_agent_mail.store.engine.numbers import GivenNumbers, highest_of, read_numbers, within_reach
 
 _MOST_LEFT_OUT = 20
 """Rounds of a rebuild, each without what the last one could not read."""
 _MOST_KEPT = 20
 _COUNTING = "counting.sqlite3"
+_NONE = GivenNumbers(sequences={}, counters={}, latest=0)
 
 
-def given_out(storage_root: Path, database_path: Path, built: Path, scratch: Path) -> GivenNumbers:
-    """The highest that are known. `built`: the database that is to take the place of the one at `database_path`;
-    `scratch`: a folder for what is made meanwhile. Changes nothing in the store.
+def given_out(storage_root: Path, database_path: Path, built: Path, scratch: Path, now: Micros) -> GivenNumbers:
+    """The highest that are known, of those within reach of the store that was `built`, a database that is to take the
+    place of the one at `database_path`; `scratch`: a folder for what is made meanwhile. Changes nothing in the store.
 
-    Archives are read only where the replaced database is behind one of them, or cannot be read.
+    Archives are read only where the replaced database is behind one of them, cannot be read, or is out of reach: it is
+    a stranger's then.
     """
-    known = [*_known(storage_root, database_path), *filter(None, [read_numbers(built)])]
-    return highest_of([*known, *_archived(storage_root, database_path, scratch)])
+    own, known = read_numbers(built) or _NONE, _known(storage_root, database_path)
+    there = read_numbers(database_path)
+    if there is not None and within_reach(there, own, now) != there:
+        there = None
+    return _within(own, [*known, *_archived(storage_root, there, scratch)], now)
 
 
-def given_before(storage_root: Path, database_path: Path, scratch: Path, *, without: Collection[str]) -> GivenNumbers:
+def given_before(
+    storage_root: Path, database_path: Path, built: Path, scratch: Path, now: Micros, *, without: Collection[str]
+) -> GivenNumbers:
     """As `given_out`, but for what a rebuild of the archives has seen itself: `without` some, it has not seen all."""
-    known = _known(storage_root, database_path)
-    return highest_of([*known, *(_archived(storage_root, database_path, scratch) if without else ())])
+    own, known = read_numbers(built) or _NONE, _known(storage_root, database_path)
+    archived = _archived(storage_root, read_numbers(database_path), scratch) if without else ()
+    return _within(own, [*known, *archived], now)
+
+
+def _within(own: GivenNumbers, found: Iterable[GivenNumbers], now: Micros) -> GivenNumbers:
+    return highest_of([own, *(within_reach(one, own, now) for one in found)])
 
 
 def _known(storage_root: Path, database_path: Path) -> list[GivenNumbers]:
@@ -61,12 +74,11 @@ def archived_up_to(storage_root: Path) -> int:
     return highest
 
 
-def _archived(storage_root: Path, database_path: Path, scratch: Path) -> Iterator[GivenNumbers]:
+def _archived(storage_root: Path, there: GivenNumbers | None, scratch: Path) -> Iterator[GivenNumbers]:
     """What archives show and the database does not know: what a rebuild of them would go on above. Each message, agent
     and lease was an event, so where one cannot be read the newest event bounds their numbers.
     """
     up_to = archived_up_to(storage_root)
-    there = read_numbers(database_path)
     if there is not None and there.sequences.get("outbox", 0) >= up_to:
         return
     tables = ("messages", "agents", "leases", "outbox")

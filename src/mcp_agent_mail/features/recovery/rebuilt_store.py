@@ -30,7 +30,7 @@ from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.backfill import has_backfill, queue_backfill
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
-from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings
+from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, archive_path
 from mcp_agent_mail.features.doctor.verify import AHEAD, Finding, find_strange_archives, verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.recovery.given_numbers import given_before
@@ -184,7 +184,7 @@ def rebuild_in_place(
                 clock=clock,
             )
             require_mentioned(doubtful, rebuilt.stand_ins, root)
-            _go_on_above(root, database, built, without)
+            _go_on_above(root, database, built, without, clock())
             findings = _verified(root, built, told, without)
             fault_hook(FailPoint.REBUILT)
         except BaseException:
@@ -202,12 +202,12 @@ def rebuild_in_place(
     return RebuiltStore(database=database, rebuilt=rebuilt, kept=kept if kept.exists() else None, findings=findings)
 
 
-def _go_on_above(root: Path, database: Path, built: Path, without: Collection[str]) -> None:
+def _go_on_above(root: Path, database: Path, built: Path, without: Collection[str], now: Micros) -> None:
     """Above what any database of this store is known to have given out, not only above what those archives show of
     which it is made.
     """
     with scratch_folder(aside(database, REBUILDING), for_what=database) as scratch:
-        raise_numbers(built, given_before(root, database, scratch.path, without=without))
+        raise_numbers(built, given_before(root, database, built, scratch.path, now, without=without))
     if (gives := read_numbers(built)) is not None:
         note_given(root, gives)
 
@@ -321,7 +321,7 @@ def rebuild_into(
         (building / PROJECTS_FOLDER).mkdir(mode=_OWNER_ONLY)
         copied = told("copying archives")
         for done, (slug, (source, commit)) in enumerate(sorted(commits.items()), start=1):
-            place = building / PROJECTS_FOLDER / slug
+            place = archive_path(building, slug)
             begin_from_bundle(
                 place, commit, bundle_pieces(ArchiveRepository(source, only_git=True), commit, as_it_lies=True)
             )

@@ -13,17 +13,17 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.transfer.bundles import show_files
-from mcp_agent_mail.core.clock import system_clock
+from mcp_agent_mail.core.clock import Micros, iso, system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
-from mcp_agent_mail.core.ids import MOST_NUMBER
+from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.domain.projects import AliasKind
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.doctor.verify import verify_archives
-from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
 from mcp_agent_mail.features.projects.ensure import record_event
 from mcp_agent_mail.features.projects.lookup import find_known_path
 from mcp_agent_mail.features.recovery.outside_store import require_outside
@@ -34,7 +34,7 @@ from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, aside, built_aside, remove_left
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import beside, database_files, hidden_beside
-from mcp_agent_mail.store.engine.numbers import read_numbers
+from mcp_agent_mail.store.engine.numbers import AHEAD, read_numbers
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 from mcp_agent_mail.store.transaction import Tx
@@ -186,12 +186,18 @@ def _rebuilt(
 
 
 def _require_numbers_left(file: Path, database: Path) -> None:
-    """What goes on far above what archives may hold could not be restored again."""
+    """What goes on far above what archives may hold could not be restored again, and time does not go back."""
     given = read_numbers(database)
-    if given is None or max((*given.sequences.values(), *given.counters.values()), default=0) > MOST_NUMBER // 2:
+    if given is None or max((*given.sequences.values(), *given.counters.values()), default=0) > MOST_TAKEN_OVER:
         raise RestoreRefused(
             f"{file} has used up more numbers than a store gives out: too few are left for what comes.",
             hint="It was made by hand: do not use it. Take another saved file, or a backup: am doctor backups",
+        )
+    if given.latest > system_clock() + AHEAD:
+        raise RestoreRefused(
+            f"{file} tells of mail that was delivered on {iso(Micros(given.latest))}: what comes would be later.",
+            hint="If the clock of this machine is wrong (date), set it right and restore again. Else take another "
+            "saved file, or a backup: am doctor backups",
         )
 
 
@@ -242,9 +248,11 @@ def _unknown(path: str, known: Collection[str]) -> UnknownOldPath:
 
 
 def _require_clean(folder: Path, database: Path) -> None:
-    report = verify_archives(folder, database, progress=lambda _done, _total: None)
-    findings = [*verify_store(database), *report.findings]
-    if findings or report.pending_events:
+    findings, pending = verify_store(database), 0
+    if not says_nothing(findings):
+        report = verify_archives(folder, database, progress=lambda _done, _total: None)
+        findings, pending = [*findings, *report.findings], report.pending_events
+    if findings or pending:
         first = findings[0] if findings else None
         told = f"{first.check} {first.problem}: {first.evidence}" if first else "events are not in Git"
         raise RestoreRefused(

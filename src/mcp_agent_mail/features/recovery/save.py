@@ -26,7 +26,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.own_files import SAVING
 from mcp_agent_mail.features.archiving.artifact_files import Progress
-from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.recovery.found_archives import slugs_on_disk
 from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.features.recovery.saved_file import (
@@ -184,7 +184,7 @@ def _manifest(storage_root: Path, known: KnownStore | None, only: Collection[str
             continue
         project, store_id = found
         projects.append(project)
-        store_ids.setdefault(store_id, f"{storage_root / PROJECTS_FOLDER / slug}")
+        store_ids.setdefault(store_id, f"{archive_path(storage_root, slug)}")
     if len(store_ids) > 1:
         said = "; ".join(f"{where} says {store_id}" for store_id, where in store_ids.items())
         raise ArchiveNotWhole(
@@ -210,7 +210,7 @@ def _unsaved(slug: str, there: Iterable[str]) -> NothingSaved:
 
 
 def _repository(storage_root: Path, slug: str) -> ArchiveRepository:
-    return ArchiveRepository(storage_root / PROJECTS_FOLDER / slug, only_git=True)
+    return ArchiveRepository(archive_path(storage_root, slug), only_git=True)
 
 
 def _described(storage_root: Path, slug: str, known: KnownStore | None) -> tuple[SavedProject, str] | None:

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.core.clock import LATEST, SECOND, Micros
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import MOST_NUMBER
 from mcp_agent_mail.store.engine.connection import open_reading
@@ -19,6 +20,12 @@ from mcp_agent_mail.store.engine.schema import require_own_tables
 
 GAP = 100_000
 """So far above what is known of a replaced store the next one goes on: what nobody has seen of it is below that."""
+
+REACH = 1 << 40
+"""No store gives out so many: what is further above its own numbers was not given out in its history."""
+
+AHEAD = 365 * 86_400 * SECOND
+"""So far may the clock of a machine have been ahead while its store delivered mail."""
 
 _SEQUENCES = "SELECT name, seq FROM sqlite_sequence WHERE typeof(seq) = 'integer' ORDER BY name"
 _COUNTERS = """
@@ -83,9 +90,28 @@ def highest_of(all_given: Iterable[GivenNumbers]) -> GivenNumbers:
     return GivenNumbers(sequences=sequences, counters=counters, latest=latest)
 
 
+def within_reach(given: GivenNumbers, own: GivenNumbers, now: Micros) -> GivenNumbers:
+    """Of what another store has given out that which one with its `own` numbers may go on above: of a kind that is too
+    far above, or of a time that its clock cannot have shown, its own stands.
+
+    What is put in the place of a store may be a stranger's, and goes again; the numbers of what comes back stay.
+    """
+    return GivenNumbers(
+        sequences=_near(given.sequences, own.sequences),
+        counters=_near(given.counters, own.counters),
+        latest=given.latest if given.latest <= max(now, own.latest) + AHEAD else own.latest,
+    )
+
+
+def _near(numbers: Mapping[str, int], own: Mapping[str, int]) -> dict[str, int]:
+    return {
+        name: number if number <= own.get(name, 0) + REACH else own.get(name, 0) for name, number in numbers.items()
+    }
+
+
 def raise_numbers(database_path: Path, given: GivenNumbers) -> None:
-    """Let the store at `database_path` go on at least GAP above those that were `given`. Safe to repeat; on disk when
-    this returns. Nobody else has it open.
+    """Let the store at `database_path` go on at least GAP above those that were `given`, but never above MOST_NUMBER,
+    nor with a time beyond LATEST. Safe to repeat; on disk when this returns. Nobody else has it open.
     """
     with closing(sqlite3.connect(database_path, timeout=_BUSY_S, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous=FULL")
@@ -103,8 +129,12 @@ def raise_in(connection: sqlite3.Connection, given: GivenNumbers) -> None:
     known = {name for (name,) in connection.execute(_TABLES)}
     for table, number in given.sequences.items():
         if table in known:
-            connection.execute(_RAISE_SEQUENCE, (min(number, MOST_NUMBER) + GAP, table))
-            connection.execute(_ADD_SEQUENCE, (table, min(number, MOST_NUMBER) + GAP))
+            connection.execute(_RAISE_SEQUENCE, (_above(number), table))
+            connection.execute(_ADD_SEQUENCE, (table, _above(number)))
     for counter, number in given.counters.items():
-        connection.execute(_RAISE_COUNTER, (min(number, MOST_NUMBER) + GAP, counter))
-    connection.execute(_RAISE_LATEST, (given.latest,))
+        connection.execute(_RAISE_COUNTER, (_above(number), counter))
+    connection.execute(_RAISE_LATEST, (min(given.latest, LATEST),))
+
+
+def _above(number: int) -> int:
+    return min(number + GAP, MOST_NUMBER)

@@ -12,14 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.clock import SECOND, system_clock
+from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
+from mcp_agent_mail.domain.projects import plain_slug
 from mcp_agent_mail.features.recovery.backups.manifest import manifest_checksum
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
-from mcp_agent_mail.features.recovery.backups.restore import RestoreUnfit
+from mcp_agent_mail.features.recovery.backups.restore_refusals import RestoreUnfit
 from mcp_agent_mail.features.recovery.backups.source import ForeignBackup
 from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.numbers import AHEAD, GAP, GivenNumbers, read_numbers
 from mcp_agent_mail.store.engine.schema import ForeignParts
 from tests.archive_harness import open_archive_harness
-from tests.features.recovery.backups.harness import Stored, restorer_of
+from tests.features.recovery.backups.harness import Stored, faults_in, files_below, restorer_of
 from tests.store.foreign_parts import put_check, put_view
 
 _TRIGGER = "CREATE TRIGGER {name} AFTER INSERT ON messages BEGIN UPDATE agents SET task_description = 'read'; END"
@@ -92,6 +96,109 @@ def test_what_a_repair_mends_is_no_reason_to_refuse_the_backup_that_it_made(went
 
     assert not done.verified
     assert "counter" in done.findings[0]
+
+
+_FAR = 4_611_686_018_427_387_904
+STRANGE = {
+    "a slug that is a path": "UPDATE projects SET slug = '/tmp/elsewhere' WHERE id = 1",
+    "a directory with a line break": "UPDATE projects SET human_key = '/a' || char(10) || char(27) WHERE id = 1",
+    "a time beyond the calendar": f"UPDATE projects SET created_ts = {_FAR}",
+    "sequences that leave too few": f"UPDATE sqlite_sequence SET seq = {_FAR}",
+    "counters that leave too few": f"UPDATE counters SET value = {_FAR}",
+    "no counters": "DELETE FROM counters",
+    "no name": "DELETE FROM meta",
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_value_that_this_program_never_writes_is_refused_whatever_the_backup_says(
+    name: str, went_on: StorePlace, backup: Path
+) -> None:
+    _spoil(backup, STRANGE[name])
+    before = files_below(went_on.storage_root)
+
+    with pytest.raises(RestoreUnfit, match="holds what this program never writes"):
+        restorer_of(went_on).restore(backup)
+
+    assert files_below(went_on.storage_root) == before
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_and_so_it_is_in_a_stores_folder(name: str, filled: Stored, went_on: StorePlace, tmp_path: Path) -> None:
+    shutil.copytree(filled.harness.root, tmp_path / "given")
+    with closing(sqlite3.connect(tmp_path / "given/mail.sqlite3")) as connection, connection:
+        connection.execute(STRANGE[name])
+
+    with pytest.raises(RestoreUnfit, match="holds what this program never writes"):
+        restorer_of(went_on).restore(tmp_path / "given")
+
+
+def _numbers(place: StorePlace) -> GivenNumbers:
+    found = read_numbers(place.database_path)
+    assert found is not None
+    return found
+
+
+def test_the_numbers_of_a_hostile_backup_go_with_it(went_on: StorePlace, backup: Path, tmp_path: Path) -> None:
+    """Whether what was there comes back by --undo, or out of a backup of its own."""
+    own, before = tmp_path / "own", _numbers(went_on)
+    shutil.copytree(backup, own)
+    most = MOST_TAKEN_OVER - 150_000
+    _spoil(
+        backup,
+        f"UPDATE sqlite_sequence SET seq = {most}",
+        f"UPDATE counters SET value = {most} WHERE name IN ('delivery', 'fencing')",
+    )
+    restorer = restorer_of(went_on)
+    restorer.restore(backup)
+    assert _numbers(went_on).sequences["messages"] >= most
+
+    restorer.undo()
+
+    after = _numbers(went_on)
+    assert all(after.sequences[name] <= number + 2 * GAP for name, number in before.sequences.items())
+    assert all(after.counters[name] <= number + 2 * GAP for name, number in before.counters.items())
+    restorer.restore(backup)
+    restorer.restore(own)
+    again = _numbers(went_on)
+    assert all(number < again.sequences[name] < most for name, number in after.sequences.items())
+    assert faults_in(went_on) == []
+
+
+def test_what_a_restored_store_gives_out_is_given_out_by_no_other(went_on: StorePlace, backup: Path) -> None:
+    _spoil(backup, "UPDATE sqlite_sequence SET seq = 70000000", "UPDATE agents SET unread_count = unread_count + 1")
+    restorer = restorer_of(went_on)
+    restorer.restore(backup)
+    given = _numbers(went_on)
+
+    restorer.undo()
+
+    assert _numbers(went_on).sequences["messages"] > given.sequences["messages"]
+
+
+_DAY = 86_400 * SECOND
+
+
+@pytest.mark.parametrize("ahead", [AHEAD * 1_000, 2 * _DAY])
+def test_a_backup_that_delivered_its_mail_after_today_is_refused(ahead: int, went_on: StorePlace, backup: Path) -> None:
+    latest = max(system_clock(), _numbers(went_on).latest) + ahead
+    _spoil(backup, f"UPDATE counters SET value = {latest} WHERE name = 'delivered_ts'")
+
+    with pytest.raises(RestoreUnfit, match="Its newest mail was delivered on"):
+        restorer_of(went_on).restore(backup)
+
+
+def test_mail_of_a_clock_that_was_set_back_since_is_restored_over_its_own_store(
+    went_on: StorePlace, backup: Path
+) -> None:
+    latest = system_clock() + 3 * AHEAD
+    with closing(sqlite3.connect(went_on.database_path)) as connection, connection:
+        connection.execute("UPDATE counters SET value = ? WHERE name = 'delivered_ts'", (latest,))
+    _spoil(backup, f"UPDATE counters SET value = {latest} WHERE name = 'delivered_ts'")
+
+    restorer_of(went_on).restore(backup)
+
+    assert _numbers(went_on).latest == latest
 
 
 @pytest.fixture
@@ -180,6 +287,27 @@ def test_in_an_empty_place_no_directory_outside_of_the_store_is_gone_back_to(
             done = restorer_of(place).restore(source)
 
         assert (done.in_workspaces, done.now_in_store) == ((), (lying_in_code.project.slug,))
+
+
+def test_no_directory_is_written_to_that_the_replaced_store_does_not_write_to_itself(
+    went_on: StorePlace, stored: Stored, backup: Path, tmp_path: Path
+) -> None:
+    """The project, too, is where the backup says: its database is its maker's."""
+    (tmp_path / "home").mkdir()
+    _spoil(backup, f"UPDATE projects SET human_key = '{tmp_path}/home' WHERE slug = '{stored.project.slug}'")
+    with closing(sqlite3.connect(backup / "mail.sqlite3")) as connection:
+        connection.create_function("plain", 1, plain_slug)
+        connection.execute("UPDATE projects SET plain_slug = plain(human_key)")
+        connection.commit()
+    _spoil(backup)
+    archives = json.loads((backup / "manifest.json").read_text())["archives"]
+    mine = [one | ({"work_tree": f"{tmp_path}/home/.mcp-mail"} if "app" in one["slug"] else {}) for one in archives]
+    _change(backup, archives=mine)
+
+    done = restorer_of(went_on).restore(backup)
+
+    assert (done.in_workspaces, done.now_in_store) == ((), (stored.project.slug,))
+    assert list((tmp_path / "home").iterdir()) == []
 
 
 def test_the_note_of_a_stores_folder_leads_nowhere_else(lying_in_code: Stored, tmp_path: Path) -> None:

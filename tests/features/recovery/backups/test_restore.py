@@ -11,7 +11,7 @@ import pytest
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.features.recovery.backups.manifest import NewerBackup, UnreadableBackup, manifest_checksum
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
-from mcp_agent_mail.features.recovery.backups.restore import RestoreUnfit
+from mcp_agent_mail.features.recovery.backups.restore_refusals import RestoreUnfit
 from mcp_agent_mail.features.recovery.backups.source import ForeignBackup
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.numbers import GAP, read_numbers

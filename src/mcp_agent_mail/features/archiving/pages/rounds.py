@@ -8,6 +8,7 @@ next one's. Nothing waits for them: what fails here is told and tried again, and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from mcp_agent_mail.archive.notes.thread_pages import begun_at, has_pages, read_thread_note, write_thread_note
 from mcp_agent_mail.archive.repository import SealedCommit
@@ -18,6 +19,7 @@ from mcp_agent_mail.domain.archive_format.thread_pages import page_path
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.features.archiving.archives import ArchiveState, FailureReporter
 from mcp_agent_mail.features.archiving.committer_context import CommitterContext
+from mcp_agent_mail.features.archiving.protocol import place_in
 
 ROUND_EVERY = 60 * SECOND
 MOST_DUE = 1_000
@@ -46,7 +48,6 @@ class PageRounds:
         self._shared = shared
         self._troubles = troubles
         self._report_commit = report_commit
-        self._place = shared.plan.projects_path / archive.project.slug
         self._note = begun_at(OutboxSeq(0))
         self._seen = OutboxSeq(0)
         self._due: dict[str, None] = {}
@@ -56,6 +57,10 @@ class PageRounds:
         self._has_pages = False
         self._noted = Micros(0)
         self._last: SealedCommit | None = None
+
+    @property
+    def _place(self) -> Path:
+        return place_in(self._shared.plan.projects_path, self._archive.project.slug)
 
     @property
     def are_due(self) -> bool:

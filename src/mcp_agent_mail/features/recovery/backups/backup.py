@@ -31,9 +31,9 @@ from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.features.archiving.ahead.older_database import find_ahead, find_unclaimed
 from mcp_agent_mail.features.archiving.artifact_files import Progress
-from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_folders, archive_path
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_folders, archive_path, place_in
 from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
-from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
 from mcp_agent_mail.features.recovery.backups.backup_folder import (
     BUILDING,
     alone,
@@ -294,10 +294,9 @@ class BackupMaker:
             (scratch / ATTACHMENTS_FOLDER).symlink_to(Path("..") / CONTENTS)
             for archive in archives:
                 if archive.commit is not None:
-                    place = scratch / (ADOPTED if archive.is_adopted else PROJECTS_FOLDER) / archive.slug
-                    source = (
-                        self.place.storage_root / (ADOPTED if archive.is_adopted else PROJECTS_FOLDER) / archive.slug
-                    )
+                    among = ADOPTED if archive.is_adopted else PROJECTS_FOLDER
+                    place = place_in(scratch / among, archive.slug)
+                    source = place_in(self.place.storage_root / among, archive.slug)
                     with damage_told(source, told_by=(UnfitBundle,)), opened_of(folder, archive.path) as bundle:
                         begin_from_bundle(place, archive.commit, pieces_of(bundle))
             found = faults_of_store(scratch, folder / DATABASE, self.told)
@@ -318,6 +317,8 @@ def faults_of_store(
 ) -> list[str]:
     """What is wrong with a store, in words: its database, and its archives against that."""
     found = [*verify_store(database_path)]
+    if says_nothing(found):
+        return [_in_words(finding) for finding in found]
     report = verify_archives(
         storage_root,
         database_path,

@@ -29,7 +29,13 @@ from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
-from mcp_agent_mail.features.archiving.protocol import LOCKS_FOLDER, PROJECTS_FOLDER, ArchiverSettings, archive_path
+from mcp_agent_mail.features.archiving.protocol import (
+    LOCKS_FOLDER,
+    PROJECTS_FOLDER,
+    ArchiverSettings,
+    archive_path,
+    place_in,
+)
 from mcp_agent_mail.features.archiving.renew import claim_of, renew_archive
 from mcp_agent_mail.features.doctor.verify import AHEAD, Finding, verify_archives
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, Told, untold
@@ -249,7 +255,7 @@ class Repairer:
 
     async def _mend_archive(self, store: Store, project: Project, kept: list[Path]) -> list[Repair]:
         path = archive_path(self.place.storage_root, project.slug)
-        locks = self.place.storage_root / LOCKS_FOLDER / project.slug
+        locks = place_in(self.place.storage_root / LOCKS_FOLDER, project.slug)
         try:
             claim, store_id = await store.read(lambda view: (claim_of(view.outbox, project.id), view.meta.store_id()))
             if Inspection(path).exists():

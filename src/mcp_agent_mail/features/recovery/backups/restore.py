@@ -20,12 +20,11 @@ from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import begin_from_bundle, show_files
 from mcp_agent_mail.archive.workspace import may_return
 from mcp_agent_mail.core.clock import Clock, iso, system_clock
-from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.own_files import RESTORING
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
-from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings, archive_path
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings, archive_path, place_in
 from mcp_agent_mail.features.recovery.backups.backup import Told, faults_of_store, untold
 from mcp_agent_mail.features.recovery.backups.files import make_private, pieces_of, write_new
 from mcp_agent_mail.features.recovery.backups.manifest import (
@@ -38,6 +37,12 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
     opened_of,
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.features.recovery.backups.restore_refusals import (
+    RestoreUnfit,
+    faults_to_mend,
+    require_ours,
+    require_times_left,
+)
 from mcp_agent_mail.features.recovery.backups.saved_source import SavedSource
 from mcp_agent_mail.features.recovery.backups.source import ForeignBackup, RestoreSource, open_source, require_known
 from mcp_agent_mail.features.recovery.backups.undo import (
@@ -50,22 +55,16 @@ from mcp_agent_mail.features.recovery.backups.undo import (
 )
 from mcp_agent_mail.features.recovery.given_numbers import given_out
 from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
-from mcp_agent_mail.store.checks.derived_parts import is_derived
-from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
 from mcp_agent_mail.store.engine.migrate import StoreRefused, migrate
 from mcp_agent_mail.store.engine.noted_numbers import note_given
 from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
-from mcp_agent_mail.store.engine.schema import ForeignParts, changes_of, has_own_schema, in_a_sentence
+from mcp_agent_mail.store.engine.schema import ForeignParts, has_own_schema
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 
 _OWNER_ONLY = 0o700
 _SHOWN = 20
-
-
-class RestoreUnfit(Conflict):
-    """The store that was built is not what the backup says. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +154,7 @@ class Restorer:
         if (found := self._require_own(saved.manifest.store_id)) is not None:
             saved.require_whole(found)
         made = saved.build(building, self.archiver, self.told)
+        require_times_left(building.database, self.place.database_path, self.clock())
         self._go_on_above(building.database, building.folder)
         return RestoreReport(
             source=path,
@@ -219,7 +219,9 @@ class Restorer:
 
     def _go_on_above(self, database: Path, scratch: Path) -> None:
         """No number that the store there gave out is given out again."""
-        raise_numbers(database, given_out(self.place.storage_root, self.place.database_path, database, scratch))
+        there = self.place
+        given = given_out(there.storage_root, there.database_path, database, scratch, self.clock())
+        raise_numbers(database, given)
 
     def _store_id(self) -> str | None:
         """Of the store that is there; its archives say it too, where the database cannot."""
@@ -240,7 +242,9 @@ class Restorer:
         manifest = source.manifest
         with opened_of(source.folder, DATABASE) as database:
             write_new(building.database, pieces_of(database))
-        self._require_mendable(building.database, manifest)
+        require_ours(building.database)
+        self._require_fit([fault.evidence for fault in faults_to_mend(building.database)], manifest)
+        require_times_left(building.database, self.place.database_path, self.clock())
         with open_artifacts(building.database) as artifacts:
             found = (artifacts.store_id, artifacts.schema_version)
         if found != (manifest.store_id, manifest.schema_version):
@@ -263,8 +267,8 @@ class Restorer:
         return faults
 
     def _returning(self, manifest: Manifest, building: StoreParts) -> frozenset[str]:
-        """The projects whose archives' files go back to their own directories: where a backup says that they lay is
-        the word of whoever made it.
+        """The projects whose archives' files go back to their own directories: where the archive that is in place has
+        its own there. What a backup says of that, and of where the project is, is the word of whoever made it.
         """
         with open_artifacts(building.database) as artifacts:
             directories = {project.slug: Path(project.human_key) for project in artifacts.projects()}
@@ -273,28 +277,9 @@ class Restorer:
             archive.slug
             for archive in manifest.archives
             if archive.work_tree and archive.commit and not archive.is_adopted and archive.slug in directories
+            if work_tree_of(archive_path(root, archive.slug)) == Path(archive.work_tree)
             if may_return(archive_path(root, archive.slug), Path(archive.work_tree), directories[archive.slug])
         )
-
-    def _require_mendable(self, database: Path, manifest: Manifest) -> None:
-        """Whatever a backup says of itself: it is one that we could have made. That of a repair has such faults alone
-        as that mends.
-        """
-        if changed := changes_of(database):
-            raise RestoreUnfit(
-                f"Its database has not the schema that this program makes: {in_a_sentence(changed)}",
-                hint="Nothing was changed. Take another backup; do not use this one if you have it from somebody else.",
-                data={"findings": changed[:_SHOWN]},
-            )
-        faults = find_faults(database)
-        self._require_fit([fault.evidence for fault in faults], manifest)
-        if grave := [fault.evidence for fault in faults if not is_derived(fault)]:
-            raise RestoreUnfit(
-                f"Its database is damaged: {grave[0]}.",
-                hint="Nothing was changed. Take another backup, or make the database anew from the archives: am doctor "
-                "rebuild.",
-                data={"findings": grave[:_SHOWN]},
-            )
 
     def _require_fit(self, faults: list[str], manifest: Manifest) -> None:
         """A backup of a store that was at fault is that store."""
@@ -321,7 +306,7 @@ class Restorer:
 
     def _build_archive(self, source: RestoreSource, folder: Path, archive: SavedArchive, *, is_returning: bool) -> None:
         assert archive.commit is not None
-        path = folder / (ADOPTED_FOLDER if archive.is_adopted else PROJECTS_FOLDER) / archive.slug
+        path = place_in(folder / (ADOPTED_FOLDER if archive.is_adopted else PROJECTS_FOLDER), archive.slug)
         work_tree = Path(archive.work_tree) if archive.work_tree and is_returning else None
         with opened_of(source.folder, archive.path) as bundle:
             begin_from_bundle(path, archive.commit, pieces_of(bundle), work_tree=work_tree)

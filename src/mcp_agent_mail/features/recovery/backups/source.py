@@ -35,6 +35,7 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
     read_manifest,
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.features.recovery.backups.restore_refusals import require_own_values
 from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS
 from mcp_agent_mail.store.engine.faults import faults_told
 from mcp_agent_mail.store.engine.lock import left_alone
@@ -80,7 +81,8 @@ def open_source(path: Path, place: StorePlace, scratch: Path) -> Iterator[Restor
     """`scratch`: a folder that is not there, for what has to be made first; it is the caller's to remove.
 
     Raises SourceNotFound, UnknownSource, UnreadableBackup, NewerBackup; for a store's folder StoreInUse where it is
-    served, UnfinishedSource where it is half another one, ForeignSource, and what `BackupMaker.make` does.
+    served, UnfinishedSource where it is half another one, ForeignSource, RestoreUnfit for values of nobody's, and what
+    `BackupMaker.make` does.
     """
     folder = Path(real_path(str(path)))
     if not folder.exists():
@@ -127,8 +129,10 @@ def _of_store(folder: Path, place: StorePlace, scratch: Path) -> RestoreSource:
         # SQLite writes beside a database that it reads.
         copied = scratch / "database"
         _copy_database(folder, copied)
-        of_store = StorePlace(storage_root=folder, database_path=copied / DATABASE_FILE)
+        # A backup of what is unfit would say so as well, after it had been read as if it were ours.
         _require_own(copied / DATABASE_FILE, folder)
+        require_own_values(copied / DATABASE_FILE)
+        of_store = StorePlace(storage_root=folder, database_path=copied / DATABASE_FILE)
         manifest = BackupMaker(place=of_store).fill(scratch / "backup")
         shutil.rmtree(copied, ignore_errors=True)
     return RestoreSource(folder=scratch / "backup", manifest=manifest)
