@@ -26,7 +26,7 @@ from mcp_agent_mail.archive.transfer.entry_limits import bounded
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
 from mcp_agent_mail.core.git.environment import GitPlace
-from mcp_agent_mail.core.git.process import Conversation, GitFailed, talk_to_git
+from mcp_agent_mail.core.git.process import Conversation, GitFailed, GitLacksRoom, talk_to_git
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 
@@ -82,7 +82,8 @@ def bundle_pieces(repository: ArchiveRepository, commit: str, *, as_it_lies: boo
 
 def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_tree: Path | None = None) -> None:
     """A new archive at `path`, its branch at `commit`, no files yet (`show_files` writes them). On disk when this
-    returns; what is left after a failure is the caller's to remove. Raises UnfitBundle.
+    returns; what is left after a failure is the caller's to remove. Raises UnfitBundle; GitLacksRoom on a full disk,
+    which says nothing of the bundle.
     """
     repository = ArchiveRepository(path, run=GitRun(is_foreign=True))
     repository.create(work_tree)
@@ -102,6 +103,8 @@ def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_
         repository.git("update-ref", BRANCH, commit)
         _require_plain(repository)
         _require_bounded_history(repository)
+    except GitLacksRoom:
+        raise
     except GitFailed as failed:
         raise UnfitBundle(
             f"Git does not take it for a whole history of {commit}: {failed.message}",
@@ -182,8 +185,7 @@ def _on_disk(size: int) -> int:
 def _too_large(path: Path, needed: int, room: int) -> ArchiveTooLarge:
     return ArchiveTooLarge(
         f"The files of {path.name} take {needed / 2**20:,.1f} MiB on disk; {room / 2**20:,.1f} MiB are free for them.",
-        hint="Free some room there, or name a folder on another disk. A small file of a stranger that becomes so large "
-        "was made by hand: do not use it.",
+        hint="Free some room there, or name a folder on another disk.",
         data={"needed_bytes": needed, "free_bytes": room},
     )
 

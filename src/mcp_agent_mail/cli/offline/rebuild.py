@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.cli.context import require_settled
-from mcp_agent_mail.cli.offline.store_lock import lone_owner
+from mcp_agent_mail.cli.offline.store_lock import lone_owner, told_without_room
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.recovery.rebuilt_store import (
@@ -22,7 +21,6 @@ from mcp_agent_mail.features.recovery.rebuilt_store import (
     rebuild_in_place,
     rebuild_into,
 )
-from mcp_agent_mail.store.engine.free_space import told_when_full
 
 
 # Plain JSON, as `--json` prints it.
@@ -46,7 +44,7 @@ def rebuild_elsewhere(
     """
     require_settled(settings.storage_root)
     plan = StoreCopyPlan(without=without, until=until, most_files=settings.archive_max_tracked_files)
-    with told_when_full(into, Path(gettempdir())):
+    with told_without_room(settings, into):
         return _shown(rebuild_into(settings.storage_root, into, plan, told=told))
 
 

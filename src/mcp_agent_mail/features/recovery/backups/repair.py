@@ -24,7 +24,7 @@ from mcp_agent_mail.archive.repository import ArchiveRepository, sync
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
-from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed, GitLacksRoom
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
@@ -304,6 +304,8 @@ def _damage_that_stays(archive: Path) -> str | None:
     """What Git cannot read even with every index of a pack made anew."""
     try:
         renew_pack_indexes(archive)
+    except GitLacksRoom:
+        raise  # An index could not be written: that proves nothing of its pack.
     except GitFailed as damaged:
         return damaged.message
     return damage_of(archive)
