@@ -16,8 +16,8 @@ from mcp_agent_mail.core.git import process as runner
 from mcp_agent_mail.core.git.environment import GitPlace, scrubbed_environment
 from mcp_agent_mail.core.git.process import (
     FOREIGN_BYTES,
+    GitDiskFull,
     GitFailed,
-    GitLacksRoom,
     run_git,
     start_git,
     stream_git,
@@ -295,7 +295,7 @@ def test_git_without_room_is_told_from_git_that_found_fault_and_says_why(
         place = GitPlace(git_dir=disk / "archive.git")
         run_git("init", "--quiet", "--bare", "--template=", str(place.git_dir))
         with (
-            pytest.raises(GitLacksRoom, match="No space left on device") as lacking,
+            pytest.raises(GitDiskFull, match="No space left on device") as lacking,
             talk_to_git("index-pack", "--stdin", place=place) as git,
         ):
             git.say(_pack_of(tmp_path, os.urandom(1 << 20)))
@@ -303,7 +303,7 @@ def test_git_without_room_is_told_from_git_that_found_fault_and_says_why(
     assert lacking.value.place == place.git_dir
     with pytest.raises(GitFailed) as failed:
         run_git("rev-parse", "--verify", "nothing", place=GitPlace(git_dir=tmp_path))
-    assert not isinstance(failed.value, GitLacksRoom)
+    assert not isinstance(failed.value, GitDiskFull)
 
 
 def _pack_of(tmp_path: Path, content: bytes) -> bytes:

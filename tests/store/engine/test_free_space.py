@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.disk_space import DiskFull
-from mcp_agent_mail.core.git.process import GitFailed, GitLacksRoom
+from mcp_agent_mail.core.git.process import GitDiskFull, GitFailed
 from mcp_agent_mail.store.engine import free_space
 from mcp_agent_mail.store.engine.free_space import told_when_full
 
@@ -42,8 +42,8 @@ _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         (_raised(_FULL), 10**9, True),
         (_io_error(), 8_192, True),
         (ExceptionGroup("tasks", [_io_error()]), 0, True),
-        (GitLacksRoom("no room"), 10**9, True),
-        (_raised(GitLacksRoom("no room")), 10**9, True),
+        (GitDiskFull("no room"), 10**9, True),
+        (_raised(GitDiskFull("no room")), 10**9, True),
         (GitFailed("damaged"), 0, False),
         (_io_error(), 10**9, False),
         (sqlite3.IntegrityError("broken"), 0, False),

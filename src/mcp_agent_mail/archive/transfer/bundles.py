@@ -20,13 +20,13 @@ from mcp_agent_mail.archive.folders import blob_of, facts_of
 from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import KeptMonths, MonthsNote, months_around
 from mcp_agent_mail.archive.notes.thread_pages import begun_at, write_thread_note
-from mcp_agent_mail.archive.recovery import OPEN_NOTE
+from mcp_agent_mail.archive.recovery import NEWLY_MADE, OPEN_NOTE
 from mcp_agent_mail.archive.repository import BIG_FILES, BRANCH, READ_UNASKED, ArchiveRepository, GitRun, sync_below
 from mcp_agent_mail.archive.transfer.entry_limits import bounded
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
 from mcp_agent_mail.core.git.environment import GitPlace
-from mcp_agent_mail.core.git.process import Conversation, GitFailed, GitLacksRoom, talk_to_git
+from mcp_agent_mail.core.git.process import Conversation, GitDiskFull, GitFailed, talk_to_git
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 
@@ -82,7 +82,7 @@ def bundle_pieces(repository: ArchiveRepository, commit: str, *, as_it_lies: boo
 
 def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_tree: Path | None = None) -> None:
     """A new archive at `path`, its branch at `commit`, no files yet (`show_files` writes them). On disk when this
-    returns; what is left after a failure is the caller's to remove. Raises UnfitBundle; GitLacksRoom on a full disk,
+    returns; what is left after a failure is the caller's to remove. Raises UnfitBundle; GitDiskFull on a full disk,
     which says nothing of the bundle.
     """
     repository = ArchiveRepository(path, run=GitRun(is_foreign=True))
@@ -103,7 +103,7 @@ def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_
         repository.git("update-ref", BRANCH, commit)
         _require_plain(repository)
         _require_bounded_history(repository)
-    except GitLacksRoom:
+    except GitDiskFull:
         raise
     except GitFailed as failed:
         raise UnfitBundle(
@@ -138,7 +138,7 @@ def show_files(path: Path, *, most: int, clock: Clock) -> None:
                     continue
                 if (_COPY.fullmatch(name) is not None) is is_copy:
                     files.write(name, facts.rpartition(" ")[2])
-    (path / OPEN_NOTE).touch()
+    (path / OPEN_NOTE).write_text(NEWLY_MADE)
 
 
 def _listed(repository: ArchiveRepository, *how: str) -> Iterator[str]:

@@ -109,13 +109,12 @@ def _verify(context: CliContext) -> VerifyReport:
     # The services of the archive: 0.1 s.
     from mcp_agent_mail.cli.offline.store_lock import told_without_room
     from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
-    from mcp_agent_mail.features.doctor.verify_store import verify_store
+    from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
 
     database_path = context.settings.database_path
     with told_without_room(context.settings), progress_bars() as bars:
         of_store = verify_store(database_path)
-        if any(one.check == "database" for one in of_store):
-            # What a damaged database says of its archives proves nothing.
+        if says_nothing(of_store):
             return VerifyReport(
                 projects=0, files=0, pending_events=0, findings=tuple(of_store), finding_count=len(of_store)
             )

@@ -111,7 +111,7 @@ def restore_offline(settings: Settings, source: Path | None, told: Told) -> dict
         problem = _show_files(settings) if done.in_workspaces and done.has_database else None
     if not done.has_database:
         problem = _NO_DATABASE
-    return _told(done) | {"problem": problem}
+    return _told(done) | {"problem": problem or done.no_undo or None}
 
 
 # Likewise.

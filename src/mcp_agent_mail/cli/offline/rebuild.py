@@ -21,18 +21,20 @@ from mcp_agent_mail.features.recovery.rebuilt_store import (
     rebuild_in_place,
     rebuild_into,
 )
+from mcp_agent_mail.features.recovery.replaced_store import why_unread
 
 
 # Plain JSON, as `--json` prints it.
 def rebuild_offline(settings: Settings, *, without: Collection[str], told: Told) -> dict[str, Any]:
-    """Put a new database, made of the archives, in the place of the present one. Raises StoreOccupied beside a server,
-    RebuildRefused, NotInGit, RebuildUnverified.
+    """Put a new database, made of the archives, in the place of the present one; `unread`: why that was not asked what
+    waits for Git. Raises StoreOccupied beside a server, RebuildRefused, NotInGit, RebuildUnverified.
     """
     with lone_owner(settings):
         of_archiver = archiver_settings(settings)
         pending = give_pending(of_archiver, without=without, progress=told("giving Git what waits"))
         store_id = asyncio.run(pending)
-        return _shown(rebuild_in_place(of_archiver, without=without, store_id=store_id, told=told))
+        unread = why_unread(settings.database_path) if store_id is None else None
+        return _shown(rebuild_in_place(of_archiver, without=without, store_id=store_id, told=told), unread)
 
 
 # Likewise.
@@ -48,7 +50,7 @@ def rebuild_elsewhere(
         return _shown(rebuild_into(settings.storage_root, into, plan, told=told))
 
 
-def _shown(made: RebuiltStore) -> dict[str, Any]:
+def _shown(made: RebuiltStore, unread: str | None = None) -> dict[str, Any]:
     rebuilt = asdict(made.rebuilt)
     return {
         "path": str(made.database),
@@ -56,6 +58,7 @@ def _shown(made: RebuiltStore) -> dict[str, Any]:
         "queued": rebuilt["events"],
         "stand_ins": list(rebuilt["stand_ins"]),
         "kept": None if made.kept is None else str(made.kept),
+        "unread": unread,
         "not_rebuilt": list(rebuilt["not_rebuilt"]),
         "findings": [asdict(finding) for finding in made.findings],
     }

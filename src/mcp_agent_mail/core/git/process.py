@@ -73,7 +73,7 @@ class GitFailed(Unavailable):
     """Git ended with an error, or was ended because it took too long."""
 
 
-class GitLacksRoom(GitFailed):
+class GitDiskFull(GitFailed):
     """Likewise, on a disk without room, known by its words or by what is left: of what Git read it proves nothing.
     `place` lies there; None where that is not known.
     """
@@ -83,7 +83,7 @@ class GitLacksRoom(GitFailed):
 
 def _failed(
     arguments: Sequence[str], code: int | None, stderr: bytes, place: GitPlace | None = None
-) -> GitFailed | GitLacksRoom:
+) -> GitFailed | GitDiskFull:
     verb = next((argument for argument in arguments if not argument.startswith("-")), "git")
     said = stderr.decode("utf-8", "replace").strip("\0 \t\r\n")
     how = "took too long" if code is None else f"ended with code {code}"
@@ -93,7 +93,7 @@ def _failed(
     tight = None if code is None else nearly_full(written)
     if tight is None and not any(words in said for words in NO_ROOM_WORDS):
         return GitFailed(message, data=data)
-    lacking = GitLacksRoom(message, data=data)
+    lacking = GitDiskFull(message, data=data)
     lacking.place = tight
     return lacking
 

@@ -27,7 +27,7 @@ from mcp_agent_mail.features.archiving.lost_database import DatabaseLost, requir
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of
 from mcp_agent_mail.features.doctor.verify import CONTENT_STEP, Finding, find_strange_archives
-from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 from mcp_agent_mail.store.engine.database_files import database_files
@@ -86,8 +86,8 @@ def check_everything(place: CheckTarget, progress: Progress = lambda _done, _tot
     store = _store(place)
     yield store
     yield _git()
-    if any(finding.check == "database" for finding in store.findings):
-        # What a damaged database says of its archives proves nothing; they are what one can be made of.
+    if says_nothing(store.findings):
+        # The archives are what a database can be made of.
         yield from _archives_alone(place, progress)
         return
     with open_artifacts(place.database_path) as artifacts:

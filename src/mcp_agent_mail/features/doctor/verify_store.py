@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from mcp_agent_mail.features.doctor.verify import Finding
@@ -24,6 +25,13 @@ _REPAIR = "Stop the server and run `am doctor repair`, which makes it anew from 
 def verify_store(database_path: Path) -> list[Finding]:
     """Check pages, schema, references, counters and the search index. Changes nothing. Raises StoreRefused."""
     return [_finding(fault, database_path) for fault in find_faults(database_path)]
+
+
+def says_nothing(findings: Iterable[Finding]) -> bool:
+    """Whether what a database with these findings says of its archives proves nothing: it is damaged, or has parts that
+    are not this program's, and is not read then.
+    """
+    return any(finding.check in (DatabasePart.PAGES, DatabasePart.SCHEMA) for finding in findings)
 
 
 def _finding(fault: IntegrityFault, database_path: Path) -> Finding:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.core.disk_space import HARDLY_ANY_BYTES, DiskFull, disk_full, free_bytes, is_want_of_room
-from mcp_agent_mail.core.git.process import GitLacksRoom
+from mcp_agent_mail.core.git.process import GitDiskFull
 from mcp_agent_mail.store.engine.faults import is_full, is_outside_fault
 
 
@@ -25,7 +25,7 @@ def told_when_full(*places: Path) -> Iterator[None]:
         fullest = min(places, key=free_bytes)
         has_any = free_bytes(fullest) > HARDLY_ANY_BYTES
         for one in _all_of(error):
-            if isinstance(one, GitLacksRoom):
+            if isinstance(one, GitDiskFull):
                 raise disk_full(one.place or fullest) from error
             if _tells_of_it(one, has_any=has_any):
                 raise disk_full(fullest) from error

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
-from mcp_agent_mail.store.engine.faults import is_damage
+from mcp_agent_mail.store.engine.faults import WAYS_BACK, is_damage
 from mcp_agent_mail.store.engine.migrate import StoreRefused, apply_migration, require_ours, shipped_migrations
 
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
@@ -27,6 +27,7 @@ SQLite may spell a definition otherwise; it is compared then."""
 
 _SCHEMA = "SELECT type, name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name, sql"
 _SHOWN = 3
+_ADDED = "is not of this program"
 # SQLite makes these for itself, in its own words: what begins so is a table, whatever stands beside it.
 _OWN_TABLES = tuple(
     f"CREATE TABLE '{index}_{part}'("
@@ -49,11 +50,15 @@ def require_own_schema(path: Path) -> None:
     if changed := _changes_of(path):
         raise ForeignParts(
             f"{path} is not used: its schema is not the one that this program makes. {in_a_sentence(changed)}",
-            hint="Keep a copy of it. What you have added yourself, take out with sqlite3 (DROP TRIGGER, DROP INDEX, "
-            "DROP TABLE). Else put a backup in its place (am doctor restore), or move it away and make it anew from "
-            "the archives (am doctor rebuild).",
+            hint=f"{_take_out(changed)}{WAYS_BACK} Both keep it.",
             data={"path": str(path), "changed": changed[:_SHOWN]},
         )
+
+
+def _take_out(changed: list[str]) -> str:
+    if not any(_ADDED in one for one in changed):
+        return ""  # What is missing, or differs, nobody mends by hand.
+    return "What you have added yourself, take out with sqlite3 (DROP TRIGGER, DROP INDEX, DROP TABLE). Else: "
 
 
 def changes_of(path: Path) -> list[str]:
@@ -93,8 +98,7 @@ def changed_parts(connection: sqlite3.Connection) -> list[str]:
     there, needed = {name for _, name, _ in more}, {name for _, name, _ in less}
     known = {name for _, name, _ in wanted}
     return [
-        f"{name} {'is missing' if name not in there else 'differs' if name in known else 'is not of this program'} "
-        f"(schema {version})"
+        f"{name} {'is missing' if name not in there else 'differs' if name in known else _ADDED} (schema {version})"
         for name in sorted(there | needed)
     ]
 
