@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive import recovery
-from mcp_agent_mail.archive.recovery import WINDOW_S, remove_leftovers, restore_files, restore_recent_files
+from mcp_agent_mail.archive.recovery import (
+    NEWLY_MADE,
+    OPEN_NOTE,
+    WINDOW_S,
+    OpenNote,
+    is_newly_made,
+    is_unfinished,
+    remove_leftovers,
+    restore_files,
+    restore_recent_files,
+)
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.archive.writer import ArchiveWriter
@@ -271,3 +281,16 @@ def test_half_written_packs_go_and_whole_ones_stay(path: Path, commits: list[str
     assert set(packs.iterdir()) == whole
     assert not (path / ".git/fast_import_crash_1").exists()
     assert len(commits) == int(git(path, "rev-list", "--count", "main"))
+
+
+def test_a_newly_made_archive_is_told_from_one_that_somebody_left_unfinished(path: Path, commits: list[str]) -> None:
+    note = OpenNote(ArchiveRepository(path))
+    (path / OPEN_NOTE).parent.mkdir(exist_ok=True)
+    (path / OPEN_NOTE).write_text(NEWLY_MADE)
+    assert (is_newly_made(path), is_unfinished(path), note.tip()) == (True, True, "")
+
+    note.write(commits[-1])
+    assert (is_newly_made(path), is_unfinished(path), note.tip()) == (False, True, commits[-1])
+
+    note.remove()
+    assert (is_newly_made(path), is_unfinished(path)) == (False, False)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command_line import am, environment
 
 
@@ -73,3 +75,20 @@ def test_a_reader_that_leaves_early_is_no_error_message(tmp_path: Path) -> None:
 
     assert complaint == b""
     assert process.returncode == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no file that is always full")
+def test_output_for_which_there_is_no_room_is_told_with_the_next_step(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "mcp_agent_mail", "--version"],
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(tmp_path),
+            check=False,
+        )
+
+    assert done.returncode == 69
+    assert done.stderr.startswith("Error (UNAVAILABLE): A disk is full: No space left on device.\nHint: Free some room")

@@ -19,6 +19,8 @@ from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDER
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER
 
 OPEN_NOTE = STATE / "open"
+NEWLY_MADE = "newly made"
+"""In that note where a commit would be: nobody stopped, and whoever opens it first looks at all of it once."""
 BLOCKED_NOTE = STATE / "blocked"
 """Files are missing from the work tree, because something stood in their way: the next process tries again."""
 
@@ -36,9 +38,17 @@ _IMPORT_MARK = "fast-import"
 _LOCKED = ("index", "HEAD", "config", "config.worktree", "info/sparse-checkout", "packed-refs")
 
 
+def is_newly_made(path: Path) -> bool:
+    """Has nobody opened this archive yet since it was made of a bundle?"""
+    try:
+        return (path / OPEN_NOTE).read_bytes() == NEWLY_MADE.encode()
+    except OSError:
+        return False
+
+
 def is_unfinished(path: Path, *, counts_lacked: bool = True) -> bool:
-    """Did whoever wrote this archive last stop in the middle of something? `counts_lacked`: also of contents that were
-    not there, and may be meanwhile.
+    """Did whoever wrote this archive last stop in the middle of something, or is it newly made? `counts_lacked`: also
+    of contents that were not there, and may be meanwhile.
 
     So is a link: an archive of former times, which opening moves into the store.
     """
@@ -54,6 +64,7 @@ class OpenNote:
     """
 
     def __init__(self, repository: ArchiveRepository) -> None:
+        self._archive = repository.path
         self._path = repository.path / OPEN_NOTE
         self._git_path = repository.git_path
         self._is_written = False
@@ -64,7 +75,8 @@ class OpenNote:
 
     def tip(self) -> str:
         """Where the branch was when the archive was last whole, if that is known."""
-        return (said_in(self._path) or "").strip()
+        told = (said_in(self._path) or "").strip()
+        return "" if told == NEWLY_MADE else told
 
     def seconds(self) -> float:
         """When the run began that ended uncleanly, as files have it."""
@@ -74,7 +86,7 @@ class OpenNote:
         """Once a run. On disk before what it warns of can be."""
         if not self._is_written:
             # One that stands since an unclean stop tells where the branch was then; its time is of the newest run.
-            if not self._path.exists():
+            if not self._path.exists() or is_newly_made(self._archive):
                 self._path.write_text(tip or "")
             self._path.touch()
             sync_path(self._path.parent)

@@ -79,9 +79,17 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has left (`am mail inbox | head -1`); Python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_nowhere()
         return ExitCode.BROKEN_PIPE
+    except OSError as failed:
+        # The last of the output, into a file on a full disk.
+        _print_nowhere()
+        return _tell_failed(failed)
     return code
+
+
+def _print_nowhere() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 _MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
@@ -119,10 +127,19 @@ def _ended(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as failed:
-        # A file that cannot be read, a full disk: the operating system's words name the file.
-        sys.stderr.write(f"Error: {visible(str(failed))}\n")
-        return ExitCode.REFUSED
+        return _tell_failed(failed)
     return outcome if isinstance(outcome, int) else ExitCode.DONE
+
+
+def _tell_failed(failed: OSError) -> int:
+    """A full disk, a file that cannot be read: the operating system's words name the file."""
+    # Only an error needs it.
+    from mcp_agent_mail.core.disk_space import is_want_of_room, room_lacking
+
+    if is_want_of_room(failed):
+        return tell_error(room_lacking(failed))
+    sys.stderr.write(f"Error: {visible(str(failed))}\n")
+    return ExitCode.REFUSED
 
 
 def _tell_usage(error: typer.TyperException) -> int:

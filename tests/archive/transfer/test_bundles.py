@@ -18,8 +18,9 @@ from mcp_agent_mail.archive.transfer.bundles import (
 )
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.disk_space import is_want_of_room
 from mcp_agent_mail.core.git import process
-from mcp_agent_mail.core.git.process import FOREIGN_BYTES, GitFailed
+from mcp_agent_mail.core.git.process import FOREIGN_BYTES, GitDiskFull, GitFailed
 from tests.archive.bombs import begin_bomb, commit_tree
 from tests.archive.one_archive import AT, IDENTITY, NOTE, add_commit, begin, open_writer, text
 from tests.faults.disks import small_disk
@@ -299,6 +300,17 @@ def test_files_that_would_fill_the_disk_are_not_written(path: Path, tmp_path: Pa
 
         written = sum(file.stat().st_size for file in (disk / "copy").rglob("*.md"))
         assert written <= (0 if folder == "mine" else 16 << 20)
+
+
+def test_a_full_disk_proves_nothing_of_a_bundle(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_commit(begin(path), {"archive.json": IDENTITY, "messages/a.md": os.urandom(1 << 20)}, seq=1)
+
+    for size_kib in (8, 64, 512):
+        with small_disk(tmp_path / "disk", size_kib=size_kib) as disk:
+            monkeypatch.setattr("tempfile.tempdir", str(disk))
+            with pytest.raises((GitDiskFull, OSError)) as full:
+                begin_from_bundle(disk / "copy", _tip(path), [_bundled(path)])
+        assert isinstance(full.value, GitDiskFull) or is_want_of_room(full.value)
 
 
 def test_pieces_may_be_of_any_size(grown: Path, tmp_path: Path) -> None:

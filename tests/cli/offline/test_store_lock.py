@@ -6,8 +6,8 @@ import os
 import pytest
 
 from mcp_agent_mail.cli.offline.store_lock import StoreInSwap, StoreOccupied, lone_owner, told_when_replaced
+from mcp_agent_mail.core.disk_space import DiskFull
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.store.engine.free_space import DiskFull
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.cli.shell import Shell
 

@@ -14,7 +14,16 @@ import pytest
 
 from mcp_agent_mail.core.git import process as runner
 from mcp_agent_mail.core.git.environment import GitPlace, scrubbed_environment
-from mcp_agent_mail.core.git.process import FOREIGN_BYTES, GitFailed, run_git, start_git, stream_git, talk_to_git
+from mcp_agent_mail.core.git.process import (
+    FOREIGN_BYTES,
+    GitDiskFull,
+    GitFailed,
+    run_git,
+    start_git,
+    stream_git,
+    talk_to_git,
+)
+from tests.faults.disks import small_disk
 
 
 def test_git_variables_of_the_caller_do_not_reach_git() -> None:
@@ -275,3 +284,30 @@ def test_a_missing_object_is_fetched_from_nowhere(tmp_path: Path) -> None:
         run_git("-C", str(theirs), "cat-file", "blob", "1" * 40)
 
     assert not ran.exists()
+
+
+def test_git_without_room_is_told_from_git_that_found_fault_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file of its errors lies on the same disk."""
+    with small_disk(tmp_path / "disk", size_kib=512) as disk:
+        monkeypatch.setattr("tempfile.tempdir", str(disk))
+        place = GitPlace(git_dir=disk / "archive.git")
+        run_git("init", "--quiet", "--bare", "--template=", str(place.git_dir))
+        with (
+            pytest.raises(GitDiskFull, match="No space left on device") as lacking,
+            talk_to_git("index-pack", "--stdin", place=place) as git,
+        ):
+            git.say(_pack_of(tmp_path, os.urandom(1 << 20)))
+
+    assert lacking.value.place == place.git_dir
+    with pytest.raises(GitFailed) as failed:
+        run_git("rev-parse", "--verify", "nothing", place=GitPlace(git_dir=tmp_path))
+    assert not isinstance(failed.value, GitDiskFull)
+
+
+def _pack_of(tmp_path: Path, content: bytes) -> bytes:
+    place = GitPlace(git_dir=tmp_path / "source.git")
+    run_git("init", "--quiet", "--bare", "--template=", str(place.git_dir))
+    blob = run_git("hash-object", "-w", "--stdin", stdin=content, place=place)
+    return run_git("pack-objects", "-q", "--stdout", stdin=blob, place=place)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
+from mcp_agent_mail.features.messaging.contents import ContentLost
 from tests.features.messaging.carrying import (
     PNG,
     Carrying,
@@ -116,3 +117,23 @@ async def test_a_content_that_is_gone_is_not_sent_on_by_its_digest(carrying: Car
     gone = await refused_send(carrying.messaging, attachment_paths=[by_digest])
 
     assert (cut.code, gone.code, "am doctor repair" in gone.hint) == ("UNAVAILABLE", "UNAVAILABLE", True)
+
+
+@pytest.mark.parametrize("harm", ["gone", "other bytes", "shorter"])
+async def test_what_is_lost_or_damaged_is_not_sent_on_and_the_file_itself_can_be(
+    carrying: Carrying, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await carrying.send(carrying.path("a.txt"))
+    kept = carrying.sources.shelf.folder / digest_of(b"text")
+    if harm == "gone":
+        kept.unlink()
+    else:
+        kept.write_bytes(b"TEXT" if harm == "other bytes" else b"tex")
+
+    with caplog.at_level("ERROR", "mcp_agent_mail.contents"):
+        refused = await refused_digest(carrying)
+
+    assert (type(refused), refused.data) == (ContentLost, {"sha256": digest_of(b"text")})
+    assert len(caplog.records) == 1
+    await carrying.send("a.txt")
+    assert await carrying.send(f"sha256:{digest_of(b'text')}")

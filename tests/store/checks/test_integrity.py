@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.disk_space import DiskFull
 from mcp_agent_mail.store.checks.integrity import DatabasePart, find_faults, is_sound
 from mcp_agent_mail.store.engine.connection import add_functions
-from mcp_agent_mail.store.engine.free_space import DiskFull
 from mcp_agent_mail.store.engine.migrate import ForeignStore, shipped_migrations
 from mcp_agent_mail.store.engine.schema import ForeignParts
 from tests.faults.disks import small_disk

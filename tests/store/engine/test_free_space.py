@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.disk_space import DiskFull
+from mcp_agent_mail.core.git.process import GitDiskFull, GitFailed
 from mcp_agent_mail.store.engine import free_space
-from mcp_agent_mail.store.engine.free_space import DiskFull, told_when_full
+from mcp_agent_mail.store.engine.free_space import told_when_full
 
 
 def _io_error() -> sqlite3.Error:
@@ -40,6 +42,9 @@ _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         (_raised(_FULL), 10**9, True),
         (_io_error(), 8_192, True),
         (ExceptionGroup("tasks", [_io_error()]), 0, True),
+        (GitDiskFull("no room"), 10**9, True),
+        (_raised(GitDiskFull("no room")), 10**9, True),
+        (GitFailed("damaged"), 0, False),
         (_io_error(), 10**9, False),
         (sqlite3.IntegrityError("broken"), 0, False),
         (ValueError("other"), 0, False),
@@ -102,9 +107,3 @@ def test_of_several_places_the_one_with_the_least_room_is_named(
         raise _io_error()
 
     assert told.value.data["path"] == str(tmp_path / "tight")
-
-
-def test_what_is_free_is_said_of_a_folder_that_is_not_there_yet_too(tmp_path: Path) -> None:
-    there = shutil.disk_usage(tmp_path)
-
-    assert 0 < free_space.free_bytes(tmp_path / "not" / "yet") <= there.total

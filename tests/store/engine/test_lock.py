@@ -220,3 +220,17 @@ def test_reading_the_owner_imports_no_database() -> None:
     )
 
     assert loaded.stdout == "[]\n"
+
+
+def test_what_a_rebuild_left_that_was_stopped_is_gone_once_somebody_owns_the_store(tmp_path: Path) -> None:
+    database = tmp_path / "elsewhere" / "mail.sqlite3"
+    database.parent.mkdir()
+    names = [".rebuilt", ".rebuilt-journal", ".rebuilt.new", ".rebuilt.new-journal"]
+    left = [database.with_name(f"{database.name}{name}") for name in names]
+    others = [database, database.with_name(f"{database.name}.before-0001")]
+    for path in (*left, *others):
+        path.touch()
+
+    with StoreLock(tmp_path / "store", database):
+        assert [path for path in left if path.exists()] == []
+        assert all(path.exists() for path in others)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.projects import AliasKind, Project
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.rebuild.database import RebuiltDatabase, RowsContradict
+from tests.faults.disks import small_disk
 
 PROJECT = Project(id=ProjectId(3), slug="app", human_key="/code/app", created_ts=Micros(5), archived_ts=None)
 
@@ -100,3 +102,14 @@ def test_new_numbers_are_far_above_the_last_of_any_commit(database: RebuiltDatab
     database.add_commit(commit)
 
     assert database.settle().outbox.highest_seq() == 100_777
+
+
+def test_what_could_not_even_be_begun_leaves_nothing(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", size_kib=64) as disk:
+        with (
+            pytest.raises(sqlite3.Error, match="full"),
+            RebuiltDatabase(disk / "mail.sqlite3", "store"),
+        ):
+            pass
+
+        assert list(disk.iterdir()) == []

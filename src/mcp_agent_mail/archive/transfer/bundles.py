@@ -20,7 +20,7 @@ from mcp_agent_mail.archive.folders import blob_of, facts_of
 from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import KeptMonths, MonthsNote, months_around
 from mcp_agent_mail.archive.notes.thread_pages import begun_at, write_thread_note
-from mcp_agent_mail.archive.recovery import OPEN_NOTE
+from mcp_agent_mail.archive.recovery import NEWLY_MADE, OPEN_NOTE
 from mcp_agent_mail.archive.repository import (
     BIG_FILES,
     BRANCH,
@@ -34,7 +34,7 @@ from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
 from mcp_agent_mail.core.file_sync import sync_tree
 from mcp_agent_mail.core.git.environment import GitPlace
-from mcp_agent_mail.core.git.process import Conversation, GitFailed, talk_to_git
+from mcp_agent_mail.core.git.process import Conversation, GitDiskFull, GitFailed, talk_to_git
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, require_size
@@ -91,7 +91,8 @@ def bundle_pieces(repository: ArchiveRepository, commit: str, *, as_it_lies: boo
 
 def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_tree: Path | None = None) -> None:
     """A new archive at `path`, its branch at `commit`, no files yet (`show_files` writes them). On disk when this
-    returns; what is left after a failure is the caller's to remove. Raises UnfitBundle.
+    returns; what is left after a failure is the caller's to remove. Raises UnfitBundle; GitDiskFull on a full disk,
+    which says nothing of the bundle.
     """
     repository = ArchiveRepository(path, run=GitRun(is_foreign=True))
     repository.create(work_tree)
@@ -116,6 +117,8 @@ def begin_from_bundle(path: Path, commit: str, pieces: Iterable[bytes], *, work_
         raise UnfitBundle(
             f"It holds what no archive has: {unfit!s:.300}.", hint="It was made by hand: do not use it."
         ) from unfit
+    except GitDiskFull:
+        raise
     except GitFailed as failed:
         raise UnfitBundle(
             f"Git does not take it for a whole history of {commit}: {failed.message}",
@@ -149,7 +152,7 @@ def show_files(path: Path, *, most: int, clock: Clock) -> None:
                     continue
                 if (_COPY.fullmatch(name) is not None) is is_copy:
                     files.write(name, facts.rpartition(" ")[2])
-    (path / OPEN_NOTE).touch()
+    (path / OPEN_NOTE).write_text(NEWLY_MADE)
 
 
 def _listed(repository: ArchiveRepository, *how: str) -> Iterator[str]:
@@ -196,8 +199,7 @@ def _on_disk(size: int) -> int:
 def _too_large(path: Path, needed: int, room: int) -> ArchiveTooLarge:
     return ArchiveTooLarge(
         f"The files of {path.name} take {needed / 2**20:,.1f} MiB on disk; {room / 2**20:,.1f} MiB are free for them.",
-        hint="Free some room there, or name a folder on another disk. A small file of a stranger that becomes so large "
-        "was made by hand: do not use it.",
+        hint="Free some room there, or name a folder on another disk.",
         data={"needed_bytes": needed, "free_bytes": room},
     )
 

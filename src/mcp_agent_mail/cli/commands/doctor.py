@@ -107,11 +107,12 @@ def _has_store(context: CliContext) -> bool:
 
 def _verify(context: CliContext) -> VerifyReport:
     # The services of the archive: 0.1 s.
+    from mcp_agent_mail.cli.offline.store_lock import told_without_room
     from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
     from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
 
     database_path = context.settings.database_path
-    with progress_bars() as bars:
+    with told_without_room(context.settings), progress_bars() as bars:
         of_store = verify_store(database_path)
         if says_nothing(of_store):
             return VerifyReport(

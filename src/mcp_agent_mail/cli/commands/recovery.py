@@ -9,11 +9,11 @@ import typer
 
 from mcp_agent_mail.cli.commands.tokens import tokens_step
 from mcp_agent_mail.cli.context import load_context
-from mcp_agent_mail.cli.exit_codes import ExitCode
+from mcp_agent_mail.cli.exit_codes import ExitCode, tell_error
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
 from mcp_agent_mail.cli.progress import progress_bars
 from mcp_agent_mail.core.clock import Micros, parse_time
-from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 
 
 def rebuild(
@@ -44,11 +44,15 @@ def rebuild(
     # The services of the archive: 0.1 s.
     from mcp_agent_mail.cli.offline.rebuild import rebuild_elsewhere, rebuild_offline
 
-    with progress_bars() as bars:
-        if into is None:
-            made = rebuild_offline(context.settings, without=left_out, told=bars.bar)
-        else:
-            made = rebuild_elsewhere(context.settings, into, without=left_out, until=until, told=bars.bar)
+    try:
+        with progress_bars() as bars:
+            if into is None:
+                made = rebuild_offline(context.settings, without=left_out, told=bars.bar)
+            else:
+                made = rebuild_elsewhere(context.settings, into, without=left_out, until=until, told=bars.bar)
+    except AgentMailError as refused:
+        tell_error(refused)
+        return ExitCode.REFUSED
     if json:
         print_json(made)
     else:
@@ -79,6 +83,7 @@ def _print_made(made: dict[str, Any]) -> None:
             ("queued for Git", made["queued"]),
             *((("made of what others say", ", ".join(made["stand_ins"])),) if made["stand_ins"] else ()),
             ("kept", made["kept"] or "nothing was there"),
+            *((("not brought back", made["unread"]),) if made["unread"] else ()),
             ("not rebuilt", ", ".join(made["not_rebuilt"])),
             *(("finding", f"{one['check']}: {one['problem']}: {one['evidence']}") for one in made["findings"]),
             *tokens_step(made["not_rebuilt"]),

@@ -9,13 +9,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.cli.context import require_settled
 from mcp_agent_mail.cli.exit_codes import NoServer
-from mcp_agent_mail.cli.offline.store_lock import lone_owner, told_when_replaced
+from mcp_agent_mail.cli.offline.store_lock import lone_owner, told_when_replaced, told_without_room
 from mcp_agent_mail.core.errors import NotFound, in_sentences
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.lost_database import require_database
@@ -26,7 +25,6 @@ from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.repair import Repairer
 from mcp_agent_mail.features.recovery.backups.restore import Restorer, RestoreReport
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.free_space import told_when_full
 
 KEPT = 7
 """Backups that stay unless another number is asked for."""
@@ -59,7 +57,7 @@ def back_up_offline(settings: Settings, target: Path | None, keep: int, told: To
     if not settings.database_path.is_file():
         raise NoServer(f"There is no store in {settings.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
     folder = target or settings.backup_dir
-    with told_when_replaced(settings), told_when_full(folder, Path(gettempdir())), _in_the_background():
+    with told_when_replaced(settings), told_without_room(settings, folder), _in_the_background():
         made = BackupMaker(place=place_of(settings), told=told).make(folder, keep=keep)
     return {
         "path": str(made.path),
@@ -118,7 +116,7 @@ def restore_offline(settings: Settings, source: Path | None, told: Told) -> dict
     if not done.has_database:
         problem = _NO_DATABASE
     how = {"to_move_back": _TO_MOVE_BACK} if done.now_in_store else {}
-    return _told(done) | how | {"problem": problem}
+    return _told(done) | how | {"problem": problem or done.no_undo or None}
 
 
 # Likewise.

@@ -9,6 +9,7 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import server_at
+from mcp_agent_mail.cli.offline.store_lock import told_without_room
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.archiving.artifact_files import Progress
@@ -24,15 +25,14 @@ def check_around(context: CliContext, progress: Progress = lambda _done, _total:
     """
     with suppress(DatabaseLost):
         context.require_store()
-    yield from check_everything(
-        CheckTarget(
-            storage_root=context.storage_root,
-            database_path=context.settings.database_path,
-            owner=_ask_owner(context),
-            clock=system_clock,
-        ),
-        progress,
+    target = CheckTarget(
+        storage_root=context.storage_root,
+        database_path=context.settings.database_path,
+        owner=_ask_owner(context),
+        clock=system_clock,
     )
+    with told_without_room(context.settings):
+        yield from check_everything(target, progress)
 
 
 def _ask_owner(context: CliContext) -> ServerAnswer | None:

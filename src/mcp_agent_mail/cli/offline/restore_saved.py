@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
-from mcp_agent_mail.cli.offline.store_lock import lone_owner
+from mcp_agent_mail.cli.offline.store_lock import lone_owner, told_without_room
 from mcp_agent_mail.cli.project_option import absolute_key
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.settings.server import Settings
@@ -24,7 +23,6 @@ from mcp_agent_mail.features.recovery.restore_saved import (
     restore_here,
     restore_into,
 )
-from mcp_agent_mail.store.engine.free_space import told_when_full
 
 
 class UnfitPair(InvalidInput):
@@ -52,7 +50,7 @@ def restore_offline(
         rebuilding=rebuilding,
     )
     if into is not None:
-        with told_when_full(into, Path(gettempdir())):
+        with told_without_room(settings, into):
             restored = restore_into(request, into)
         root, database = into.absolute(), into.absolute() / DATABASE_FILE
     else:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, BinaryIO
 
 from mcp_agent_mail.archive.reading.faults import damage_told
 from mcp_agent_mail.cli.context import CliContext
-from mcp_agent_mail.cli.offline.store_lock import told_when_replaced
+from mcp_agent_mail.cli.offline.store_lock import told_when_replaced, told_without_room
 from mcp_agent_mail.cli.project_option import absolute_key
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.escaping import visible
@@ -33,6 +34,7 @@ from mcp_agent_mail.features.recovery.saved_archives import check
 from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
 from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
+from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.migrate import StoreRefused, require_same
 from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.transaction import View
@@ -43,7 +45,7 @@ Answer = dict[str, Any]
 
 def save_offline(context: CliContext, target: Path, keys: Sequence[str], *, progress: Progress) -> Answer:
     """Save the archives of these projects, or of all, into a new file."""
-    with told_when_replaced(context.settings):
+    with told_when_replaced(context.settings), told_without_room(context.settings, target):
         known = _known(context)
         only = _slugs(context, keys, known)
         saved = save(context.storage_root, target, known=known, only=only, progress=progress)
@@ -52,7 +54,7 @@ def save_offline(context: CliContext, target: Path, keys: Sequence[str], *, prog
 
 def save_to_stdout(context: CliContext, out: BinaryIO, keys: Sequence[str], *, progress: Progress) -> Answer:
     """As `save_offline`, into a stream."""
-    with told_when_replaced(context.settings):
+    with told_when_replaced(context.settings), told_without_room(context.settings):
         known = _known(context)
         only = _slugs(context, keys, known)
         saved = save_to_stream(context.storage_root, out, known=known, only=only, progress=progress)
@@ -61,7 +63,8 @@ def save_to_stdout(context: CliContext, out: BinaryIO, keys: Sequence[str], *, p
 
 def list_offline(file: Path, *, progress: Progress) -> Answer:
     """Check all of a saved file, and say what is in it. Raises UnfitSavedFile."""
-    found = check(file, progress=progress)
+    with told_when_full(Path(gettempdir())):
+        found = check(file, progress=progress)
     return {
         "file": str(file.absolute()),
         "bytes": found.bytes,
@@ -74,6 +77,11 @@ def list_offline(file: Path, *, progress: Progress) -> Answer:
 
 def export_offline(context: CliContext, key: str, target: Path, *, is_exact: bool, progress: Progress) -> Answer:
     """Export the project's history into a new folder."""
+    with told_without_room(context.settings, target):
+        return _export(context, key, target, is_exact=is_exact, progress=progress)
+
+
+def _export(context: CliContext, key: str, target: Path, *, is_exact: bool, progress: Progress) -> Answer:
     known = _known(context)
     (slug,) = _slugs(context, [key], known)
     archive = archive_path(context.storage_root, slug)

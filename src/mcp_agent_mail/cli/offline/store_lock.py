@@ -59,11 +59,20 @@ def _inode(path: Path) -> tuple[int, int] | None:
 
 
 @contextmanager
+def told_without_room(settings: Settings, *places: Path) -> Iterator[None]:
+    """For every command that writes, be it a lock or a temporary file. Raises DiskFull for what fails for want of room
+    on the disk of the store, of temporary files, or of one of these other `places`.
+    """
+    with told_when_full(settings.storage_root, settings.database_path, Path(gettempdir()), *places):
+        yield
+
+
+@contextmanager
 def lone_owner(settings: Settings) -> Iterator[None]:
     """Own the store meanwhile. Raises StoreOccupied, which names the process or the address of who does; and DiskFull
-    where what is done within fails for want of room.
+    where that, or what is done within, fails for want of room.
     """
-    with ExitStack() as held:
+    with told_without_room(settings, settings.backup_dir), ExitStack() as held:
         try:
             held.enter_context(StoreLock(settings.storage_root, settings.database_path))
         except StoreInUse as in_use:
@@ -74,5 +83,4 @@ def lone_owner(settings: Settings) -> Iterator[None]:
                 hint=f"{stop_it}{f' (kill {pid})' if pid else ''}, then run this again.",
                 data=in_use.data,
             ) from in_use
-        with told_when_full(settings.storage_root, settings.database_path, Path(gettempdir())):
-            yield
+        yield

@@ -16,9 +16,11 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
+from mcp_agent_mail.core.disk_space import NO_ROOM_WORDS, nearly_full, reserve
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.git.environment import GitPlace, command_line, scrubbed_environment
 
@@ -26,6 +28,8 @@ DEFAULT_TIMEOUT_S = 60.0
 FOREIGN_BYTES = 1024 * 1024 * 1024
 """Of memory that Git may take while it reads a stranger's repository: the history of the largest ones needs half."""
 _STDERR_SHOWN = 500
+_STDERR_RESERVED = 4_096
+"""On disk before it starts: where there is no room left, Git can still say so."""
 _AFTER_KILL_S = 1.0
 """For what was said before the end. A child that left the process group may hold the pipes for ever."""
 
@@ -69,11 +73,34 @@ class GitFailed(Unavailable):
     """Git ended with an error, or was ended because it took too long."""
 
 
-def _failed(arguments: Sequence[str], code: int | None, stderr: bytes) -> GitFailed:
+class GitDiskFull(GitFailed):
+    """Likewise, on a disk without room, known by its words or by what is left: of what Git read it proves nothing.
+    `place` lies there; None where that is not known.
+    """
+
+    place: Path | None = None
+
+
+def _failed(
+    arguments: Sequence[str], code: int | None, stderr: bytes, place: GitPlace | None = None
+) -> GitFailed | GitDiskFull:
     verb = next((argument for argument in arguments if not argument.startswith("-")), "git")
-    said = stderr.decode("utf-8", "replace").strip()[-_STDERR_SHOWN:]
+    said = stderr.decode("utf-8", "replace").strip("\0 \t\r\n")
     how = "took too long" if code is None else f"ended with code {code}"
-    return GitFailed(f"git {verb} {how}: {said or 'no message'}", data={"command": verb, "code": code})
+    message = f"git {verb} {how}: {said[-_STDERR_SHOWN:] or 'no message'}"
+    data = {"command": verb, "code": code}
+    written = [] if place is None else [place.git_dir, *([] if place.work_tree is None else [place.work_tree])]
+    tight = None if code is None else nearly_full(written)
+    if tight is None and not any(words in said for words in NO_ROOM_WORDS):
+        return GitFailed(message, data=data)
+    lacking = GitDiskFull(message, data=data)
+    lacking.place = tight
+    return lacking
+
+
+def _kept(stderr: IO[bytes]) -> IO[bytes]:
+    reserve(stderr, _STDERR_RESERVED)
+    return stderr
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +160,7 @@ def run_git(
     `keep_fds` stay open in the child: a lock held through one of them is held until Git has ended too.
     """
     process = _Run(arguments, config, place, keep_fds).start(stdin=subprocess.PIPE)
-    return _ended(process, arguments, stdin, timeout_s)
+    return _ended(process, arguments, stdin, timeout_s, place)
 
 
 def run_users_git(*arguments: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> bytes:
@@ -142,7 +169,13 @@ def run_users_git(*arguments: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> byte
     return _ended(process, arguments, None, timeout_s)
 
 
-def _ended(process: subprocess.Popen[bytes], arguments: Sequence[str], stdin: bytes | None, timeout_s: float) -> bytes:
+def _ended(
+    process: subprocess.Popen[bytes],
+    arguments: Sequence[str],
+    stdin: bytes | None,
+    timeout_s: float,
+    place: GitPlace | None = None,
+) -> bytes:
     with process:
         try:
             stdout, stderr = process.communicate(stdin, timeout=timeout_s)
@@ -153,7 +186,7 @@ def _ended(process: subprocess.Popen[bytes], arguments: Sequence[str], stdin: by
             _kill(process)
             raise
         if process.returncode != 0:
-            raise _failed(arguments, process.returncode, stderr)
+            raise _failed(arguments, process.returncode, stderr, place)
         return stdout
 
 
@@ -205,7 +238,7 @@ def talk_to_git(
     """
     with (
         TemporaryFile() as stderr,
-        _Run(arguments, config, place, keep_fds).start(stdin=subprocess.PIPE, stderr=stderr) as process,
+        _Run(arguments, config, place, keep_fds).start(stdin=subprocess.PIPE, stderr=_kept(stderr)) as process,
     ):
         assert process.stdin is not None
         assert process.stdout is not None
@@ -223,7 +256,7 @@ def talk_to_git(
                 raise
         if code != 0:
             stderr.seek(0)
-            raise _failed(arguments, None if is_too_late() else code, stderr.read())
+            raise _failed(arguments, None if is_too_late() else code, stderr.read(), place)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -264,7 +297,7 @@ def stream_git(
     """What a Git command prints, as a stream; leaving early ends the command. Raises GitFailed at the end."""
     with (
         TemporaryFile() as stderr,
-        _Run(arguments, config, place).start(stdin=subprocess.DEVNULL, stderr=stderr) as process,
+        _Run(arguments, config, place).start(stdin=subprocess.DEVNULL, stderr=_kept(stderr)) as process,
         _watched(process, timeout_s) as is_too_late,
     ):
         assert process.stdout is not None
@@ -278,17 +311,23 @@ def stream_git(
             return
         if process.wait() != 0:
             stderr.seek(0)
-            raise _failed(arguments, None if is_too_late() else process.returncode, stderr.read())
+            code = None if is_too_late() else process.returncode
+            raise _failed(arguments, code, stderr.read(), place)
 
 
 class GitJob:
     """A Git command that runs beside its caller, at low priority."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], arguments: Sequence[str], outputs: Sequence[IO[bytes]]
+        self,
+        process: subprocess.Popen[bytes],
+        arguments: Sequence[str],
+        outputs: Sequence[IO[bytes]],
+        place: GitPlace | None = None,
     ) -> None:
         self._process = process
         self._arguments = arguments
+        self._place = place
         self._stdout, self._stderr = outputs
 
     def is_running(self) -> bool:
@@ -314,7 +353,7 @@ class GitJob:
             self._stdout.seek(0)
             self._stderr.seek(0)
             if code != 0:
-                raise _failed(self._arguments, code, self._stderr.read())
+                raise _failed(self._arguments, code, self._stderr.read(), self._place)
             return self._stdout.read()
 
     def kill(self) -> None:
@@ -349,7 +388,7 @@ def start_git(
         with TemporaryFile() as told:
             told.write(stdin)
             told.seek(0)
-            process = _Run(arguments, config, place, keep_fds).start(told, stdout, stderr)
+            process = _Run(arguments, config, place, keep_fds).start(told, stdout, _kept(stderr))
         opened.pop_all()  # From here on the job closes them.
     _step_back(process)
-    return GitJob(process, arguments, (stdout, stderr))
+    return GitJob(process, arguments, (stdout, stderr), place)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
+from mcp_agent_mail.core.disk_space import free_bytes
 from mcp_agent_mail.domain.store_limits import StoreLimits, StoreSize, find_shortage
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.disk_usage import FolderSizes, bytes_on_disk
-from mcp_agent_mail.store.engine.free_space import free_bytes
 
 logger = logging.getLogger("mcp_agent_mail.store_size")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 from base64 import b64encode
@@ -45,7 +46,7 @@ class TooManyOpenContents(Busy):
 
 
 class ContentLost(Unavailable):
-    """A content that mail carries is not there any more, so it cannot be sent again by its digest."""
+    """A content that mail carries is not there any more, or not what it was: it cannot be sent on by its digest."""
 
 
 class ContentReader:
@@ -66,13 +67,15 @@ class ContentReader:
         return await self._in_turn(lambda: self._encoded(wanted)) if wanted else NO_INLINE
 
     async def require_there(self, contents: Sequence[StoredContent]) -> None:
-        """Raise ContentLost where one of them is gone, or has another size than it had."""
+        """Raise ContentLost where one of them is gone, or is not what it was: all of each is read."""
         if not contents:
             return
-        lost = await self._in_turn(lambda: next((one for one in contents if not self._is_there(one)), None))
+        lost = await self._in_turn(
+            lambda: next((one for one in dict.fromkeys(contents) if not self._is_whole(one)), None)
+        )
         if lost is not None:
             raise ContentLost(
-                f"The content of attachment {lost.sha256} is lost on this server, so it cannot be sent again.",
+                f"The content of attachment {lost.sha256} is lost or damaged on this server: it cannot be sent on.",
                 hint="Attach the file itself, by its path: that writes it anew. Operators: `am doctor repair` brings "
                 "back what Git has, and `am doctor verify` names the rest.",
                 data={"sha256": lost.sha256},
@@ -139,12 +142,22 @@ class ContentReader:
         with file:
             return file.read(content.bytes)
 
-    def _is_there(self, content: StoredContent) -> bool:
+    def _is_whole(self, content: StoredContent) -> bool:
         file = self._open(content)
         if file is None:
             return False
-        file.close()
-        return True
+        found = hashlib.sha256()
+        try:
+            with file:
+                while piece := file.read(CHUNK_BYTES):
+                    found.update(piece)
+        except OSError as failed:
+            _tell_lost(content, failed.strerror or type(failed).__name__)
+            return False
+        is_same = found.hexdigest() == content.sha256
+        if not is_same:
+            _tell_lost(content, "its bytes are not what they were")
+        return is_same
 
     def _open(self, content: StoredContent) -> BinaryIO | None:
         try:

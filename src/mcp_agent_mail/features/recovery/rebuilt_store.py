@@ -39,6 +39,7 @@ from mcp_agent_mail.features.recovery.numbered_names import oldest_first
 from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
 from mcp_agent_mail.features.recovery.refusals import ArchiveProblems, RebuildRefused, next_step
+from mcp_agent_mail.features.recovery.replaced_store import is_readable
 from mcp_agent_mail.features.recovery.scratch import aside, built_aside, remove_left, scratch_folder
 from mcp_agent_mail.features.recovery.sources import (
     doubtful_slugs,
@@ -48,10 +49,14 @@ from mcp_agent_mail.features.recovery.sources import (
     require_there,
 )
 from mcp_agent_mail.store.checks.artifacts import open_artifacts
-from mcp_agent_mail.store.checks.integrity import is_sound
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, beside, database_files
-from mcp_agent_mail.store.engine.migrate import ForeignStore, require_same
+from mcp_agent_mail.store.engine.database_files import (
+    KEPT_FOLDER,
+    database_files,
+    rebuilt_aside,
+    remove_unfinished,
+)
+from mcp_agent_mail.store.engine.migrate import require_same
 from mcp_agent_mail.store.engine.noted_numbers import note_given
 from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
 from mcp_agent_mail.store.engine.swap import swap
@@ -61,7 +66,6 @@ KEPT_MOST = 3
 DATABASE = DATABASE_FILE
 """Of a store that is made somewhere else."""
 
-_ASIDE = ".rebuilt"
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-(?:[0-9a-f]{4}|n\d{1,15})")
 _TIMEOUT_S = 3_600.0
 _OWNER_ONLY = 0o700
@@ -103,7 +107,7 @@ async def give_pending(settings: ArchiverSettings, *, without: Collection[str], 
     StoreRefused for a store of another version.
     """
     path = Path(settings.database_path)
-    if not _is_readable(path):
+    if not is_readable(path):
         return None
     require_same(path)
     async with Store(path) as store:
@@ -146,13 +150,6 @@ def _hint(slug: str, *, is_ahead: bool) -> str:
     )
 
 
-def _is_readable(path: Path) -> bool:
-    try:
-        return is_sound(path)
-    except (ForeignStore, OSError):
-        return False
-
-
 def rebuild_in_place(
     settings: ArchiverSettings,
     *,
@@ -169,8 +166,8 @@ def rebuild_in_place(
     """
     root, database = Path(settings.storage_root), Path(settings.database_path).resolve()
     doubtful = doubtful_slugs(root, without, database)
-    built = beside(database, _ASIDE)
-    _remove_database(built)
+    built = rebuilt_aside(database)
+    remove_unfinished(built)
     AttachmentFiles(root / ATTACHMENTS_FOLDER).remove_leftovers()
     with ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s), _repair_told(store_id):
         try:
@@ -188,7 +185,7 @@ def rebuild_in_place(
             findings = _verified(root, built, told, without)
             fault_hook(FailPoint.REBUILT)
         except BaseException:
-            _remove_database(built)
+            remove_unfinished(built)
             raise
         kept = free_place(database.parent, root, clock)
         moves = [Move(place=database, built=built, kept=kept / database.name)]

@@ -7,12 +7,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
-from mcp_agent_mail.archive.transfer.bundles import show_files
+from mcp_agent_mail.archive.transfer.bundles import ArchiveTooLarge, show_files
 from mcp_agent_mail.core.clock import Micros, iso, system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
@@ -100,7 +101,7 @@ def restore_into(request: RestoreRequest, folder: Path) -> RestoreOutcome:
             f"{folder} is there already and is no empty folder; nothing is written over.",
             hint="Name another folder, or move that one away.",
         )
-    with built_aside(folder, RESTORING) as built:
+    with _bombs_told(), built_aside(folder, RESTORING) as built:
         return build_saved(request, built, built / DATABASE_FILE)
 
 
@@ -121,7 +122,8 @@ def restore_here(
     shutil.rmtree(built, ignore_errors=True)
     built.mkdir(mode=0o700)
     try:
-        restored = build_saved(request, built, database)
+        with _bombs_told():
+            restored = build_saved(request, built, database)
     except BaseException:
         shutil.rmtree(built, ignore_errors=True)
         database.unlink(missing_ok=True)
@@ -136,6 +138,16 @@ def restore_here(
     places = SwapPlaces(storage_root=storage_root, database_path=database_path)
     swap(places, moves, leftovers=[built], fault_hook=fault_hook)
     return restored
+
+
+@contextmanager
+def _bombs_told() -> Iterator[None]:
+    """Where a new store is made of a file, that may be a stranger's."""
+    try:
+        yield
+    except ArchiveTooLarge as large:
+        hint = f"{large.hint} A small file of a stranger that becomes so large was made by hand: do not use it."
+        raise large.reworded(hint=hint, data=large.data) from large
 
 
 def build_saved(request: RestoreRequest, folder: Path, database: Path) -> RestoreOutcome:

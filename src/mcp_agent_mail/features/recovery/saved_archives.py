@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.transfer.bundles import UnfitBundle, begin_from_bundle
 from mcp_agent_mail.archive.transfer.description import UnreadableArchiveFile, describe
-from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.git.process import GitDiskFull, GitFailed
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.recovery.saved_file import (
@@ -45,7 +45,7 @@ def check(path: Path, *, progress: Progress) -> CheckedFile:
 
 def unpack(path: Path, folder: Path, *, progress: Progress) -> SavedManifest:
     """Begin each archive below `folder`, a private one, under its slug. Nothing there is to be used unless this comes
-    back. Raises UnfitSavedFile.
+    back. Raises UnfitSavedFile; GitDiskFull on a full disk, which says nothing of the file.
     """
     with open_saved(path) as saved:
         for done, project in enumerate(saved.manifest.projects):
@@ -59,6 +59,8 @@ def _unpack(saved: SavedFile, project: SavedProject, place: Path) -> None:
     try:
         begin_from_bundle(place, project.commit, saved.pieces(project))
         said = describe(ArchiveRepository(place), project.commit)
+    except GitDiskFull:
+        raise
     except (UnfitBundle, UnreadableArchiveFile, GitFailed) as unfit:
         raise _unfit(project, unfit.message.removesuffix("."), unfit.hint) from unfit
     if said.version > FORMAT_VERSION:

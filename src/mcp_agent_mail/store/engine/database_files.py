@@ -36,6 +36,22 @@ def database_files(database: Path) -> list[Path]:
     return [database.with_name(f"{database.name}{ending}") for ending in DATABASE_ENDS]
 
 
+def unfinished(database: Path) -> Path:
+    """Where what is to be `database` is made until it is whole."""
+    return beside(database, ".new")
+
+
+def rebuilt_aside(database: Path) -> Path:
+    """Where a rebuild makes what is to take its place."""
+    return beside(database, ".rebuilt")
+
+
+def remove_unfinished(database: Path) -> None:
+    """Remove a database that nobody has use for, and what was being made into it, whether they are there or not."""
+    for file in (*database_files(database), *database_files(unfinished(database))):
+        file.unlink(missing_ok=True)
+
+
 def kept_folder(database: Path) -> Path:
     """Where lies, by time, what a rebuild has replaced."""
     return database.with_name(KEPT_FOLDER)

@@ -27,7 +27,7 @@ _PRIMARY_CODE = 0xFF  # Extended result codes hold the primary one in their low 
 
 WAYS_BACK = (
     "Take a backup (am doctor backups lists them): am doctor restore BACKUP. Or make it anew from the archives: "
-    "am doctor rebuild."
+    "am doctor rebuild, which does not bring back what Git had not got yet."
 )
 """To a database that can be used, for whoever has lost it or has one that is damaged."""
 

@@ -26,7 +26,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.private_files import replace_private
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
-from mcp_agent_mail.store.engine.database_files import beside
+from mcp_agent_mail.store.engine.database_files import beside, rebuilt_aside, remove_unfinished
 from mcp_agent_mail.store.engine.folder import require_own_links, require_private_place
 from mcp_agent_mail.store.engine.swap import finish_swap
 from mcp_agent_mail.store.engine.swap_places import SwapPlaces
@@ -75,6 +75,8 @@ class StoreLock:
                     _take_folder(self._storage_root, owner_file, taken)
                 taken.callback(owner_file.unlink, missing_ok=True)
             finish_swap(self._swap_places)
+            # What a rebuild left that was stopped: nobody has use for it.
+            remove_unfinished(rebuilt_aside(self._swap_places.database_path.resolve()))
             self._started = iso(self._clock())
             self._note(url=None)
             self._held = taken.pop_all()

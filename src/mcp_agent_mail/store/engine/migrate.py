@@ -21,7 +21,7 @@ from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import new_store_id
 from mcp_agent_mail.domain.own_files import APPLICATION_ID, is_database, is_sqlite
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
-from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, beside, database_files
+from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, beside, database_files, unfinished
 
 PAGE_BYTES = 2_048
 """Of a new store. A send touches 24 pages, most of them by one row; each goes whole into the log (docs/adr/0032)."""
@@ -147,7 +147,7 @@ def require_ours(path: Path) -> None:
 def keep_copy(connection: sqlite3.Connection, path: Path, *, before: int) -> Path:
     """Copy the store beside itself and drop the oldest copies beyond COPIES_KEPT. Safe to repeat."""
     copy = beside(path, f".before-{before:04}")
-    building = beside(copy, ".new")
+    building = unfinished(copy)
     _remove(building)
     try:
         with closing(sqlite3.connect(building, isolation_level=None)) as target:
@@ -167,7 +167,7 @@ def keep_copy(connection: sqlite3.Connection, path: Path, *, before: int) -> Pat
 
 def _create(path: Path, migrations: Sequence[Migration], fault_hook: FaultHook) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    building = beside(path, ".new")
+    building = unfinished(path)
     _remove(building)
     with closing(_connect(building)) as connection:
         building.chmod(0o600)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
-from mcp_agent_mail.store.engine.faults import is_damage
+from mcp_agent_mail.store.engine.faults import WAYS_BACK, is_damage
 from mcp_agent_mail.store.engine.migrate import (
     ForeignStore,
     StoreRefused,
@@ -37,6 +37,7 @@ _SCHEMA = """
     SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema ORDER BY type, name, sql
 """
 _SHOWN = 3
+_ADDED = "is not of this program"
 _Definition = tuple[str, str, str]
 
 # What ANALYZE makes, to the letter: it may be there or not. All else of SQLite's own a fresh database has as well.
@@ -97,11 +98,15 @@ def require_own_tables(connection: sqlite3.Connection, path: Path, tables: Colle
 def _foreign(path: Path, changed: list[str]) -> ForeignParts:
     return ForeignParts(
         f"{path} is not used: its schema is not the one that this program makes. {in_a_sentence(changed)}",
-        hint="Keep a copy of it. What you have added yourself, take out with sqlite3 (DROP TRIGGER, DROP INDEX, "
-        "DROP TABLE). Else put a backup in its place (am doctor restore), or move it away and make it anew from "
-        "the archives (am doctor rebuild).",
+        hint=f"{_take_out(changed)}{WAYS_BACK} Both keep it.",
         data={"path": str(path), "changed": changed[:_SHOWN]},
     )
+
+
+def _take_out(changed: list[str]) -> str:
+    if not any(_ADDED in one for one in changed):
+        return ""  # What is missing, or differs, nobody mends by hand.
+    return "What you have added yourself, take out with sqlite3 (DROP TRIGGER, DROP INDEX, DROP TABLE). Else: "
 
 
 def changes_of(path: Path) -> list[str]:
@@ -141,8 +146,7 @@ def changed_parts(connection: sqlite3.Connection) -> list[str]:
     there, needed = {name for _, name, _ in more}, {name for _, name, _ in less}
     known = {name for _, name, _ in wanted}
     return [
-        f"{name} {'is missing' if name not in there else 'differs' if name in known else 'is not of this program'} "
-        f"(schema {version})"
+        f"{name} {'is missing' if name not in there else 'differs' if name in known else _ADDED} (schema {version})"
         for name in sorted(there | needed)
     ]
 

@@ -37,7 +37,7 @@ from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.domain.products import product_name_key
 from mcp_agent_mail.domain.projects import Project, plain_slug
 from mcp_agent_mail.store.engine.connection import add_functions
-from mcp_agent_mail.store.engine.database_files import database_files
+from mcp_agent_mail.store.engine.database_files import remove_unfinished
 from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_in
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltMail
@@ -182,14 +182,14 @@ class RebuiltDatabase:
     def __enter__(self) -> Self:
         if os.path.lexists(self._path):
             raise FileExistsError(17, "a new database is made where nothing is", str(self._path))
-        migrate(self._path, fault_hook=no_fault)
         try:
+            migrate(self._path, fault_hook=no_fault)
             self._connection = _opened(self._path)
             self._connection.execute("BEGIN EXCLUSIVE")
             self._connection.execute(_STORE_ID, (self._store_id,))
             self._mail = MailRows(self._connection)
         except BaseException:
-            self._remove()
+            remove_unfinished(self._path)
             raise
         return self
 
@@ -198,11 +198,7 @@ class RebuiltDatabase:
     ) -> None:
         self._connection.close()
         if not self._is_finished:
-            self._remove()
-
-    def _remove(self) -> None:
-        for path in database_files(self._path):
-            path.unlink(missing_ok=True)
+            remove_unfinished(self._path)
 
     def _run(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
         try:

@@ -1,20 +1,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.archive.contents import MissingContents
 from mcp_agent_mail.archive.recovery import LACKED_NOTE
+from mcp_agent_mail.core.git.process import GitDiskFull
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
 from mcp_agent_mail.features.recovery.backups.backup_folder import list_backups
+from mcp_agent_mail.features.recovery.backups.git_repair import renew_pack_indexes, unindexable
 from mcp_agent_mail.features.recovery.backups.repair import Repairer, RepairReport
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.archive_harness import git
+from tests.faults.disks import fill_disk, small_disk
 from tests.features.recovery.backups.harness import NOTES, Stored, faults_in, files_below
 from tests.features.recovery.harness import change, text_of
 from tests.stored_contents import content_path, keep_content
@@ -140,6 +145,64 @@ def test_an_archive_whose_objects_are_damaged_is_kept_aside_and_written_again(st
     assert packs == {name: content for name, content in before.items() if name.endswith(".pack")}
     assert done.backup is not None
     assert faults_in(stored.place) == []
+    assert _repair(stored) == RepairReport(repaired=(), left=(), backup=None)
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+def test_a_dry_run_says_that_an_archive_of_damaged_objects_is_set_aside(stored: Stored, has_index: bool) -> None:
+    _spoil_pack(stored)
+    if not has_index:
+        _lose_pack_index(stored)
+
+    (planned,) = _repair(stored, dry_run=True).repaired
+    done = _repair(stored)
+
+    assert planned.what == f"archive {stored.project.slug}: objects"
+    assert "set aside, in kept/" in planned.evidence
+    assert [one.what for one in done.repaired] == [planned.what]
+    assert done.left == ()
+
+
+def test_damage_that_shows_only_as_indexes_are_made_anew_is_told_of_then(stored: Stored) -> None:
+    path = stored.harness.path(stored.project)
+    (path / "mine.txt").write_text("by hand")
+    git(path, "add", "mine.txt")
+    git(path, "commit", "--quiet", "-m", "by hand")
+    blob = git(path, "rev-parse", "HEAD:mine.txt").strip()
+    _lose_pack_index(stored)
+    torn = path / ".git/objects" / blob[:2] / blob[2:]
+    torn.chmod(0o600)
+    torn.write_bytes(b"torn")
+
+    planned = _repair(stored, dry_run=True)
+    done = _repair(stored)
+
+    slug = stored.project.slug
+    assert [one.what for one in planned.repaired] == [f"archive {slug}: pack index"]
+    assert [one.what for one in done.repaired][-1] == f"archive {slug}: objects"
+    assert len(done.kept) == 1
+
+
+@pytest.mark.parametrize("free_kib", [0, 16, 512])
+def test_a_pack_whose_index_finds_no_room_is_not_taken_for_damaged(
+    stored: Stored, tmp_path: Path, free_kib: int
+) -> None:
+    _lose_pack_index(stored)
+    with small_disk(tmp_path / "disk", size_kib=8_192) as disk:
+        root = disk / "store"
+        shutil.copytree(stored.place.storage_root, root, symlinks=True)
+        ballast = fill_disk(disk)
+        os.truncate(ballast, max(0, ballast.stat().st_size - free_kib * 1024))
+        archive = root / "projects" / stored.project.slug
+        with suppress(GitDiskFull):
+            renew_pack_indexes(archive)
+        with suppress(GitDiskFull):
+            assert unindexable(archive) is None
+
+
+def test_a_store_that_was_just_restored_is_left_alone(stored: Stored, backup: Path) -> None:
+    stored.restorer().restore(backup)
+
     assert _repair(stored) == RepairReport(repaired=(), left=(), backup=None)
 
 

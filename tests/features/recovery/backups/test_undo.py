@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
+from mcp_agent_mail.features.recovery.backups.backup import untold
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.undo import NothingToUndo
+from mcp_agent_mail.features.recovery.rebuilt_store import StoreCopyPlan, rebuild_into
+from mcp_agent_mail.store.engine.schema import ForeignParts
 from mcp_agent_mail.store.engine.swap_places import SwapRefused
 from tests.archive_harness import open_archive_harness
 from tests.features.recovery.backups.harness import Stored, faults_in, restorer_of, subjects_in
@@ -113,3 +116,35 @@ def test_a_link_that_was_put_aside_is_gone_back_to_once_what_it_leads_to_is_ther
     (tmp_path / "another disk").rename(undo / "projects")
     restorer_of(went_on).undo()
     assert (subjects_in(went_on), faults_in(went_on)) == (["Plan", "after the backup"], [])
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("CREATE TRIGGER heard AFTER INSERT ON messages BEGIN SELECT 1; END", "heard is not of this program"),
+        ("DROP INDEX outbox_oldest", "outbox_oldest is missing"),
+    ],
+)
+def test_a_restore_over_a_changed_schema_says_that_undo_is_refused_and_what_to_do_instead(
+    stored: Stored, went_on: StorePlace, backup: Path, tmp_path: Path, statement: str, what: str
+) -> None:
+    stored.harness.connection.execute(statement)
+    stored.harness.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    restorer = restorer_of(went_on)
+
+    done = restorer.restore(backup)
+    with pytest.raises(ForeignParts, match=what) as refused:
+        restorer.undo()
+
+    assert done.undo is not None
+    for told in (done.no_undo, refused.value.text):
+        assert what in told
+        assert f"STORAGE_ROOT={done.undo} am doctor rebuild --into DIR" in told
+        assert f"sqlite3 {done.undo}/mail.sqlite3" in told
+    rebuild_into(done.undo, tmp_path / "made", StoreCopyPlan(most_files=1_000), told=untold)
+    restorer.restore(tmp_path / "made")
+    assert subjects_in(went_on) == ["Plan", "after the backup"]
+
+
+def test_a_restore_over_a_store_of_ours_says_nothing_of_the_way_back(went_on: StorePlace, backup: Path) -> None:
+    assert restorer_of(went_on).restore(backup).no_undo == ""

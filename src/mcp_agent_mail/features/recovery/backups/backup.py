@@ -55,7 +55,10 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
+from mcp_agent_mail.store.checks.derived_parts import is_derived
+from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.engine.database_copy import copy_database
+from mcp_agent_mail.store.engine.faults import WAYS_BACK
 from mcp_agent_mail.store.engine.schema import require_own_schema
 
 _SCRATCH = ".scratch"
@@ -305,11 +308,17 @@ class BackupMaker:
         if found and not self.takes_faults:
             raise BackupUnfit(
                 f"No backup was made: the store is at fault, and so is what a restore would give ({found[0]}).",
-                hint="`am doctor verify` lists what is wrong; `am doctor repair` backs up as it is, and mends what it "
-                "can.",
+                hint=f"`am doctor verify` lists what is wrong{_way_on(folder / DATABASE)}",
                 data={"findings": found[:_SHOWN]},
             )
         return found
+
+
+def _way_on(database: Path) -> str:
+    """A repair leaves alone a database that is itself at fault, and backs nothing up then."""
+    if all(is_derived(fault) for fault in find_faults(database)):
+        return "; `am doctor repair` backs up as it is, and mends what it can."
+    return f". Stop the server, if one runs. {WAYS_BACK}"
 
 
 def faults_of_store(

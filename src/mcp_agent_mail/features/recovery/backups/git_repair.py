@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.archive.packs import pack_folder
 from mcp_agent_mail.archive.recovery import BLOCKED_NOTE, OPEN_NOTE
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.file_sync import sync_path
-from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.git.process import GitDiskFull, GitFailed
 
 _LIMIT_S = 3_600.0
 _SIDE_FILES = (".rev", ".bitmap")
@@ -46,6 +47,23 @@ def has_unindexed_packs(archive: Path) -> bool:
     """Is there a pack whose index is missing or wrong? Reads all of them."""
     repository = ArchiveRepository(archive, only_git=True)
     return any(not _is_indexed(repository, pack) for pack in pack_folder(repository).glob("pack-*.pack"))
+
+
+def unindexable(archive: Path) -> str | None:
+    """What Git says of the first pack of which no index can be made, since it is damaged itself; None where there is
+    none. Changes nothing; raises GitDiskFull.
+    """
+    repository = ArchiveRepository(archive, only_git=True)
+    for pack in sorted(pack_folder(repository).glob("pack-*.pack")):
+        if not _is_indexed(repository, pack):
+            with TemporaryDirectory(prefix="am-repair-") as scratch:
+                try:
+                    repository.git("index-pack", "-o", str(Path(scratch) / "made.idx"), str(pack), timeout_s=_LIMIT_S)
+                except GitDiskFull:
+                    raise
+                except GitFailed as damaged:
+                    return damaged.message
+    return None
 
 
 def _is_indexed(repository: ArchiveRepository, pack: Path) -> bool:

@@ -19,13 +19,13 @@ from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition
 from mcp_agent_mail.archive.reading.faults import ArchiveDamaged, damage_of
-from mcp_agent_mail.archive.recovery import LACKED_NOTE, is_unfinished
+from mcp_agent_mail.archive.recovery import LACKED_NOTE, is_newly_made, is_unfinished
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_path
-from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.core.git.process import GitDiskFull, GitFailed
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
@@ -45,6 +45,7 @@ from mcp_agent_mail.features.recovery.backups.git_repair import (
     has_unindexed_packs,
     note_to_be_shown,
     renew_pack_indexes,
+    unindexable,
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.kept_folders import free_place
@@ -55,12 +56,16 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.migrate import require_current
 
+_WRITTEN_AGAIN = "The archive is set aside, in kept/, and written again from the database."
 _OTHERS = 0o077
 _OWNER_ONLY = 0o700
 _DRAIN_S = 3_600.0
 _LOCK_S = 30.0
 _PRIVATE_FILES = ("operator.token", "server.json", "server.lock")
-_REBUILD = "am doctor restore BACKUP (am doctor backups lists them), or am doctor rebuild, which makes one from Git"
+_REBUILD = (
+    "am doctor restore BACKUP (am doctor backups lists them), or am doctor rebuild, which makes one from Git, without "
+    "what Git had not got yet. Both keep the old one"
+)
 _CONTENT_LEFT = "no archive has it whole: copy it there from a backup (am doctor backups), or from where it was sent"
 _RESTORE = "am doctor restore, from the newest backup that is whole (am doctor backups --check)"
 
@@ -123,7 +128,7 @@ class Repairer:
         left = _each_once([*failed, *self._find()])
         still = {one.what for one in left}
         return RepairReport(
-            repaired=tuple(one for one in wanted if one.what not in still),
+            repaired=tuple(one for one in _each_once([*wanted, *_set_aside(kept, wanted)]) if one.what not in still),
             left=tuple(one if one.next_step else _left(one, _RESTORE) for one in left),
             backup=backup.path,
             removed=backup.removed,
@@ -265,6 +270,8 @@ class Repairer:
                     else:
                         note_to_be_shown(path)
             Inspection(path).require_fit(store_id, claim)
+        except GitDiskFull:
+            raise
         except ArchiveBehind:
             renewed = await renew_archive(store, self.archiver, project)
             return [
@@ -297,30 +304,43 @@ class Repairer:
 
 
 def _faults_of_archive(archive: Path, store_id: str, claim: OutboxPosition) -> Iterator[Repair]:
-    slug = archive.name
+    slug, is_unreadable = archive.name, False
     try:
-        yield from _git_faults(archive, slug)
+        for one in _git_faults(archive, slug):
+            is_unreadable |= one.what in (_objects(slug), _pack_index(slug))
+            yield one
         Inspection(archive).require_fit(store_id, claim)
     except ArchiveBehind as lost:
         yield Repair(what=f"archive {slug}: lost", evidence=lost.message)
     except ArchiveRefused as refused:
         yield Repair(what=f"archive {slug}", evidence=refused.message, next_step=refused.hint)
     except GitFailed as damaged:
-        yield _damaged(archive, damaged.message)
+        if not is_unreadable:  # Which was told then; more may be read once it is mended.
+            yield _damaged(archive, damaged.message)
 
 
 def _damage_that_stays(archive: Path) -> str | None:
     """What Git cannot read even with every index of a pack made anew."""
     try:
         renew_pack_indexes(archive)
+    except GitDiskFull:
+        raise  # An index could not be written: that proves nothing of its pack.
     except GitFailed as damaged:
         return damaged.message
     return damage_of(archive)
 
 
 def _damaged(archive: Path, problem: str) -> Repair:
-    step = "" if _lies_in_store(archive) else _in_workspace(archive)
-    return Repair(what=_objects(archive.name), evidence=problem, next_step=step)
+    if _lies_in_store(archive):
+        return Repair(what=_objects(archive.name), evidence=f"{problem.rstrip('.')}. {_WRITTEN_AGAIN}")
+    return Repair(what=_objects(archive.name), evidence=problem, next_step=_in_workspace(archive))
+
+
+def _set_aside(kept: Collection[Path], known: Collection[Repair]) -> Iterator[Repair]:
+    """What showed only as the rest of an archive was mended."""
+    for place in kept:
+        if all(one.what != _objects(place.name) for one in known):
+            yield Repair(what=_objects(place.name), evidence=f"Git cannot read all of it. {_WRITTEN_AGAIN}")
 
 
 def _lies_in_store(archive: Path) -> bool:
@@ -344,12 +364,15 @@ def _git_faults(archive: Path, slug: str) -> Iterator[Repair]:
     if not found.exists():
         return
     if has_unindexed_packs(archive):
+        if problem := unindexable(archive):
+            yield _damaged(archive, problem)
+            return
         yield Repair(what=_pack_index(slug), evidence="a pack has no index, or one that is wrong")
         return  # Nothing else can be told before that.
     if problem := damage_of(archive):
         yield _damaged(archive, problem)
         return
-    if is_unfinished(archive, counts_lacked=False):
+    if is_unfinished(archive, counts_lacked=False) and not is_newly_made(archive):
         yield Repair(what=f"archive {slug}: unfinished", evidence="a stop left it in the middle of something")
     elif has_torn_index(archive):
         yield Repair(what=f"archive {slug}: index", evidence="Git cannot read the index of its work tree")

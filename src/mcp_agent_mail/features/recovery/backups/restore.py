@@ -48,10 +48,12 @@ from mcp_agent_mail.features.recovery.backups.source import ForeignBackup, Resto
 from mcp_agent_mail.features.recovery.backups.undo import (
     StoreParts,
     built_in,
+    kept_told,
     leftovers,
     new_undo,
     newest_undo,
     surplus,
+    why_no_undo,
 )
 from mcp_agent_mail.features.recovery.given_numbers import given_out
 from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
@@ -74,7 +76,7 @@ class RestoreReport:
     and that are shown in the store from now on (`workspace.may_return`). `verified` is None where nothing was compared:
     what had been in place is put back as it was. Of a saved file: the projects that it was made without (`left_out`),
     and what no archive tells of (`not_rebuilt`). `removed`: older stores that are not kept any more. `newest_mail`:
-    when the last message of the store that is in place now was sent.
+    when the last message of the store that is in place now was sent. `no_undo`: why nobody goes back, if so.
     """
 
     source: Path
@@ -92,6 +94,7 @@ class RestoreReport:
     findings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     not_rebuilt: tuple[str, ...] = ()
+    no_undo: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +126,9 @@ class Restorer:
             _remove(building)
             raise
         undo, removed = self._put_in_place(building)
-        return replace(report, undo=undo, removed=removed, newest_mail=_told_of(self.place.database_path).newest)
+        newest = _told_of(self.place.database_path).newest
+        no_undo = "" if undo is None else why_no_undo(self.place)
+        return replace(report, undo=undo, removed=removed, newest_mail=newest, no_undo=no_undo)
 
     def _build_backup(self, path: Path, building: StoreParts) -> RestoreReport:
         with open_source(path, self.place, building.folder / "source") as source:
@@ -173,7 +178,8 @@ class Restorer:
         would be served with it.
         """
         kept = newest_undo(self.place)
-        has_database = has_own_schema(kept.database) and read_numbers(kept.database) is not None
+        with kept_told(kept):
+            has_database = has_own_schema(kept.database) and read_numbers(kept.database) is not None
         if has_database:
             self._go_on_above(kept.database, kept.folder)
         returning = tuple(_to_be_shown(kept.folder / PROJECTS_FOLDER))

@@ -7,8 +7,10 @@ A database that lies outside of STORAGE_ROOT is kept beside its place instead, s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from mcp_agent_mail.core.clock import Clock, to_datetime
 from mcp_agent_mail.core.errors import NotFound
@@ -16,6 +18,8 @@ from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.features.recovery.backups.place import FOLDERS, StorePlace
 from mcp_agent_mail.features.recovery.numbered_names import next_name, oldest_first
 from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, UNDO_FOLDER, beside, hidden_beside
+from mcp_agent_mail.store.engine.numbers import read_numbers
+from mcp_agent_mail.store.engine.schema import ForeignParts, require_own_schema
 from mcp_agent_mail.store.engine.swap_places import Move
 
 STORES_KEPT = 2
@@ -83,6 +87,35 @@ def newest_undo(place: StorePlace) -> StoreParts:
         f"There is no store in {place.storage_root / UNDO_FOLDER} to go back to: no restore has replaced one.",
         hint="`am doctor backups` lists the backups; `am doctor restore` takes one.",
     )
+
+
+@contextmanager
+def kept_told(kept: StoreParts) -> Iterator[None]:
+    """ForeignParts, with what helps of a database that is kept: what is said of one in its place does not."""
+    try:
+        yield
+    except ForeignParts as foreign:
+        folder, database = quote(str(kept.folder)), quote(str(kept.database))
+        raise foreign.reworded(
+            hint="The store that is in place stays. What you have added to that database yourself, take out of it "
+            f"(sqlite3 {database}: DROP TRIGGER, DROP INDEX, DROP TABLE), then run am doctor restore --undo. Else go "
+            f"back to its archives alone: STORAGE_ROOT={folder} am doctor rebuild --into DIR, then am doctor restore "
+            "DIR.",
+            data=foreign.data,
+        ) from foreign
+
+
+def why_no_undo(place: StorePlace) -> str:
+    """What a person is told of the store that was just replaced, where nobody could be served with it again."""
+    kept = newest_undo(place)
+    if read_numbers(kept.database) is None:
+        return ""
+    try:
+        with kept_told(kept):
+            require_own_schema(kept.database)
+    except ForeignParts as foreign:
+        return f"The store that was replaced cannot be gone back to as it is (am doctor restore --undo). {foreign.text}"
+    return ""
 
 
 def surplus(kept: StoreParts, built: StoreParts, place: StorePlace) -> list[StoreParts]:
