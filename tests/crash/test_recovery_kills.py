@@ -96,7 +96,8 @@ def _faults_of_stores(case: Case, pattern: Pattern, place: Place, known: Any) ->
 
 def _leftovers(place: Place) -> list[str]:
     """What nobody needs any more, once all is done."""
-    expected = {"made", "new.tar", *(f"store/{name}" for name in ("undo", "kept", "archive.lock", "archive-locks"))}
+    of_store = ("undo", "kept", "archive.lock", "archive-locks", "numbers.json")
+    expected = {"made", "new.tar", *(f"store/{name}" for name in of_store)}
     found = place.names() - expected
     found |= {path.name for path in (place.store / "attachments" / "staged").glob("*")}
     found |= {path.name for path in place.backups.glob(".*") if path.name != ".lock"}

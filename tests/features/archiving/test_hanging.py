@@ -47,24 +47,22 @@ def add(harness: ArchiveHarness, path: str) -> tuple[Project, Agent, Agent]:
 
 
 class Hanging:
-    """A FIFO where the archive's HEAD was: whoever opens it waits until somebody writes there."""
+    """A FIFO where the index of a pack would be: Git waits there until somebody writes."""
 
     def __init__(self, archive: Path) -> None:
-        self._head = archive / ".git" / "HEAD"
-        self._content = self._head.read_bytes()
-        self._head.unlink()
-        os.mkfifo(self._head)
+        packs = archive / ".git" / "objects" / "pack"
+        self._pack, self._index = (packs / f"pack-{'0' * 40}{end}" for end in (".pack", ".idx"))
+        self._pack.write_bytes(b"PACK")
+        os.mkfifo(self._index)
         self._is_hanging = True
 
     def end(self) -> None:
-        """Everyone who waits there reads what a HEAD says, and finds a file from now on."""
+        """Everyone who waits there finds that it is no index, and nobody waits from now on."""
         if self._is_hanging:
             self._is_hanging = False
-            fd = os.open(self._head, os.O_RDWR | os.O_NONBLOCK)
-            fresh = self._head.with_name("HEAD.fresh")
-            fresh.write_bytes(self._content)
-            fresh.replace(self._head)
-            os.write(fd, self._content)
+            fd = os.open(self._index, os.O_RDWR | os.O_NONBLOCK)
+            self._index.unlink()
+            self._pack.unlink()
             os.close(fd)
 
 

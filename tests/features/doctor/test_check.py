@@ -368,9 +368,6 @@ def test_a_slug_that_is_a_path_is_a_finding_and_no_file_is_looked_for_there(arch
     slug = str(tmp_path / "outside")
     archived.harness.connection.execute("UPDATE projects SET slug = ? WHERE id = 1", (slug,))
 
-    found = [
-        (one.check, one.problem) for one in findings(target(archived)) if one.project == slug or "values" in one.check
-    ]
+    found = [(one.check, one.problem) for one in findings(target(archived))]
 
     assert ("values", "impossible") in found
-    assert ("archive", "refused") in found

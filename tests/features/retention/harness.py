@@ -76,7 +76,7 @@ class Attic:
         await self.seeded.store.write(
             lambda tx: tx.meta._connection.execute(
                 "INSERT OR IGNORE INTO commits (id, project_id, hexsha, summary, authored_ts, last_seq)"
-                " VALUES (1, 1, 'c', 's', 1, 1)"
+                f" VALUES (1, 1, '{'c' * 40}', 's', 1, 1)"
             )
         )
         await self.seeded.store.write(

@@ -17,12 +17,12 @@ from mcp_agent_mail.domain.archive_format.parse.files import require_size
 from mcp_agent_mail.domain.attachments import is_content_path
 from mcp_agent_mail.domain.own_files import REBUILDING
 from mcp_agent_mail.features.doctor.external_sort import Spool
-from mcp_agent_mail.features.recovery.event_numbers import NumbersExhausted
-from mcp_agent_mail.features.recovery.events_pass import EventsPass, made
 from mcp_agent_mail.features.recovery.lagging_archives import tell_behind
-from mcp_agent_mail.features.recovery.mail_pass import MailPass, Progress
+from mcp_agent_mail.features.recovery.passes.event_numbers import NumbersExhausted
+from mcp_agent_mail.features.recovery.passes.events_pass import EventsPass, made
+from mcp_agent_mail.features.recovery.passes.mail_pass import MailPass, Progress
+from mcp_agent_mail.features.recovery.passes.receipts_pass import ReceiptsPass
 from mcp_agent_mail.features.recovery.people import People, StandIns
-from mcp_agent_mail.features.recovery.receipts_pass import ReceiptsPass
 from mcp_agent_mail.features.recovery.records import Records
 from mcp_agent_mail.features.recovery.refusals import OF_ALL, ArchiveProblems
 from mcp_agent_mail.features.recovery.scratch import aside, scratch_folder

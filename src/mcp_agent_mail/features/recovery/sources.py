@@ -215,15 +215,15 @@ def require_there(
                 is_later = until is not None and project.created_ts > until
                 if not claim.archived_seq or is_later or project.slug in without:
                     continue
-                path = archive_path(storage_root, project.slug)
-                if problem := _lacking(path, artifacts.store_id, claim, is_whole=until is None):
+                if problem := _lacking(storage_root, project.slug, artifacts.store_id, claim, is_whole=until is None):
                     problems.add(project.slug, problem)
     problems.require_none(has_database=True)
 
 
-def _lacking(archive: Path, store_id: str, claim: OutboxPosition, *, is_whole: bool) -> str | None:
-    """What else is wrong with one that is there is told when it is read."""
+def _lacking(storage_root: Path, slug: str, store_id: str, claim: OutboxPosition, *, is_whole: bool) -> str | None:
+    """What else is wrong with one that is there is told when it is read; none is called after what is no slug."""
     with suppress(ArchiveRefused, GitFailed):
+        archive = archive_path(storage_root, slug)
         if not Branch(archive).exists():
             return f"{archive} holds no archive, and the database knows of one"
         try:

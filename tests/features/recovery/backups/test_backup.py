@@ -43,7 +43,7 @@ def test_a_backup_is_on_disk_with_its_folders_and_its_name(
     assert on_disk.has(made.path.parent)
 
 
-def test_of_archives_that_no_project_has_those_of_this_store_alone_are_taken_as_adopted(
+def test_of_adopted_archives_those_of_this_store_alone_are_taken_and_no_copy_beside_an_archive(
     stored: Stored, tmp_path: Path
 ) -> None:
     root, own = stored.harness.root, stored.harness.path(stored.project)
@@ -56,7 +56,7 @@ def test_of_archives_that_no_project_has_those_of_this_store_alone_are_taken_as_
     made = stored.back_up(tmp_path / "backups")
 
     adopted = {archive.slug for archive in read_manifest(made.path).archives if archive.is_adopted}
-    assert adopted == {"projects-own", "adopted-own"}
+    assert adopted == {"adopted-own"}
     assert {path.stem for path in (made.path / "adopted").iterdir()} == adopted
 
 

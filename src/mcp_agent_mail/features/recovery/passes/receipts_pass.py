@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import Micros, from_datetime, to_datetime
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedReceipts
 from mcp_agent_mail.domain.archive_format.parse.files import parse_file
 from mcp_agent_mail.features.doctor.external_sort import Spool
-from mcp_agent_mail.features.recovery.events_pass import CommitSpan, EventsPass
+from mcp_agent_mail.features.recovery.passes.events_pass import CommitSpan, EventsPass
 from mcp_agent_mail.features.recovery.refusals import ArchiveProblems
 from mcp_agent_mail.features.recovery.sources import ArchiveSource, Readers, blamed
 from mcp_agent_mail.store.rebuild.database import RebuiltDatabase

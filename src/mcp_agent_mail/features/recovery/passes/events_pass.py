@@ -18,15 +18,15 @@ from mcp_agent_mail.domain.events import ArchiveCommit, EventKind
 from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM
 from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.features.doctor.external_sort import Spool
-from mcp_agent_mail.features.recovery.commit_events import (
+from mcp_agent_mail.features.recovery.passes.commit_events import (
     CommitEvent,
     acted_in,
     events_of,
     new_mail,
     told_of_receipts,
 )
-from mcp_agent_mail.features.recovery.event_numbers import Certainty, Claim, numbered
-from mcp_agent_mail.features.recovery.mail_changes import ChangesOfMail
+from mcp_agent_mail.features.recovery.passes.event_numbers import Certainty, Claim, numbered
+from mcp_agent_mail.features.recovery.passes.mail_changes import ChangesOfMail
 from mcp_agent_mail.features.recovery.people import People
 from mcp_agent_mail.features.recovery.sources import ArchiveSource
 from mcp_agent_mail.store.rebuild.database import RebuiltDatabase, RebuiltEvent

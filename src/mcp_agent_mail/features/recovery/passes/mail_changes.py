@@ -11,7 +11,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
 from mcp_agent_mail.domain.archive_format.parse.files import UnreadableArtifact, most_bytes_of, parse_file
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION
-from mcp_agent_mail.features.recovery.commit_events import copies_of
+from mcp_agent_mail.features.recovery.passes.commit_events import copies_of
 from mcp_agent_mail.features.recovery.people import People
 from mcp_agent_mail.store.rebuild.database import RebuiltDatabase
 

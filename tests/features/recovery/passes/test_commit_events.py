@@ -6,7 +6,7 @@ from mcp_agent_mail.archive.reading.branch import BranchCommit
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.events import EventKind
-from mcp_agent_mail.features.recovery.commit_events import (
+from mcp_agent_mail.features.recovery.passes.commit_events import (
     CommitEvent,
     acted_in,
     events_of,

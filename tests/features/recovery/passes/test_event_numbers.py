@@ -4,7 +4,13 @@ import random
 
 import pytest
 
-from mcp_agent_mail.features.recovery.event_numbers import LOOK_BACK, Certainty, Claim, NumbersExhausted, numbered
+from mcp_agent_mail.features.recovery.passes.event_numbers import (
+    LOOK_BACK,
+    Certainty,
+    Claim,
+    NumbersExhausted,
+    numbered,
+)
 
 
 def claim(
