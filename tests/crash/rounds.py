@@ -21,7 +21,7 @@ from tests.crash.record import Record
 from tests.served import pause
 
 MONTHS_AGO_DAYS = 100
-FEW_FILES = 100
+FEW_FILES = 50
 LOOKS = 3_000
 
 
