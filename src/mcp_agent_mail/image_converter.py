@@ -376,9 +376,11 @@ def _bound() -> None:
         with suppress(ValueError, OSError):
             resource.setrlimit(limit, (most, most))
     os.nice(_NICENESS)
-    # To Linux a session of its own is a group with a full share of the processor, whatever is nice in it.
-    with suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(_NICENESS))
+    # To Linux a session of its own is a group with a full share of the processor, whatever is nice in it. Somebody
+    # else's session is not ours to slow down.
+    if os.getsid(0) == os.getpid():
+        with suppress(OSError):
+            Path("/proc/self/autogroup").write_text(str(_NICENESS))
     # Decoders write what they think of an image, in its own words: until here it was Python that spoke.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, _STDERR)
