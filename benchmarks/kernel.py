@@ -125,9 +125,10 @@ def process_tree(pid: int) -> list[int]:
     """The process and everything it started, by Linux's list of children."""
     found = [pid]
     for parent in found:
-        for task in (_PROC / str(parent) / "task").glob("*/children"):
-            with suppress(OSError):
-                found += [int(child) for child in task.read_text().split()]
+        with suppress(OSError):  # It has ended meanwhile.
+            for task in (_PROC / str(parent) / "task").glob("*/children"):
+                with suppress(OSError):
+                    found += [int(child) for child in task.read_text().split()]
     return found
 
 
