@@ -98,7 +98,7 @@ def _failed(
     return lacking
 
 
-def _kept(stderr: IO[bytes]) -> IO[bytes]:
+def _with_room(stderr: IO[bytes]) -> IO[bytes]:
     reserve(stderr, _STDERR_RESERVED)
     return stderr
 
@@ -238,7 +238,7 @@ def talk_to_git(
     """
     with (
         TemporaryFile() as stderr,
-        _Run(arguments, config, place, keep_fds).start(stdin=subprocess.PIPE, stderr=_kept(stderr)) as process,
+        _Run(arguments, config, place, keep_fds).start(stdin=subprocess.PIPE, stderr=_with_room(stderr)) as process,
     ):
         assert process.stdin is not None
         assert process.stdout is not None
@@ -297,7 +297,7 @@ def stream_git(
     """What a Git command prints, as a stream; leaving early ends the command. Raises GitFailed at the end."""
     with (
         TemporaryFile() as stderr,
-        _Run(arguments, config, place).start(stdin=subprocess.DEVNULL, stderr=_kept(stderr)) as process,
+        _Run(arguments, config, place).start(stdin=subprocess.DEVNULL, stderr=_with_room(stderr)) as process,
         _watched(process, timeout_s) as is_too_late,
     ):
         assert process.stdout is not None
@@ -388,7 +388,7 @@ def start_git(
         with TemporaryFile() as told:
             told.write(stdin)
             told.seek(0)
-            process = _Run(arguments, config, place, keep_fds).start(told, stdout, _kept(stderr))
+            process = _Run(arguments, config, place, keep_fds).start(told, stdout, _with_room(stderr))
         opened.pop_all()  # From here on the job closes them.
     _step_back(process)
     return GitJob(process, arguments, (stdout, stderr), place)
