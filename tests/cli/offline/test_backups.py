@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from mcp_agent_mail.cli.offline.backups import (
 from mcp_agent_mail.cli.offline.store_lock import StoreOccupied
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
-from mcp_agent_mail.features.recovery.backups.backup import untold
+from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, untold
+from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.store.engine.lock import StoreLock
+from tests.archive_harness import open_archive_harness
 from tests.cli.shell import Shell
 
 
@@ -39,6 +42,7 @@ def test_a_backup_beside_whoever_owns_the_store_is_listed_and_is_what_a_restore_
 
     assert (listed["path"], listed["faults"], listed["messages"]) == (made["path"], [], made["messages"])
     assert (restored["verified"], restored["problem"]) == (True, None)
+    assert "to_move_back" not in restored
     assert os.getpriority(os.PRIO_PROCESS, 0) == priority
 
 
@@ -63,3 +67,24 @@ def test_backups_are_looked_for_in_a_folder_that_is_there(
 
     assert (named.code, f"Error ({code})" in named.err) == (1, True)
     assert (default.code, default.out) == (0, "")
+
+
+def test_who_gets_files_into_the_store_that_lay_in_a_directory_is_told_how_they_go_back(
+    settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "first").mkdir(mode=0o700)
+    with open_archive_harness(tmp_path / "first") as harness:
+        harness.in_workspace = True
+        project = harness.add_project(str(tmp_path / "code"))
+        harness.archive()
+    first = StorePlace(storage_root=tmp_path / "first", database_path=harness.database)
+    made = BackupMaker(place=first).make(tmp_path / "backups", keep=1)
+    root = tmp_path / "empty"
+    empty = replace(settings, storage_root=root, database_url=f"sqlite:///{root}/mail.sqlite3")
+
+    restored = restore_offline(empty, made.path, untold)
+
+    assert restored["now_in_store"] == [project.slug]
+    assert "`am archive renew`" in restored["to_move_back"]
+    assert "ARCHIVE_LOCATION=workspace" in restored["to_move_back"]

@@ -33,7 +33,8 @@ _FAULTS_SHOWN = 1_000
 _DRAIN_S = 3_600.0
 _TO_MOVE_BACK = (
     "Their files lie in the store now. To have them in the projects' directories again: stop the server, move each "
-    "one's folder in projects/ away and keep it, and run `am archive renew` for it with ARCHIVE_LOCATION=workspace."
+    "one's folder in projects/ away and keep it, likewise a .mcp-mail of another store in the project's directory, and "
+    "run `am archive renew` for it with ARCHIVE_LOCATION=workspace."
 )
 _NO_DATABASE = (
     "The store that was put back has no database: it had lost it when it was replaced. `am doctor rebuild` makes one "
