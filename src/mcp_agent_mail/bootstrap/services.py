@@ -14,6 +14,7 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
@@ -70,6 +71,7 @@ class Services:
     contacts: ContactService
     attachments: AttachmentParts
     messaging: MessagingService
+    delivery: DeliveryService
     search: SearchService
     summaries: SummaryService
     products: ProductService

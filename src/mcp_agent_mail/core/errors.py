@@ -102,6 +102,14 @@ class IdempotencyKeyConflict(AgentMailError):
     code = "IDEMPOTENCY_KEY_CONFLICT"
 
 
+class CursorExpired(AgentMailError):
+    code = "CURSOR_EXPIRED"
+
+
+class CursorAhead(AgentMailError):
+    code = "CURSOR_AHEAD"
+
+
 class Unavailable(AgentMailError):
     code = "UNAVAILABLE"
 

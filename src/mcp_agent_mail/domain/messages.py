@@ -27,6 +27,7 @@ MAX_NAMED_RECIPIENTS = 500
 MAX_BROADCAST_RECIPIENTS = 5_000
 MAX_BODIES_BYTES = 2 * 1024 * 1024
 """What one answer carries of bodies, as JSON writes them. Beyond, an item says `body_omitted`."""
+MOST_NEWER = 100
 LONGEST_ESCAPE = 6
 """A control character of one byte stands in JSON as six."""
 
@@ -59,6 +60,19 @@ class RecipientKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How long a message is of use, which earlier one it replaces, and when and why its sender withdrew it."""
+
+    valid_until: Micros | None = None
+    supersedes: MessageId | None = None
+    withdrawn_ts: Micros | None = None
+    withdrawn_reason: str | None = None
+
+
+NO_TERMS = Terms()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """A stored message. Its sender's and projects' names are resolved, so that it can be shown as it is.
 
@@ -86,6 +100,7 @@ class Message:
     is_private: bool = False
     purged_ts: Micros | None = None
     attachments: tuple[Attachment, ...] = ()
+    terms: Terms = NO_TERMS
 
 
 # Lists make these by the thousand on the event loop, and a tuple costs a fifth of a frozen dataclass.
@@ -111,7 +126,11 @@ class MessageHead(NamedTuple):
 
 
 class InboxEntry(NamedTuple):
-    """One delivered message in one agent's inbox, with that agent's own reading state."""
+    """One delivered message in one agent's inbox, with that agent's own reading state.
+
+    `withdrawn_ts` and `superseded_by` are of what was read before. `newer_from_sender`: later ones of its sender in the
+    same inbox, counted as far as `MOST_NEWER`.
+    """
 
     head: MessageHead
     kind: str
@@ -119,6 +138,11 @@ class InboxEntry(NamedTuple):
     delivered_ts: Micros
     read_ts: Micros | None
     ack_ts: Micros | None
+    expired_ts: Micros | None
+    withdrawn_ts: Micros | None
+    withdrawn_reason: str | None
+    superseded_by: MessageId | None
+    newer_from_sender: int
 
 
 class Addressee(NamedTuple):
@@ -133,7 +157,8 @@ class Addressee(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipient:
-    """One recipient of a stored message with its reading state; `delivery_seq` is the inbox order, None while held.
+    """One recipient of a stored message with its reading state; `delivery_seq` is the inbox order, None for a copy that
+    is held, or has left the inbox: then `withdrawn_seq` is what it was.
 
     `held_code` says why it was held, also after it was delivered; `refused_ts` when it went back to the sender.
     """
@@ -152,11 +177,17 @@ class Recipient:
     last_active_ts: Micros
     held_code: str | None = None
     refused_ts: Micros | None = None
+    withdrawn_seq: int | None = None
+
+    @property
+    def number(self) -> int | None:
+        """The number that its delivery had, also after it has left the inbox; None for what was never delivered."""
+        return self.withdrawn_seq if self.delivery_seq is None else self.delivery_seq
 
     @property
     def status(self) -> str:
-        """What became of the copy, as results show it: delivered, held, or refused."""
-        if self.delivery_seq is not None:
+        """What became of the copy before it was read or withdrawn: delivered, held, or refused."""
+        if self.number is not None:
             return "delivered"
         return "held" if self.refused_ts is None else "refused"
 
@@ -177,6 +208,7 @@ class NewMessage:
     is_system: bool = False
     is_private: bool = False
     attachments: tuple[Attachment, ...] = ()
+    terms: Terms = NO_TERMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from enum import Enum
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.adoption import AdoptionPlan
+from mcp_agent_mail.store.mail.inbox_counts import RECOUNT
 
 MAX_CLASHES = 50
 """Named in a refusal."""
@@ -45,6 +46,8 @@ AGENT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("contacts", "source_id"): AdoptionRule.MERGE,
     ("contacts", "target_id"): AdoptionRule.MERGE,
     ("content_parties", "agent_id"): AdoptionRule.MERGE,
+    ("feed", "about_id"): AdoptionRule.MOVE,
+    ("feed", "agent_id"): AdoptionRule.MOVE,
     ("guard_events", "reporter_id"): AdoptionRule.MOVE,
     ("idempotency_keys", "agent_id"): AdoptionRule.MERGE,
     ("join_codes", "agent_id"): AdoptionRule.MOVE,
@@ -52,6 +55,7 @@ AGENT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("messages", "sender_id"): AdoptionRule.MOVE,
     ("outbox", "agent_id"): AdoptionRule.MOVE,
     ("recipients", "agent_id"): AdoptionRule.MERGE,
+    ("recipients", "sender_id"): AdoptionRule.MOVE,
 }
 """Every column that refers to an agent: `Human` and `System` of both projects become one each."""
 
@@ -112,28 +116,8 @@ _KEEP_STEPS = """
 """
 # What was summed up before is no summary of both: kept, but no longer given out as the newest.
 _OUTDATE_DIGESTS = "UPDATE digests SET newest_id = 0 WHERE project_id IN (:source, :target)"
-_COUNT_INBOX = """
-    UPDATE agents SET
-        inbox_count = (SELECT count(*) FROM recipients WHERE agent_id = agents.id AND delivery_seq IS NOT NULL),
-        unread_count = (
-            SELECT count(*) FROM recipients
-            WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND read_ts IS NULL),
-        urgent_unread_count = (
-            SELECT count(*) FROM recipients
-            WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND urgent = 1 AND read_ts IS NULL),
-        ack_pending_count = (
-            SELECT count(*) FROM recipients
-            WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL)
-    WHERE id = :target
-"""
 # Of all at once: what is mail of the project has changed for each of its agents.
-_COUNT_OPEN_UNREAD = """
-    UPDATE agents SET open_unread_count = (
-        SELECT count(*) FROM recipients r
-        JOIN message_projects mp ON mp.project_id = agents.project_id AND mp.message_id = r.message_id
-        WHERE r.agent_id = agents.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind <> 'bcc')
-    WHERE project_id = :target
-"""
+_COUNT_INBOXES = f"{RECOUNT} WHERE project_id = :target"
 _SCOPES = """
     SELECT id, scope FROM messages
     WHERE id > ? AND id IN (
@@ -187,7 +171,7 @@ class Adoption:
             self._change(table, column, rule, source, target)
         self._connection.execute(_MOVE_NAMES, (f"p{target}.", f"p{source}."))
         self._connection.execute(_DROP_NAMES, (f"p{source}.",))
-        self._connection.execute(_COUNT_OPEN_UNREAD, ids)
+        self._connection.execute(_COUNT_INBOXES, ids)
         self._connection.execute("DELETE FROM projects WHERE id = ?", (source,))
 
     def _merge_resident(self, old: AgentId, new: AgentId) -> None:
@@ -197,7 +181,6 @@ class Adoption:
         self._connection.execute(_KEEP_STEPS, {"source": old, "target": new})
         for (table, column), rule in AGENT_COLUMNS.items():
             self._change(table, column, rule, old, new)
-        self._connection.execute(_COUNT_INBOX, {"target": new})
         self._connection.execute("DELETE FROM agents WHERE id = ?", (old,))
 
     def _change(self, table: str, column: str, rule: AdoptionRule, old: int, new: int) -> None:

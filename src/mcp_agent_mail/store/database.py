@@ -17,6 +17,7 @@ from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
 from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
@@ -51,6 +52,7 @@ class Store:
         self._clock = clock
         self._elapsed = elapsed
         self.growth = GrowthLimit()
+        self._expiries = ExpiryClock(clock)
         self._fault_hook = fault_hook
         self._echo = echo
         self._closing = AsyncExitStack()
@@ -64,12 +66,13 @@ class Store:
             counts = self.queries is not None
             self._writing = writing = open_writing(self._path, echo=self._echo, counts=counts)
             opened.callback(writing.close)
-            tx = Tx(writing, self._clock, self.growth)
+            tx = Tx(writing, self._clock, self.growth, self._expiries)
             self._writer = Writer(writing, tx, self._fault_hook, elapsed=self._elapsed)
             opened.push_async_callback(self._writer.close)
             self._reading = open_reading(self._path, echo=self._echo, counts=counts)
             opened.callback(self._reading.close)
             self._view = View(self._reading, self._clock)
+            self._expiries.reset(self._view.ladder.earliest_expiry())
             self._long_reads = LongReads(self._path, echo=self._echo, counts=counts)
             opened.push_async_callback(self._long_reads.close)
             self._closing = opened.pop_all()
@@ -105,8 +108,10 @@ class Store:
 
         Check and insert belong in one unit. A unit touches nothing but its `tx`: it may be run
         in a transaction that is rolled back. A caller that is cancelled while the unit runs never learns
-        of its result: then `unheard` is run with it, in a unit of its own.
+        of its result: then `unheard` is run with it, in a unit of its own. Copies of mail whose time has passed are
+        ended before.
         """
+        await self.end_expired()
         if unheard is None:
             return await self._writer.write(unit)
         return await self._writer.write(unit, lambda result: self.write_soon(lambda tx: unheard(tx, result)))
@@ -119,9 +124,16 @@ class Store:
         """A short, indexed, bounded read: all of `query` sees one instant of the store, and every write is refused.
 
         With SQLite it runs on the event loop and never suspends, so that nobody comes between the awaits around it.
-        A caller must not rely on that: another engine answers over a connection, and others run meanwhile.
+        A caller must not rely on that: another engine answers over a connection, and others run meanwhile. Copies of
+        mail whose time has passed are ended before: who reads never sees them as unread.
         """
+        await self.end_expired()
         return self.read_now(query)
+
+    async def end_expired(self) -> None:
+        """End copies of mail whose time has passed. Reads and writes do so before; without any, whoever waits does."""
+        if self._expiries.is_due:
+            await self._writer.write(Tx.end_expired)
 
     def read_now(self, query: Callable[[View], T]) -> T:
         """As `read`, for what cannot await: a listener that is told of a commit.

@@ -16,10 +16,14 @@ from mcp_agent_mail.domain.retention import OldMessage, tombstone
 # What is unread, held, unacknowledged or delivered lately is kept, for whichever recipient; so is what Git has yet to
 # get, and what is mail of a project whose mail is to be left alone.
 _MAY_GO = """
-EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = messages.id AND r.delivery_seq IS NOT NULL)
+EXISTS (
+    SELECT 1 FROM recipients r
+    WHERE r.message_id = messages.id AND coalesce(r.delivery_seq, r.withdrawn_seq) IS NOT NULL)
 AND NOT EXISTS (
     SELECT 1 FROM recipients r WHERE r.message_id = messages.id AND CASE
-        WHEN r.delivery_seq IS NULL THEN r.refused_ts IS NULL
+        WHEN r.refused_ts IS NOT NULL OR r.expired_ts IS NOT NULL OR r.withdrawn_seq IS NOT NULL THEN
+            coalesce(r.delivered_ts, 0) > :cutoff
+        WHEN r.delivery_seq IS NULL THEN r.withdrawn_ts IS NULL
         ELSE r.read_ts IS NULL OR r.delivered_ts > :cutoff OR (r.ack_required = 1 AND r.ack_ts IS NULL) END)
 AND NOT EXISTS (
     SELECT 1 FROM outbox o WHERE o.message_id = messages.id AND o.kind = 'mail' AND o.commit_id IS NULL)

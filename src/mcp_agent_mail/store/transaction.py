@@ -12,12 +12,15 @@ from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.backfill import Backfill
 from mcp_agent_mail.store.contacts import ContactHistory, Contacts
+from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.migrate import require_same
 from mcp_agent_mail.store.engine.schema import open_own
+from mcp_agent_mail.store.feed import Feed
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.join_codes import JoinCodes
+from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.lease_holders import Holders
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.mail.attachments import Attachments
@@ -33,6 +36,8 @@ from mcp_agent_mail.store.products import Products
 from mcp_agent_mail.store.projects import Aliases, Projects
 from mcp_agent_mail.store.retention import Retention
 from mcp_agent_mail.store.windows import Windows
+
+_AT_ONCE = 500
 
 
 class View:
@@ -60,6 +65,8 @@ class View:
         self.retention = Retention(connection)
         self.contacts = Contacts(connection)
         self.held = Held(connection)
+        self.ladder = Ladder(connection)
+        self.feed = Feed(connection)
         self.acquaintance = ContactHistory(connection)
         self.leases = Leases(connection)
         self.guard_events = GuardEvents(connection)
@@ -89,11 +96,33 @@ def open_view(path: Path, clock: Clock = system_clock) -> Iterator[View]:
 
 
 class Tx(View):
-    """The nouns inside the writer's transaction. Without a `growth` limit the store may grow for ever."""
+    """The nouns inside the writer's transaction. Without a `growth` limit the store may grow for ever.
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, growth: GrowthLimit | None = None) -> None:
+    `expiries` are told of each copy that is stored with an end.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        growth: GrowthLimit | None = None,
+        expiries: ExpiryClock | None = None,
+    ) -> None:
         super().__init__(connection, clock)
         self._growth = growth
+        self._expiries = expiries
+
+    def note_expiry(self, at: Micros) -> None:
+        """A copy was stored that expires at `at`."""
+        if self._expiries is not None:
+            self._expiries.note(at)
+
+    def end_expired(self) -> None:
+        """End every unread copy whose time has passed, before anything is decided by what is unread."""
+        while self.ladder.expire_due(self.now, _AT_ONCE) == _AT_ONCE:
+            pass
+        if self._expiries is not None:
+            self._expiries.reset(self.ladder.earliest_expiry())
 
     def require_room(self) -> None:
         """Whatever adds what stays (mail, leases, agents, projects, links) says so with this before it does. Raises

@@ -65,14 +65,14 @@ def test_an_outbox_shows_others_open_recipients_and_no_more() -> None:
 
 
 def test_an_inbox_says_whose_it_is_and_counts_what_it_shows() -> None:
-    shown = schemas.show_inbox(InboxListing(mailbox=BLUE, entries=[an_entry(2), an_entry(1)]))
+    shown = schemas.show_inbox(InboxListing(read_ts=NOW, mailbox=BLUE, entries=[an_entry(2), an_entry(1)]))
 
     assert (shown["project"], shown["agent"], shown["count"]) == ("/code/app", "BlueLake", 2)
     assert [item["id"] for item in shown["messages"]] == [2, 1]
 
 
 def test_a_mailbox_names_the_commit_that_holds_each_message_once_there_is_one() -> None:
-    listing = InboxListing(mailbox=BLUE, entries=[an_entry(2), an_entry(1)])
+    listing = InboxListing(read_ts=NOW, mailbox=BLUE, entries=[an_entry(2), an_entry(1)])
 
     commits = {ONE: MailCommit("0123456789abcdef", "mail: x", NOW)}
 
@@ -85,7 +85,7 @@ def test_a_mailbox_names_the_commit_that_holds_each_message_once_there_is_one() 
 
 
 def test_stale_mail_says_how_long_it_waits_and_never_less_than_nothing() -> None:
-    listing = InboxListing(mailbox=BLUE, entries=[an_entry(1, read_ts=NOW)])
+    listing = InboxListing(read_ts=NOW, mailbox=BLUE, entries=[an_entry(1, read_ts=NOW)])
 
     later = schemas.show_stale_inbox(listing, Micros(NOW + 90 * SECOND), 60)
     clock_set_back = schemas.show_stale_inbox(listing, Micros(NOW - 90 * SECOND), 60)

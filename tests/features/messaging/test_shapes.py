@@ -17,7 +17,7 @@ from mcp_agent_mail.features.messaging.shapes import (
     show_send_outcome,
     show_sent,
 )
-from tests.features.samples import APP, LIB, NOW_TEXT, a_head, a_message, a_recipient, an_agent, an_entry
+from tests.features.samples import APP, LIB, NOW, NOW_TEXT, a_head, a_message, a_recipient, an_agent, an_entry
 
 MESSAGE_KEYS = [
     "id",
@@ -61,7 +61,7 @@ def test_a_body_is_shown_where_asked_for_and_its_absence_said(
 
 
 def test_inbox_items_say_by_which_kind_of_address_they_came() -> None:
-    items = show_inbox_items(InboxListing(mailbox=BLUE, entries=[an_entry(1), an_entry(2)]))
+    items = show_inbox_items(InboxListing(read_ts=NOW, mailbox=BLUE, entries=[an_entry(1), an_entry(2)]))
 
     assert [(item["id"], item["kind"]) for item in items] == [(1, "to"), (2, "to")]
 

@@ -113,7 +113,9 @@ def test_what_another_sqlite_has_counted_is_known_to_the_letter(more: str, is_kn
         )
         connection.commit()
 
-    assert changes_of(path) == ([] if is_known else ["sqlite_stat4 is not of this program (schema 19)"])
+    assert changes_of(path) == (
+        [] if is_known else [f"sqlite_stat4 is not of this program (schema {schema.NEWEST_VERSION})"]
+    )
 
 
 OPENED_BY = {

@@ -15,7 +15,7 @@ from mcp_agent_mail.core.ids import AgentId, LeaseId, MessageId, ProjectId
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.leases import EndedBy, LeaseKind
-from mcp_agent_mail.domain.messages import Importance, ReceiptStep, RecipientKind
+from mcp_agent_mail.domain.messages import NO_TERMS, Importance, ReceiptStep, RecipientKind, Terms
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import AliasKind, Project
 
@@ -92,6 +92,7 @@ class ArchivedMail:
     is_system: bool
     is_private: bool
     purged_ts: Micros | None
+    terms: Terms = NO_TERMS
     attachments: tuple[Attachment, ...]
     recipients: tuple[ArchivedRecipient, ...]
 

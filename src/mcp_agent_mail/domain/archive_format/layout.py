@@ -24,6 +24,7 @@ from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_format.names import name_in, safe_name
 from mcp_agent_mail.domain.archive_format.overdue_notices import OVERDUE_FOLDER, overdue_notice_file
 from mcp_agent_mail.domain.archive_format.products import PRODUCTS_FOLDER, product_file
+from mcp_agent_mail.domain.archive_format.terms import terms_front, terms_record
 from mcp_agent_mail.domain.archive_format.versions import block_folder, mail_end
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, to_record
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
@@ -102,7 +103,7 @@ def profile_snapshot(agent: Agent) -> Snapshot:
 
 def involved_projects(message: Message, recipients: Iterable[Recipient]) -> list[ProjectId]:
     """Whose archives hold the message: the sender's project, and those that somebody got it in."""
-    reached = (one.project_id for one in recipients if one.delivery_seq is not None)
+    reached = (one.project_id for one in recipients if one.number is not None)
     return list(dict.fromkeys((message.project_id, *reached)))
 
 
@@ -131,6 +132,7 @@ def mail_snapshot(message: Message, recipients: Sequence[Recipient], project_id:
         **({"is_private": True} if message.is_private else {}),
         **({"attachments": [to_record(one) for one in message.attachments]} if message.attachments else {}),
         **({} if message.purged_ts is None else {"purged_ts": message.purged_ts}),
+        **terms_record(message.terms),
         "recipients": [
             {
                 "agent_id": recipient.agent_id,
@@ -138,7 +140,7 @@ def mail_snapshot(message: Message, recipients: Sequence[Recipient], project_id:
                 "project_slug": recipient.project_slug,
                 "name": recipient.name,
                 "kind": recipient.kind.value,
-                "delivery_seq": recipient.delivery_seq,
+                "delivery_seq": recipient.number,
                 "delivered_ts": recipient.delivered_ts,
                 **(_NEVER_HELD if recipient.held_code is None else _fate_of(recipient)),
             }
@@ -374,6 +376,7 @@ def mail_file(snapshot: Snapshot, version: int, *, with_blind: bool) -> bytes:
         front["private"] = True
     if is_tombstone(snapshot):
         front["purged"] = iso(snapshot["purged_ts"])
+    front |= terms_front(snapshot)
     body: str = snapshot["body_md"]
     return b"---json\n" + document(front) + b"---\n" + body.encode() + mail_end(version)
 

@@ -91,7 +91,14 @@ def _recovered(purged_ts: Micros, found: ArchivedMail | MissingText | None) -> R
 
 
 def _as_of(entry: InboxEntry, at: Micros) -> InboxEntry:
-    return entry._replace(read_ts=_until(entry.read_ts, at), ack_ts=_until(entry.ack_ts, at))
+    return entry._replace(
+        read_ts=_until(entry.read_ts, at),
+        ack_ts=_until(entry.ack_ts, at),
+        expired_ts=_until(entry.expired_ts, at),
+        withdrawn_ts=_until(entry.withdrawn_ts, at),
+        superseded_by=None,
+        newer_from_sender=0,
+    )
 
 
 def _until(ts: Micros | None, at: Micros) -> Micros | None:

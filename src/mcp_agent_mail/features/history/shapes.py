@@ -76,7 +76,7 @@ def show_past_inbox(inbox: PastInbox) -> list[JsonObject]:
     """
     shown = []
     for entry in inbox.entries:
-        item = show_inbox_item(entry, inbox.project.id, inbox.bodies, inbox.inline)
+        item = show_inbox_item(entry, inbox.project.id, inbox.at, inbox.bodies, inbox.inline)
         purged = inbox.purged.get(entry.head.id)
         if purged is not None:
             item["purged_at"] = iso(purged.purged_ts)

@@ -51,11 +51,12 @@ class AmbiguousThread(AmbiguousAgent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxListing:
     """`bodies` is None when none were asked for; `inline` comes with them. `counts` are of the whole inbox, whatever
-    part of it is listed; None where nobody looks at them.
+    part of it is listed; None where nobody looks at them. `read_ts` is when it was looked at.
     """
 
     mailbox: Actor
     entries: list[InboxEntry]
+    read_ts: Micros
     bodies: Bodies | None = None
     counts: InboxCounts | None = None
     inline: InlineContents = field(default_factory=dict)
@@ -105,7 +106,7 @@ def read_inbox(view: View, caller: Caller, request: InboxRequest) -> InboxListin
     mailbox = open_inbox(view, caller, request.agent_name, request.project_key)
     counts = view.inboxes.counts(mailbox.agent.id)
     if request.limit == 0:
-        return InboxListing(mailbox=mailbox, entries=[], counts=counts)
+        return InboxListing(mailbox=mailbox, entries=[], read_ts=view.now, counts=counts)
     after_seq = 0
     if request.after_id is not None:
         after_seq = _cursor(view, mailbox.agent, request.after_id)
@@ -125,7 +126,7 @@ def read_inbox(view: View, caller: Caller, request: InboxRequest) -> InboxListin
     else:
         entries = view.inboxes.page(mailbox.agent.id, page)
     bodies = load_bodies(view, (entry.head for entry in entries)) if request.include_bodies else None
-    return InboxListing(mailbox=mailbox, entries=entries, bodies=bodies, counts=counts)
+    return InboxListing(mailbox=mailbox, entries=entries, read_ts=view.now, bodies=bodies, counts=counts)
 
 
 def _unread_first(view: View, agent: Agent, page: InboxPage) -> list[InboxEntry]:
@@ -137,7 +138,8 @@ def _unread_first(view: View, agent: Agent, page: InboxPage) -> list[InboxEntry]
     if not room:
         return unread
     everything = view.inboxes.page(agent.id, page)
-    return [*unread, *[entry for entry in everything if entry.read_ts is not None][:room]]
+    listed = {entry.delivery_seq for entry in unread}
+    return [*unread, *[entry for entry in everything if entry.delivery_seq not in listed][:room]]
 
 
 _FEW_UNREAD = 2_000
@@ -166,7 +168,7 @@ def _cursor(view: View, agent: Agent, after_id: int) -> int:
 
 def read_view(view: View, caller: Caller, agent_name: str, project_key: str | None, page: InboxPage) -> InboxListing:
     mailbox = open_inbox(view, caller, agent_name, project_key)
-    return InboxListing(mailbox=mailbox, entries=view.inboxes.page(mailbox.agent.id, page))
+    return InboxListing(mailbox=mailbox, entries=view.inboxes.page(mailbox.agent.id, page), read_ts=view.now)
 
 
 def read_overdue(
@@ -176,7 +178,7 @@ def read_overdue(
     mailbox = open_inbox(view, caller, agent_name, project_key)
     to_seq = view.inboxes.seq_until(mailbox.agent.id, until)
     page = InboxPage(limit=limit, keep=MailFilter.UNACKNOWLEDGED, to_seq=to_seq, oldest_first=True)
-    return InboxListing(mailbox=mailbox, entries=view.inboxes.page(mailbox.agent.id, page))
+    return InboxListing(mailbox=mailbox, entries=view.inboxes.page(mailbox.agent.id, page), read_ts=view.now)
 
 
 def read_outbox(view: View, caller: Caller, request: OutboxRequest) -> OutboxListing:

@@ -27,11 +27,13 @@ class ReceiptRefusal(StrEnum):
     NOT_A_RECIPIENT = "not_a_recipient"
     NO_SUCH_MESSAGE = "no_such_message"
     HELD = "held"
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedReceipt:
-    """What marking left. Without a `state` nothing changed, and `reason` says why."""
+    """What marking left. Where `reason` says why, nothing changed."""
 
     message_id: MessageId
     state: ReadingState | None
@@ -59,7 +61,7 @@ def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> MarkedReceipts:
         MarkedReceipt(
             message_id=message_id,
             state=states.get(message_id),
-            reason=None if message_id in states else _why_not(tx, actor.agent, message_id),
+            reason=_why_not(tx, actor.agent, message_id, states.get(message_id)),
         )
         for message_id in ids
     ]
@@ -104,9 +106,13 @@ def _tell(tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, *, is_
     tx.outbox.add(event, tx.now)
 
 
-def _why_not(tx: Tx, agent: Agent, message_id: MessageId) -> ReceiptRefusal:
-    if tx.inboxes.is_held(agent.id, message_id):
+def _why_not(tx: Tx, agent: Agent, message_id: MessageId, state: ReadingState | None) -> ReceiptRefusal | None:
+    if state is not None:
+        return None if state.read_ts is not None else ReceiptRefusal.EXPIRED
+    if tx.held.is_held(message_id, agent.id):
         return ReceiptRefusal.HELD
+    if tx.inboxes.has_left(agent.id, message_id):
+        return ReceiptRefusal.WITHDRAWN
     message = tx.messages.find(message_id)
     if message is None or not is_visible_to(tx, message, agent):
         return ReceiptRefusal.NO_SUCH_MESSAGE
@@ -117,10 +123,10 @@ def mark_listed(tx: Tx, caller: Caller, request: InboxRequest) -> InboxListing:
     """A page of the inbox, of which all is read by that."""
     listing = read_inbox(tx, caller, request)
     require_writable(listing.mailbox.project)
-    unread = [entry.head.id for entry in listing.entries if entry.read_ts is None]
+    unread = [entry.head.id for entry in listing.entries if entry.read_ts is None and entry.expired_ts is None]
     states = mark_own(tx, listing.mailbox, unread, ReceiptStep.READ)
     entries = [
-        entry if entry.read_ts is not None else entry._replace(read_ts=states[entry.head.id].read_ts)
+        entry if entry.head.id not in states else entry._replace(read_ts=states[entry.head.id].read_ts)
         for entry in listing.entries
     ]
     return replace(listing, entries=entries, counts=tx.inboxes.counts(listing.mailbox.agent.id))

@@ -38,6 +38,8 @@ class SendRequest:
     idempotency_key: str | None = None
     attachment_paths: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)
     convert_images: bool | None = field(default=None, metadata=ADDED_LATER)
+    valid_until: Micros | None = field(default=None, metadata=ADDED_LATER)
+    supersedes: MessageId | None = field(default=None, metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
@@ -17,6 +18,7 @@ from mcp_agent_mail.domain.messages import (
     NewRecipient,
     Recipient,
     RecipientKind,
+    Terms,
     reply_subject,
 )
 from mcp_agent_mail.domain.projects import Project
@@ -44,10 +46,14 @@ from mcp_agent_mail.features.messaging.recipients import (
     choose_named,
 )
 from mcp_agent_mail.features.messaging.requests import RecipientList, ReplyRequest, SendRequest
-from mcp_agent_mail.features.messaging.visibility import is_visible_to, require_message
+from mcp_agent_mail.features.messaging.visibility import is_visible_to, require_message, require_own_message
 from mcp_agent_mail.store.contacts import ContactFlags
 from mcp_agent_mail.store.mail.message_events import post as store_message
 from mcp_agent_mail.store.transaction import Tx, View
+
+
+class AlreadyExpired(InvalidInput):
+    """A message was to be of use until a time that has passed."""
 
 
 class BroadcastNamesRecipients(InvalidInput):
@@ -102,6 +108,7 @@ def compose_new(view: View, delivery: DeliveryPolicy, sender: Actor, request: Se
         importance=request.importance,
         ack_required=request.ack_required,
         reply_to=request.reply_to,
+        terms=_terms_of(view, sender, request),
     )
     if request.broadcast:
         return _broadcast(view, delivery, sender, new, request.recipients)
@@ -168,6 +175,18 @@ def _broadcast(view: View, delivery: DeliveryPolicy, sender: Actor, new: NewMess
         concerns=about.concerns,
         eligible=len(audience.reached),
     )
+
+
+def _terms_of(view: View, sender: Actor, request: SendRequest) -> Terms:
+    if request.valid_until is not None and request.valid_until <= view.now:
+        raise AlreadyExpired(
+            f"valid_until {iso(request.valid_until)} has passed: it is {iso(view.now)}.",
+            hint="Give a later time, or leave valid_until out.",
+            data={"parameter": "valid_until", "now": iso(view.now)},
+        )
+    if request.supersedes is not None:
+        require_own_message(view, request.supersedes, sender, "supersede")
+    return Terms(valid_until=request.valid_until, supersedes=request.supersedes)
 
 
 def _subject_of(request: SendRequest, original: Message | None) -> str:
@@ -238,6 +257,8 @@ def post(tx: Tx, draft: Draft) -> Sent:
         return _sent(draft, None, [], projects)
     tx.require_room()
     message, recipients = store_message(tx, draft.new, draft.chosen)
+    if draft.new.terms.valid_until is not None:
+        tx.note_expiry(draft.new.terms.valid_until)
     if draft.concerns.has_denied and draft.named:
         lift_denials(tx, draft.sender, [one.agent.id for one in draft.named])
     if draft.held:

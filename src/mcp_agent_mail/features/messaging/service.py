@@ -196,7 +196,10 @@ class MessagingService:
 
         def send() -> Sent:
             require_able(sender, "it sends no mail")
-            return self._post(tx, compose_new(tx, self._delivery, sender, request), brought)
+            sent = self._post(tx, compose_new(tx, self._delivery, sender, request), brought)
+            if request.reply_to is not None and sent.message is not None:
+                receipts.mark_own(tx, sender, [request.reply_to], ReceiptStep.READ)
+            return sent
 
         return once(tx, sender, request, send, show_sent, made="message")
 

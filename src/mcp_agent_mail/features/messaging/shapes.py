@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.core.tools import Json, JsonObject, ResultList
 from mcp_agent_mail.domain.addresses import shown_name
@@ -87,24 +87,37 @@ def add_body(wire: JsonObject, message_id: MessageId, bodies: Mapping[MessageId,
 def show_inbox_item(
     entry: InboxEntry,
     seen_from: ProjectId,
+    now: Micros,
     bodies: Mapping[MessageId, str] | None,
     inline: InlineContents = NO_INLINE,
 ) -> JsonObject:
-    """One message of an inbox, with its body where `bodies` were asked for; `kind` is how the agent was addressed.
-    `read_at` and `acknowledged_at` are there once they happened.
+    """One message of an inbox as of `now`, with its body where `bodies` were asked for; `kind` is how the agent was
+    addressed, `age_s` whole seconds since its delivery. What happened to it is there once it has: when it was read,
+    acknowledged, withdrawn after reading and why, which message replaces it, and that it has expired unread.
     """
     wire = show_message(entry.head, seen_from, inline)
     wire["kind"] = entry.kind
+    wire["age_s"] = max(0, now - entry.delivered_ts) // SECOND
+    wire["newer_from_sender"] = entry.newer_from_sender
     if entry.read_ts is not None:
         wire["read_at"] = iso(entry.read_ts)
     if entry.ack_ts is not None:
         wire["acknowledged_at"] = iso(entry.ack_ts)
+    if entry.expired_ts is not None:
+        wire["expired"] = True
+    if entry.superseded_by is not None:
+        wire["superseded_by"] = entry.superseded_by
+    if entry.withdrawn_ts is not None:
+        wire["withdrawn_at"] = iso(entry.withdrawn_ts)
+        wire["withdrawn_reason"] = entry.withdrawn_reason
     return add_body(wire, entry.head.id, bodies)
 
 
 def show_inbox_items(listing: InboxListing) -> list[JsonObject]:
     seen_from = listing.mailbox.project.id
-    return [show_inbox_item(entry, seen_from, listing.bodies, listing.inline) for entry in listing.entries]
+    return [
+        show_inbox_item(entry, seen_from, listing.read_ts, listing.bodies, listing.inline) for entry in listing.entries
+    ]
 
 
 def show_inbox_page(listing: InboxListing) -> Json:

@@ -81,12 +81,15 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         auto_contact_if_blocked: Annotated[bool | None, Flag()] = None,
         idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
         reply_to: Annotated[int | None, Id()] = None,
+        valid_until: Annotated[Micros | None, Time()] = None,
+        supersedes: Annotated[int | None, Id()] = None,
     ) -> Json:
         """Send Markdown mail to agents by name: Name, or Name@project elsewhere. Set thread_id to keep a task
         together, broadcast=true (no to) for everyone active. Repeat safely with an idempotency_key. Mail to whom
         you need consent from is held until approved (see held), with auto_contact_if_blocked=false refused.
         attachment_paths: files of the project, data: URIs or sha256: of an attachment; images of the body that are
         files or data: URIs come along too (images_left: which do not). To answer a message use reply_message.
+        supersedes: an earlier message of yours, whose unread copies it replaces; unread, it expires at valid_until.
         """
         request = SendRequest(
             project_key=project_key,
@@ -104,6 +107,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
             idempotency_key=idempotency_key,
             attachment_paths=tuple(attachment_paths or ()),
             convert_images=convert_images,
+            valid_until=valid_until,
+            supersedes=None if supersedes is None else MessageId(supersedes),
         )
         return shapes.show_send_outcome(await service.send(await current_caller(), request))
 

@@ -7,7 +7,7 @@ proven to belong to another project reads only what it takes part in, unless a p
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
@@ -24,6 +24,10 @@ from mcp_agent_mail.store.transaction import View
 
 class UnknownMessage(NotFound):
     """No message of this id that the caller may see."""
+
+
+class NotItsSender(PermissionDenied):
+    """What is for a message's sender alone was asked by somebody else."""
 
 
 class AmbiguousAgent(InvalidInput):
@@ -79,6 +83,20 @@ def require_message(view: View, message_id: MessageId, reader: Agent) -> Message
     return message
 
 
+def require_own_message(view: View, message_id: MessageId, sender: Actor, act: str) -> Message:
+    """A message that the agent sent. Raises UnknownMessage for one that it may not see, NotItsSender for another's;
+    `act` is the verb for what only a sender does.
+    """
+    message = require_message(view, message_id, sender.agent)
+    if message.sender_id != sender.agent.id:
+        raise NotItsSender(
+            f"{sender.agent.name} did not send message {message_id}: only its sender can {act} it.",
+            hint="Answer it with reply_message instead.",
+            data={"message_id": message_id},
+        )
+    return message
+
+
 def is_visible_to(view: View, message: Message | Carrier, reader: Agent) -> bool:
     return view.messages.is_open_to(message.id, reader.project_id) or is_party(view, message, reader.id)
 
@@ -102,7 +120,7 @@ HELD_HINT = "It comes once you approve its sender: respond_contact(accept=true) 
 
 def unseen_message(view: View, message_id: MessageId, reader: Agent | None) -> UnknownMessage:
     """As `unknown_message`; for the reader whose copy waits for its consent it says so, as an acknowledgement does."""
-    if reader is None or not view.inboxes.is_held(reader.id, message_id):
+    if reader is None or not view.held.is_held(message_id, reader.id):
         return unknown_message(message_id)
     return UnknownMessage(
         f"Message {message_id} is held until you consent.",

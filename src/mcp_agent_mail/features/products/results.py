@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.messages import InboxEntry, InlineContents
 from mcp_agent_mail.domain.products import Product
@@ -34,10 +35,11 @@ class ProductHits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductInbox:
-    """Each with the project of the agent that got it. `bodies` is None when none were asked for; `inline` comes with
-    them.
+    """Each with the project of the agent that got it, as of `read_ts`. `bodies` is None when none were asked for;
+    `inline` comes with them.
     """
 
     entries: list[tuple[InboxEntry, Project]]
+    read_ts: Micros
     bodies: dict[MessageId, str] | None
     inline: InlineContents = field(default_factory=dict)

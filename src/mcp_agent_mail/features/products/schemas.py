@@ -48,6 +48,6 @@ def show_product_hits(found: ProductHits) -> JsonObject:
 def show_product_inbox(inbox: ProductInbox) -> list[JsonObject]:
     """The answer of `fetch_inbox_product`, newest first; each item names the project of the agent that got it."""
     return [
-        {**show_inbox_item(entry, project.id, inbox.bodies, inbox.inline), "project": project.human_key}
+        {**show_inbox_item(entry, project.id, inbox.read_ts, inbox.bodies, inbox.inline), "project": project.human_key}
         for entry, project in inbox.entries
     ]

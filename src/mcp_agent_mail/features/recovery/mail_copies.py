@@ -127,18 +127,19 @@ def _require_agreement(one: ArchiveCopies, other: ArchiveCopies) -> None:
 
 
 def _lasting(mail: ArchivedMail) -> tuple[object, ...]:
-    """What never changes; a body does in a purge."""
+    """What never changes; a body does in a purge, and what was sent may be withdrawn."""
     known = {one.agent_id for one in _open(mail.recipients)}
     return (
         mail.id, mail.project_id, mail.project_slug, mail.project_key, mail.sender_id, mail.sender.partition("@")[0],
         mail.thread_id, mail.topic, mail.subject, mail.importance, mail.ack_required, mail.created_ts, mail.reply_to,
-        mail.is_system, mail.is_private, frozenset(known),
+        mail.is_system, mail.is_private, mail.terms.valid_until, mail.terms.supersedes, frozenset(known),
     )  # fmt: skip
 
 
 def _newest_text(copies: Sequence[ArchiveCopies]) -> ArchivedMail:
-    mails = [one.full or one.shown for one in copies]
-    return next((one for one in mails if one.purged_ts is not None), next((c.full for c in copies if c.full), mails[0]))
+    """The one that knows most: of a purge, of a withdrawal. Of equals the one that names blind recipients."""
+    mails = [one.full or one.shown for one in sorted(copies, key=lambda copy: copy.full is None)]
+    return max(mails, key=lambda mail: (mail.purged_ts is not None, mail.terms.withdrawn_ts is not None))
 
 
 def _newest_states(copies: Sequence[ArchiveCopies], locate: Locate) -> dict[AgentId, WholeRecipient]:
@@ -211,4 +212,4 @@ def _is_up_to_date(one: ArchiveCopies, newest: ArchivedMail, recipients: Sequenc
         known = said.get(recipient.agent_id)
         if recipient.is_unnumbered or known is None or _progress(known) != _progress(recipient):
             return False
-    return one.shown.purged_ts == newest.purged_ts
+    return (one.shown.purged_ts, one.shown.terms) == (newest.purged_ts, newest.terms)

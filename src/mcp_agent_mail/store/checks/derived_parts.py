@@ -12,26 +12,18 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.search.identifiers import identifiers_in
 from mcp_agent_mail.store.checks.integrity import DatabasePart, IntegrityFault
 from mcp_agent_mail.store.engine.connection import add_functions
+from mcp_agent_mail.store.mail.inbox_counts import RECOUNT
 
 REWRITTEN = frozenset({DatabasePart.PAGES, DatabasePart.COUNTERS, DatabasePart.SEARCH_INDEX})
 """The parts that may be mended here; of pages only those of indexes."""
 
 _BUSY_S = 5.0
-_INBOX = "SELECT count(*) FROM recipients r WHERE r.agent_id = agents.id AND r.delivery_seq IS NOT NULL"
 _COUNTERS = (
-    f"""
-    UPDATE agents SET
-        unread_count = ({_INBOX} AND r.read_ts IS NULL),
-        inbox_count = ({_INBOX}),
-        urgent_unread_count = ({_INBOX} AND r.urgent = 1 AND r.read_ts IS NULL),
-        ack_pending_count = ({_INBOX} AND r.ack_required = 1 AND r.ack_ts IS NULL),
-        open_unread_count = (
-            SELECT count(*) FROM recipients r
-            JOIN message_projects mp ON mp.project_id = agents.project_id AND mp.message_id = r.message_id
-            WHERE r.agent_id = agents.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind <> 'bcc')
-    """,
+    RECOUNT,
     """
-    UPDATE counters SET value = max(value, (SELECT coalesce(max(delivery_seq), 0) FROM recipients))
+    UPDATE counters SET value = max(
+        value, (SELECT coalesce(max(max(coalesce(delivery_seq, 0), coalesce(withdrawn_seq, 0))), 0) FROM recipients),
+        (SELECT coalesce(max(cursor), 0) FROM feed))
     WHERE name = 'delivery'
     """,
     """

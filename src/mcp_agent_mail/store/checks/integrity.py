@@ -22,6 +22,7 @@ from mcp_agent_mail.store.engine.faults import faults_told, is_damage, is_outsid
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.migrate import require_ours
 from mcp_agent_mail.store.engine.schema import FTS_INDEXES, changed_parts, open_own
+from mcp_agent_mail.store.mail.inbox_counts import COUNTS
 
 FAULTS_SHOWN = 100
 
@@ -30,45 +31,21 @@ _QUICK = "PRAGMA quick_check(1)"
 _FOREIGN_KEYS = "PRAGMA foreign_key_check"
 # rank 1: compare with the messages (the names) too, not only the index with itself.
 _SEARCH_INDEXES = [f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)" for index in FTS_INDEXES]
-_UNREAD = """
-    SELECT id, name, unread_count, unread FROM (
-        SELECT a.id, a.name, a.unread_count, count(r.message_id) AS unread
-        FROM agents a LEFT JOIN recipients r
-            ON r.agent_id = a.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL
-        GROUP BY a.id
-    ) AS counted WHERE unread_count <> unread ORDER BY id LIMIT ?
+_MISCOUNTED = """
+    SELECT id, name, {column}, found FROM (SELECT id, name, {column}, ({query}) AS found FROM agents) AS counted
+    WHERE {column} <> found ORDER BY id LIMIT ?
 """
-_OPEN_UNREAD = """
-    SELECT id, name, open_unread_count, unread FROM (
-        SELECT a.id, a.name, a.open_unread_count, count(mp.message_id) AS unread
-        FROM agents a LEFT JOIN recipients r
-            ON r.agent_id = a.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind <> 'bcc'
-        LEFT JOIN message_projects mp ON mp.project_id = a.project_id AND mp.message_id = r.message_id
-        GROUP BY a.id
-    ) AS counted WHERE open_unread_count <> unread ORDER BY id LIMIT ?
-"""
-_OF_INBOX = """
-    SELECT id, name, {column}, found FROM (
-        SELECT a.id, a.name, a.{column}, count(r.message_id) AS found
-        FROM agents a LEFT JOIN recipients r ON r.agent_id = a.id AND r.delivery_seq IS NOT NULL {condition}
-        GROUP BY a.id
-    ) AS counted WHERE {column} <> found ORDER BY id LIMIT ?
-"""
-_AGENT_COUNTERS = (
-    ("unread", _UNREAD),
-    ("open unread", _OPEN_UNREAD),
-    ("delivered", _OF_INBOX.format(column="inbox_count", condition="")),
-    (
-        "urgent unread",
-        _OF_INBOX.format(column="urgent_unread_count", condition="AND r.urgent = 1 AND r.read_ts IS NULL"),
-    ),
-    (
-        "unacknowledged",
-        _OF_INBOX.format(column="ack_pending_count", condition="AND r.ack_required = 1 AND r.ack_ts IS NULL"),
-    ),
-)
+_WORDS = {
+    "unread_count": "unread",
+    "open_unread_count": "open unread",
+    "inbox_count": "delivered",
+    "urgent_unread_count": "urgent unread",
+    "ack_pending_count": "unacknowledged",
+}
+_AGENT_COUNTERS = [(words, _MISCOUNTED.format(column=column, query=COUNTS[column])) for column, words in _WORDS.items()]
 _DELIVERIES = """
-    SELECT value, (SELECT coalesce(max(delivery_seq), 0) FROM recipients) FROM counters
+    SELECT value, max((SELECT coalesce(max(max(coalesce(delivery_seq, 0), coalesce(withdrawn_seq, 0))), 0)
+                       FROM recipients), (SELECT coalesce(max(cursor), 0) FROM feed)) FROM counters
     WHERE name = 'delivery'
 """
 _FENCING = "SELECT value, (SELECT coalesce(max(fencing), 0) FROM leases) FROM counters WHERE name = 'fencing'"

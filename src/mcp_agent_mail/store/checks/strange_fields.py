@@ -53,7 +53,12 @@ _BEYOND_COUNTERS = """
     SELECT 'the counter ' || name, value FROM counters
     WHERE value > CASE name WHEN 'delivered_ts' THEN :latest ELSE :most END LIMIT 1
 """
-_COUNTERS_SINCE = {1: ("delivered_ts", "delivery"), 3: ("fencing", "leases_ended"), 7: ("overdue",)}
+_COUNTERS_SINCE = {
+    1: ("delivered_ts", "delivery"),
+    3: ("fencing", "leases_ended"),
+    7: ("overdue",),
+    20: ("feed_floor", "unseen"),
+}
 """Those that each version of the schema has begun."""
 
 

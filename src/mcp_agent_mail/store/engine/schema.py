@@ -28,8 +28,8 @@ from mcp_agent_mail.store.engine.migrate import (
 
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
 
-NEWEST_VERSION = 19
-NEWEST_SHA256 = "3bc99767dbeb56ba76de7be4c99dc969a817449c4f814e3ff87049b39e6804e5"
+NEWEST_VERSION = 20
+NEWEST_SHA256 = "25190042887ded1758cd0d4bb4aeb0ada156f21e4fff46eb85f1834851f54aaf"
 """Of what all migrations make: a database that has it need not be compared with that, which is made in 0.1 s. Another
 SQLite may spell a definition otherwise; it is compared then."""
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
-from mcp_agent_mail.domain.messages import Message, NewMessage, NewRecipient, Recipient, RecipientKind
+from mcp_agent_mail.domain.messages import NO_TERMS, Message, NewMessage, NewRecipient, Recipient, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
+from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.mail.attachments import Attachments
 
 _DRAW = """
@@ -28,8 +29,12 @@ VALUES (?, ?, ?, ?, ?, ?)
 """
 _ADD_RECIPIENT = """
 INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, delivered_ts, urgent, ack_required,
-                        thread_id, topic_key, held_code)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                        thread_id, topic_key, sender_id, valid_until_ts, held_code)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_ANSWER = """
+UPDATE recipients SET answered_ts = :now
+WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND answered_ts IS NULL
 """
 COUNT_DELIVERED = """
 UPDATE agents SET unread_count = unread_count + :all, open_unread_count = open_unread_count + :open,
@@ -66,7 +71,14 @@ def add_message(
     connection.executemany(
         _ADD_PROJECT, [(p, message.id, delivered_ts, new.thread_id, key, first_seq) for p in open_to]
     )
-    flags = (int(new.importance.is_urgent), int(new.ack_required), new.thread_id, key)
+    flags = (
+        int(new.importance.is_urgent),
+        int(new.ack_required),
+        new.thread_id,
+        key,
+        new.sender.id,
+        new.terms.valid_until,
+    )
     connection.executemany(
         _ADD_RECIPIENT,
         [
@@ -77,6 +89,12 @@ def add_message(
     if new.attachments:  # Who reads them follows from the rows above.
         Attachments(connection).add(message.id, new.attachments)
     _count_delivered(connection, new, reached)
+    if new.reply_to is not None:
+        connection.execute(_ANSWER, {"message": new.reply_to, "agent": new.sender.id, "now": now})
+    if new.terms != NO_TERMS:
+        ladder = Ladder(connection)
+        ladder.add_terms(message.id, new.terms)
+        ladder.supersede([message.id], delivered_ts)
     return message, addressed
 
 
@@ -113,6 +131,7 @@ def _stored(new: NewMessage, message_id: MessageId, now: Micros) -> Message:
         is_system=new.is_system,
         is_private=new.is_private,
         attachments=new.attachments,
+        terms=new.terms,
     )
 
 

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.contacts import HeldMail
+from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.mail.delivery import COUNT_DELIVERED, draw_deliveries
 
-_WAITING = "r.agent_id = :target AND r.delivery_seq IS NULL AND r.refused_ts IS NULL"
+_IS_HELD = "r.delivery_seq IS NULL AND r.refused_ts IS NULL AND r.withdrawn_ts IS NULL AND r.expired_ts IS NULL"
+_WAITING = f"r.agent_id = :target AND {_IS_HELD}"
 _FROM = "FROM recipients r INDEXED BY recipients_held CROSS JOIN messages m ON m.id = r.message_id"
 _OF_PAIR = f"""
 SELECT r.message_id, m.project_id, r.kind, m.thread_id, r.topic_key, a.project_id, r.urgent, r.ack_required {_FROM}
@@ -27,10 +29,8 @@ SELECT count(*), coalesce(sum(m.body_bytes), 0),
        coalesce(sum((SELECT count(*) FROM recipients other WHERE other.message_id = m.id)), 0)
 {_FROM} WHERE {_WAITING} AND m.sender_id = :source
 """
-_COUNT_FOR = """
-SELECT count(*) FROM recipients INDEXED BY recipients_held
-WHERE agent_id = ? AND delivery_seq IS NULL AND refused_ts IS NULL
-"""
+_COUNT_FOR = f"SELECT count(*) FROM recipients r INDEXED BY recipients_held WHERE r.agent_id = ? AND {_IS_HELD}"
+_FIND = f"SELECT 1 FROM recipients r WHERE r.message_id = ? AND r.agent_id = ? AND {_IS_HELD}"
 _DELIVER = "UPDATE recipients SET delivery_seq = ?, delivered_ts = ? WHERE message_id = ? AND agent_id = ?"
 _OPEN = """
 INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic_key, delivery_seq, is_late)
@@ -38,7 +38,7 @@ VALUES (?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING
 """
 _REFUSE = """
 UPDATE recipients SET refused_ts = :now
-WHERE agent_id = :target AND message_id = :message AND delivery_seq IS NULL AND refused_ts IS NULL
+WHERE agent_id = :target AND message_id = :message
 """
 _SHOWN = """
 SELECT m.id, m.subject, m.created_ts, s.name, s.project_id, sp.slug, t.name, t.project_id, tp.slug, r.held_code,
@@ -52,7 +52,7 @@ _LIST_FOR = f"{_SHOWN} {_FROM} {_ENDS} WHERE {_WAITING} AND r.message_id > :afte
 # A held copy has a link behind it: the request that was made with it.
 _LIST_BY = f"""
 {_SHOWN} FROM contacts c CROSS JOIN recipients r INDEXED BY recipients_held
-  ON r.agent_id = c.target_id AND r.delivery_seq IS NULL AND r.refused_ts IS NULL
+  ON r.agent_id = c.target_id AND {_IS_HELD}
 CROSS JOIN messages m ON m.id = r.message_id AND m.sender_id = c.source_id {_ENDS}
 WHERE c.source_id = :source AND r.message_id > :after ORDER BY r.message_id, r.agent_id LIMIT :limit
 """
@@ -90,12 +90,19 @@ class Held:
         row = self._connection.execute(_SIZE_OF_PAIR, {"source": source_id, "target": target_id}).fetchone()
         return HeldAmount._make(row)
 
+    def is_held(self, message_id: MessageId, agent_id: AgentId) -> bool:
+        """Whether a copy for the agent waits for its approval of the sender."""
+        return self._connection.execute(_FIND, (message_id, agent_id)).fetchone() is not None
+
     def count_for(self, target_id: AgentId) -> int:
         (count,) = self._connection.execute(_COUNT_FOR, (target_id,)).fetchone()
         return int(count)
 
     def deliver(self, source_id: AgentId, target_id: AgentId, now: Micros) -> list[MessageId]:
-        """Deliver everything of the pair that waits, in the order in which it was held; the ids of the messages."""
+        """Deliver everything of the pair that waits, in the order in which it was held; the ids of the messages.
+
+        What has expired by `now` waits no more: the caller ends it before.
+        """
         rows = self._connection.execute(_OF_PAIR, {"source": source_id, "target": target_id}).fetchall()
         if not rows:
             return []
@@ -115,6 +122,7 @@ class Held:
             self._connection.executemany(
                 _OPEN, [(project, message_id, delivered_ts, thread_id, key, first_seq + place) for project in opened]
             )
+        Ladder(self._connection).supersede([MessageId(row[0]) for row in rows], delivered_ts)
         return [MessageId(row[0]) for row in rows]
 
     def refuse(self, source_id: AgentId, target_id: AgentId, now: Micros) -> list[MessageId]:

@@ -17,11 +17,17 @@ from typing import Any, NamedTuple
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.messages import InboxEntry, RecipientKind
+from mcp_agent_mail.domain.messages import MOST_NEWER, InboxEntry, RecipientKind
 from mcp_agent_mail.domain.signals import NewestUnread, UnreadInbox
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 
+_NEWER = f"""(SELECT count(*) FROM (
+           SELECT 1 FROM recipients later INDEXED BY recipients_sender
+           WHERE later.agent_id = r.agent_id AND later.sender_id = r.sender_id AND later.delivery_seq IS NOT NULL
+             AND later.delivery_seq > r.delivery_seq LIMIT {MOST_NEWER}) AS newer)"""
+_REASON = """CASE WHEN r.withdrawn_ts IS NOT NULL THEN (
+           SELECT withdrawn_reason FROM message_terms WHERE message_id = r.message_id) END"""
 _LAST_SEQ = """
 SELECT delivery_seq FROM recipients WHERE agent_id = ? AND delivery_seq IS NOT NULL ORDER BY delivery_seq DESC LIMIT 1
 """
@@ -29,13 +35,15 @@ _PROBE = """
 SELECT delivery_seq, delivered_ts FROM recipients WHERE agent_id = ? AND delivery_seq >= ?
 ORDER BY delivery_seq LIMIT 1
 """
-_CURSOR = "SELECT delivery_seq FROM recipients WHERE message_id = ? AND agent_id = ?"
-_STATE = (
-    "SELECT read_ts, ack_ts, kind FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
-)
+_CURSOR = "SELECT coalesce(delivery_seq, withdrawn_seq) FROM recipients WHERE message_id = ? AND agent_id = ?"
+_STATE = """
+SELECT read_ts, ack_ts, kind, expired_ts FROM recipients
+WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL
+"""
 _READ = """
 UPDATE recipients SET read_ts = :now
 WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND read_ts IS NULL
+  AND expired_ts IS NULL
 RETURNING urgent, kind <> 'bcc' AND EXISTS (
     SELECT 1 FROM agents a JOIN message_projects mp ON mp.project_id = a.project_id
     WHERE a.id = recipients.agent_id AND mp.message_id = recipients.message_id)
@@ -43,6 +51,7 @@ RETURNING urgent, kind <> 'bcc' AND EXISTS (
 _ACKNOWLEDGE = """
 UPDATE recipients SET ack_ts = :now
 WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND ack_ts IS NULL
+  AND expired_ts IS NULL
 RETURNING ack_required
 """
 _COUNT_READ = """
@@ -52,19 +61,17 @@ WHERE id = ?
 """
 _COUNT_ACKNOWLEDGED = "UPDATE agents SET ack_pending_count = ack_pending_count - ? WHERE id = ?"
 _COUNTS = "SELECT inbox_count, unread_count, ack_pending_count, urgent_unread_count FROM agents WHERE id = ?"
-_IS_HELD = """
-SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NULL AND refused_ts IS NULL
-"""
+_HAS_LEFT = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND withdrawn_seq IS NOT NULL"
 
 
 class MailFilter(Enum):
     """Which mail a page keeps: the condition, and the partial index that repeats it word for word."""
 
     ANY = ("", "recipients_inbox")
-    UNREAD = ("r.read_ts IS NULL", "recipients_unread")
+    UNREAD = ("r.read_ts IS NULL AND r.expired_ts IS NULL", "recipients_unread")
     URGENT = ("r.urgent = 1", "recipients_urgent")
-    URGENT_UNREAD = ("r.urgent = 1 AND r.read_ts IS NULL", "recipients_urgent_unread")
-    UNACKNOWLEDGED = ("r.ack_required = 1 AND r.ack_ts IS NULL", "recipients_unacked")
+    URGENT_UNREAD = ("r.urgent = 1 AND r.read_ts IS NULL AND r.expired_ts IS NULL", "recipients_urgent_unread")
+    UNACKNOWLEDGED = ("r.ack_required = 1 AND r.ack_ts IS NULL AND r.expired_ts IS NULL", "recipients_unacked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +95,13 @@ class InboxPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingState:
-    """What a recipient did with a message. `changed`: this call made it true."""
+    """What a recipient did with a message. `changed`: this call made it true. `expired_ts`: it can do no more."""
 
     read_ts: Micros | None
     ack_ts: Micros | None
     changed: bool
     kind: RecipientKind
+    expired_ts: Micros | None = None
 
 
 class InboxCounts(NamedTuple):
@@ -116,7 +124,7 @@ class Inboxes:
         return [_entry(row) for row in self._connection.execute(sql, values)]
 
     def cursor(self, agent_id: AgentId, message_id: MessageId) -> int | None:
-        """The delivery number of a message in this inbox; None when it is not in it."""
+        """The delivery number of a message in this inbox, or that has left it; None when it never was in it."""
         row = self._connection.execute(_CURSOR, (message_id, agent_id)).fetchone()
         return None if row is None else row[0]
 
@@ -142,9 +150,9 @@ class Inboxes:
         """Kept with the agent, not counted: as cheap for a million messages as for one."""
         return InboxCounts._make(self._connection.execute(_COUNTS, (agent_id,)).fetchone())
 
-    def is_held(self, agent_id: AgentId, message_id: MessageId) -> bool:
-        """Whether a copy for the agent waits for its approval of the sender."""
-        return self._connection.execute(_IS_HELD, (message_id, agent_id)).fetchone() is not None
+    def has_left(self, agent_id: AgentId, message_id: MessageId) -> bool:
+        """Whether the agent's copy was withdrawn before it was read."""
+        return self._connection.execute(_HAS_LEFT, (message_id, agent_id)).fetchone() is not None
 
     def mark_read(self, agent_id: AgentId, message_id: MessageId, now: Micros) -> ReadingState | None:
         """The first time stands for good. None, and nothing changes, for an agent that is no recipient."""
@@ -166,10 +174,10 @@ class Inboxes:
     ) -> dict[MessageId, ReadingState]:
         """`acknowledge` for each; those that the agent is no recipient of are absent."""
         ids = list(message_ids)
+        self._read(agent_id, ids, now)
         changed = self._each(_ACKNOWLEDGE, agent_id, ids, now)
         if asked := sum(ack_required for (ack_required,) in changed.values()):
             self._connection.execute(_COUNT_ACKNOWLEDGED, (asked, agent_id))
-        self._read(agent_id, changed, now)
         return self._states(agent_id, ids, changed=changed)
 
     def _read(self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros) -> Collection[MessageId]:
@@ -203,7 +211,7 @@ class Inboxes:
 
 
 def _state(row: Sequence[Any]) -> ReadingState:  # Any: SQLite's rows are untyped
-    return ReadingState(read_ts=row[0], ack_ts=row[1], changed=False, kind=RecipientKind(row[2]))
+    return ReadingState(read_ts=row[0], ack_ts=row[1], changed=False, kind=RecipientKind(row[2]), expired_ts=row[3])
 
 
 def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
@@ -227,7 +235,8 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
         index = index if page.walk_kept else "recipients_thread"
     direction = "" if page.oldest_first else "DESC"
     sql = f"""
-SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {HEAD_COLUMNS}
+SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, r.expired_ts, r.withdrawn_ts, {_REASON},
+       r.superseded_by, {_NEWER}, {HEAD_COLUMNS}
 FROM recipients r INDEXED BY {index} CROSS JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
 WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 """
@@ -235,7 +244,7 @@ WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 
 
 def _entry(row: Sequence[Any]) -> InboxEntry:
-    return InboxEntry(to_head(row[5:]), *row[:5])
+    return InboxEntry(to_head(row[10:]), *row[:10])
 
 
 _AGENT = "SELECT a.name, a.project_id, p.slug FROM agents a JOIN projects p ON p.id = a.project_id WHERE a.id = ?"
@@ -243,13 +252,14 @@ _NEWEST = """
 SELECT m.id, s.name, m.project_id, p.slug, m.subject, m.importance, r.delivered_ts
 FROM recipients r INDEXED BY recipients_unread CROSS JOIN messages m ON m.id = r.message_id
 CROSS JOIN agents s ON s.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id
-WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL
+WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.expired_ts IS NULL
 ORDER BY r.delivery_seq DESC LIMIT 1
 """
 _BLIND_FROM = """
 SELECT count(*) FROM (
     SELECT 1 FROM recipients r INDEXED BY recipients_unread CROSS JOIN messages m ON m.id = r.message_id
-    WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind = 'bcc' AND m.sender_id = ?
+    WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.expired_ts IS NULL
+      AND r.kind = 'bcc' AND m.sender_id = ?
     LIMIT ?) AS listed
 """
 _AFTER = "SELECT id FROM agents WHERE id > ? ORDER BY id LIMIT ?"

@@ -19,26 +19,29 @@ from mcp_agent_mail.domain.messages import (
     NewRecipient,
     Recipient,
     RecipientKind,
+    Terms,
 )
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.delivery import add_message
 
 _FIND = """
 SELECT m.id, m.project_id, p.slug, p.human_key, m.sender_id, a.name, m.thread_id, m.topic, m.subject, m.importance,
-       m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md, m.scope, m.purged_ts, t.attachments
+       m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md, m.scope, m.purged_ts, t.attachments,
+       s.valid_until_ts, s.supersedes, s.withdrawn_ts, s.withdrawn_reason
 FROM messages m JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
-LEFT JOIN message_attachments t ON t.message_id = m.id
+LEFT JOIN message_attachments t ON t.message_id = m.id LEFT JOIN message_terms s ON s.message_id = m.id
 WHERE m.id = ?
 """
 _RECIPIENTS = """
 SELECT r.message_id, r.agent_id, a.project_id, p.slug, a.name, r.kind, r.position, r.delivery_seq, r.delivered_ts,
-       r.read_ts, r.ack_ts, a.last_active_ts, r.held_code, r.refused_ts
+       r.read_ts, r.ack_ts, a.last_active_ts, r.held_code, r.refused_ts, r.withdrawn_seq
 FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
 WHERE r.message_id = ? ORDER BY r.position, r.agent_id
 """
 _ADDRESSED = """
 SELECT r.message_id, a.name, a.project_id, p.slug, r.kind,
-       CASE WHEN r.delivery_seq IS NOT NULL THEN 'delivered' WHEN r.refused_ts IS NULL THEN 'held' ELSE 'refused' END
+       CASE WHEN r.delivery_seq IS NOT NULL THEN 'delivered' WHEN r.withdrawn_ts IS NOT NULL THEN 'withdrawn'
+            WHEN r.refused_ts IS NOT NULL THEN 'refused' WHEN r.expired_ts IS NOT NULL THEN 'expired' ELSE 'held' END
 FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
 WHERE r.message_id IN (SELECT value FROM json_each(?))
 ORDER BY r.message_id DESC, r.position, r.agent_id LIMIT ?
@@ -66,7 +69,14 @@ CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
 WHERE mp.thread_id = ? AND mp.project_id = ? AND (mp.delivery_seq, mp.message_id) > (?, ?)
 ORDER BY mp.delivery_seq, mp.message_id LIMIT ?
 """
-_PLACE = "SELECT delivery_seq, message_id FROM message_projects WHERE project_id = ? AND message_id = ?"
+_PLACE = """
+SELECT delivery_seq, message_id FROM message_projects WHERE project_id = :project AND message_id = :message
+UNION ALL
+SELECT min(r.withdrawn_seq), r.message_id FROM recipients r
+JOIN messages m ON m.id = r.message_id JOIN agents a ON a.id = r.agent_id
+WHERE r.message_id = :message AND r.withdrawn_seq IS NOT NULL AND :project IN (m.project_id, a.project_id)
+GROUP BY r.message_id LIMIT 1
+"""
 _RECENT_THREADS = """
 SELECT thread_id FROM (
     SELECT thread_id, message_id FROM message_projects WHERE project_id = ? ORDER BY message_id DESC LIMIT ?
@@ -146,6 +156,7 @@ def _recipient(row: Sequence[Any]) -> Recipient:
         last_active_ts=row[11],
         held_code=row[12],
         refused_ts=row[13],
+        withdrawn_seq=row[14],
     )
 
 
@@ -181,6 +192,7 @@ class Messages:
             is_private=f"p{row[1]}" not in row[15].split(),
             purged_ts=row[16],
             attachments=from_json(row[17]),
+            terms=Terms(valid_until=row[18], supersedes=row[19], withdrawn_ts=row[20], withdrawn_reason=row[21]),
         )
 
     def find_head(self, message_id: MessageId) -> MessageHead | None:
@@ -236,8 +248,8 @@ class Messages:
         return [to_head(row) for row in self._connection.execute(_THREAD, (thread_id, project_id, *after, limit))]
 
     def place(self, project_id: ProjectId, message_id: MessageId) -> DeliveryPosition | None:
-        """Where in the order of the project's mail a message stands; None when it is not its mail."""
-        row = self._connection.execute(_PLACE, (project_id, message_id)).fetchone()
+        """Where in the order of the project's mail a message stands, or stood; None when it is not its mail."""
+        row = self._connection.execute(_PLACE, {"project": project_id, "message": message_id}).fetchone()
         return None if row is None else DeliveryPosition._make(row)
 
     def recent_threads(self, project_id: ProjectId, messages: int = 2_000) -> list[str]:

@@ -18,10 +18,11 @@ _MARK = "SELECT value FROM counters WHERE name = 'overdue'"
 _ADVANCE = "UPDATE counters SET value = max(value, ?) WHERE name = 'overdue'"
 _DUE = """
 SELECT delivery_seq, message_id, delivered_ts FROM recipients INDEXED BY recipients_overdue
-WHERE delivery_seq > ? AND delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL
+WHERE delivery_seq > ? AND delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL AND expired_ts IS NULL
 ORDER BY delivery_seq LIMIT ?
 """
-_SILENT_OF = "r.message_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_ts IS NULL AND r.delivered_ts <= ?"
+_SILENT_OF = """r.message_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_ts IS NULL AND r.expired_ts IS NULL
+AND r.delivered_ts <= ?"""
 _SILENT = f"""
 SELECT a.name, a.project_id, p.slug, r.kind, r.read_ts
 FROM recipients r CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id

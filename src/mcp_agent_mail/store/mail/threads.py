@@ -71,7 +71,8 @@ WHERE r.message_id = ? AND r.kind <> 'bcc' ORDER BY r.agent_id LIMIT ?
 _UNREAD = """
 SELECT coalesce(thread_id, CAST(message_id AS TEXT)) AS thread_id, count(*) FROM (
     SELECT thread_id, message_id FROM recipients INDEXED BY recipients_unread
-    WHERE agent_id = ? AND delivery_seq IS NOT NULL AND read_ts IS NULL ORDER BY delivery_seq DESC LIMIT ?
+    WHERE agent_id = ? AND delivery_seq IS NOT NULL AND read_ts IS NULL AND expired_ts IS NULL
+    ORDER BY delivery_seq DESC LIMIT ?
 ) AS newest GROUP BY 1
 """
 

@@ -40,6 +40,8 @@ from mcp_agent_mail.store.engine.connection import add_functions
 from mcp_agent_mail.store.engine.database_files import remove_unfinished
 from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_in
+from mcp_agent_mail.store.mail.inbox_counts import RECOUNT
+from mcp_agent_mail.store.rebuild.ends import settle_ends
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltMail
 from mcp_agent_mail.store.transaction import Tx
 
@@ -89,26 +91,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _WAS_HELD = "SELECT held_code IS NOT NULL FROM recipients WHERE message_id = ? AND agent_id = ?"
 _HAS_CHANGED = """
-SELECT purged_ts IS NOT NULL OR EXISTS (SELECT 1 FROM recipients WHERE message_id = m.id AND held_code IS NOT NULL)
+SELECT purged_ts IS NOT NULL OR EXISTS (
+    SELECT 1 FROM message_terms WHERE message_id = m.id AND withdrawn_ts IS NOT NULL)
+  OR EXISTS (SELECT 1 FROM recipients WHERE message_id = m.id AND held_code IS NOT NULL)
 FROM messages m WHERE id = ?
 """
 _SENDER = "SELECT sender_id, created_ts FROM messages WHERE id = ?"
-_COUNT_INBOXES = """
-UPDATE agents SET
-    inbox_count = (SELECT count(*) FROM recipients WHERE agent_id = agents.id AND delivery_seq IS NOT NULL),
-    unread_count = (
-        SELECT count(*) FROM recipients WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND read_ts IS NULL),
-    urgent_unread_count = (
-        SELECT count(*) FROM recipients
-        WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND urgent = 1 AND read_ts IS NULL),
-    ack_pending_count = (
-        SELECT count(*) FROM recipients
-        WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL),
-    open_unread_count = (
-        SELECT count(*) FROM recipients r
-        JOIN message_projects mp ON mp.project_id = agents.project_id AND mp.message_id = r.message_id
-        WHERE r.agent_id = agents.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind <> 'bcc')
-"""
 _NOTE_ACTIVITY = """
 UPDATE agents SET last_active_ts = max(
     profiled_ts,
@@ -130,8 +118,15 @@ UPDATE counters SET value = CASE name
     ELSE value END
 """
 _HIGHEST = """
-SELECT (SELECT coalesce(max(delivery_seq), 0) FROM recipients), (SELECT coalesce(max(fencing), 0) FROM leases),
+SELECT (SELECT coalesce(max(coalesce(delivery_seq, withdrawn_seq)), 0) FROM recipients),
+       (SELECT coalesce(max(fencing), 0) FROM leases),
        (SELECT coalesce(max(delivered_ts), 0) FROM recipients)
+"""
+_FEED_TRIGGER = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'recipients_steps'"
+_EMPTY_FEED = "DELETE FROM feed"
+_BEGIN_FEED = """
+UPDATE counters SET value = (SELECT value FROM counters WHERE name = 'delivery')
+WHERE name IN ('feed_floor', 'unseen')
 """
 _AUTOINCREMENT = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%' ORDER BY name"
 _FORGET_SEQUENCES = "DELETE FROM sqlite_sequence"
@@ -188,6 +183,9 @@ class RebuiltDatabase:
             self._connection.execute("BEGIN EXCLUSIVE")
             self._connection.execute(_STORE_ID, (self._store_id,))
             self._mail = MailRows(self._connection)
+            # Of what archives tell no feed does: its trigger comes back in the end.
+            (self._feed_trigger,) = self._connection.execute(_FEED_TRIGGER).fetchone()
+            self._connection.execute("DROP TRIGGER recipients_steps")
         except BaseException:
             remove_unfinished(self._path)
             raise
@@ -324,7 +322,7 @@ class RebuiltDatabase:
         return row is not None and bool(row[0])
 
     def has_changed(self, message_id: MessageId) -> bool:
-        """Was it purged, or was a copy of it held?"""
+        """Was it purged or withdrawn, or was a copy of it held?"""
         return bool((self._connection.execute(_HAS_CHANGED, (message_id,)).fetchone() or (0,))[0])
 
     def settle(self) -> Tx:
@@ -332,11 +330,15 @@ class RebuiltDatabase:
         numbers: for what archives still have to be told.
         """
         self._mail.deliver_late(GAP)
-        for statement in (_COUNT_INBOXES, _LEASES_BY_AGENT, _NOTE_ACTIVITY, _DROP_INDEX):
+        settle_ends(self._connection, self._clock())
+        for statement in (RECOUNT, _LEASES_BY_AGENT, _NOTE_ACTIVITY, _DROP_INDEX):
             self._connection.execute(statement)
         self._connection.execute(_COUNTERS)
         self._connection.execute(_FORGET_SEQUENCES)
         raise_in(self._connection, self._seen())
+        # What happened before is in no feed, and nobody is told of it anew.
+        for statement in (_EMPTY_FEED, _BEGIN_FEED, self._feed_trigger):
+            self._connection.execute(statement)
         return Tx(self._connection, self._clock)
 
     def _seen(self) -> GivenNumbers:

@@ -29,7 +29,7 @@ _QUERIES = {
     "recipients": """
         SELECT message_id, agent_id, kind, row_number() OVER (PARTITION BY message_id ORDER BY position, agent_id),
                delivery_seq, delivered_ts, read_ts, ack_ts, urgent, ack_required, thread_id, held_code, refused_ts,
-               topic_key
+               topic_key, sender_id, answered_ts, valid_until_ts, expired_ts, withdrawn_ts, withdrawn_seq, superseded_by
         FROM recipients ORDER BY message_id, position, agent_id
     """,
     "commits": "SELECT {columns} FROM commits ORDER BY project_id, last_seq, id",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
-from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.domain.messages import NO_TERMS, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
 
 _ADD = """
@@ -24,8 +24,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 """
 _ADD_RECIPIENT = """
 INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, delivered_ts, urgent, ack_required,
-                        thread_id, topic_key, held_code, refused_ts)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                        thread_id, topic_key, sender_id, valid_until_ts, held_code, refused_ts)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_ADD_TERMS = """
+INSERT INTO message_terms (message_id, valid_until_ts, supersedes, withdrawn_ts, withdrawn_reason)
+VALUES (?, ?, ?, ?, ?)
 """
 _CARRY = "INSERT INTO message_attachments (message_id, attachments) VALUES (?, ?)"
 _CONTENT = "INSERT OR IGNORE INTO content_messages (sha256, message_id) VALUES (?, ?)"
@@ -90,7 +94,18 @@ class MailRows:
             # Afterwards: what is purged is in no index, and its tombstone's words never were.
             size = len(message.body_md.encode())
             self._connection.execute(_PURGE, (message.purged_ts, message.body_md, size, message.id))
-        flags = (int(message.importance.is_urgent), int(message.ack_required), message.thread_id, key)
+        if message.terms != NO_TERMS:
+            terms = message.terms
+            row = (message.id, terms.valid_until, terms.supersedes, terms.withdrawn_ts, terms.withdrawn_reason)
+            self._connection.execute(_ADD_TERMS, row)
+        flags = (
+            int(message.importance.is_urgent),
+            int(message.ack_required),
+            message.thread_id,
+            key,
+            message.sender_id,
+            message.terms.valid_until,
+        )
         self._connection.executemany(
             _ADD_RECIPIENT,
             [

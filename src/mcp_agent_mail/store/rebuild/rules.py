@@ -35,6 +35,7 @@ class TableRule:
 
 
 _PRESENCE = "presence"
+_SIDE_FACT = "a side fact of a running server, never archived"
 _NUMBER_OF_ROW = "numbers rows, and nobody is shown it"
 
 RULES: Mapping[str, TableRule] = MappingProxyType(
@@ -91,8 +92,16 @@ RULES: Mapping[str, TableRule] = MappingProxyType(
             origin=Origin.ARCHIVES, of="agents/<Name>/outbox/…, receipts/… and agents/<Name>/receipts/…",
             columns=(
                 "message_id", "agent_id", "kind", "position", "delivery_seq", "delivered_ts", "read_ts", "ack_ts",
-                "urgent", "ack_required", "thread_id", "held_code", "refused_ts", "topic_key",
+                "urgent", "ack_required", "thread_id", "held_code", "refused_ts", "topic_key", "sender_id",
+                "answered_ts", "valid_until_ts", "expired_ts", "withdrawn_ts", "withdrawn_seq", "superseded_by",
             ),
+            left_out={
+                "handed_ts": _SIDE_FACT, "shown_ts": _SIDE_FACT, "gone_ts": "is told once, in a feed",
+            },
+        ),
+        "message_terms": TableRule(
+            origin=Origin.ARCHIVES, of="agents/<Name>/outbox/… and messages/…",
+            columns=("message_id", "valid_until_ts", "supersedes", "withdrawn_ts", "withdrawn_reason"),
         ),
         "message_attachments": TableRule(
             origin=Origin.ARCHIVES, of="agents/<Name>/outbox/…", columns=("message_id", "attachments"),
@@ -158,6 +167,8 @@ RULES: Mapping[str, TableRule] = MappingProxyType(
         "idempotency_keys": TableRule(origin=Origin.LOST, of="kept for a day, to repeat an answer"),
         "guard_events": TableRule(origin=Origin.LOST, of="a log of code repositories, not of mail"),
         "digests": TableRule(origin=Origin.LOST, of="can be made again out of the mail"),
+        "feed": TableRule(origin=Origin.LOST, of="events of delivery: a cursor from before has expired"),
+        "feed_marks": TableRule(origin=Origin.LOST, of="times of cursors, which begin anew with the feed"),
         "llm_spending": TableRule(origin=Origin.LOST, of="of the days that have passed"),
     }
 )  # fmt: skip

@@ -65,13 +65,19 @@ class RecipientRow(SQLModel, table=True):
         CheckConstraint("urgent IN (0, 1)"),
         CheckConstraint("ack_required IN (0, 1)"),
         Index("recipients_inbox", "agent_id", "delivery_seq", unique=True, **where("delivery_seq IS NOT NULL")),
-        Index("recipients_unread", "agent_id", "delivery_seq", **where("delivery_seq IS NOT NULL AND read_ts IS NULL")),
+        Index(
+            "recipients_unread",
+            "agent_id",
+            "delivery_seq",
+            **where("delivery_seq IS NOT NULL AND read_ts IS NULL AND expired_ts IS NULL"),
+        ),
+        Index("recipients_sender", "agent_id", "sender_id", "delivery_seq", **where("delivery_seq IS NOT NULL")),
         Index("recipients_urgent", "agent_id", "delivery_seq", **where("delivery_seq IS NOT NULL AND urgent = 1")),
         Index(
             "recipients_urgent_unread",
             "agent_id",
             "delivery_seq",
-            **where("delivery_seq IS NOT NULL AND urgent = 1 AND read_ts IS NULL"),
+            **where("delivery_seq IS NOT NULL AND urgent = 1 AND read_ts IS NULL AND expired_ts IS NULL"),
         ),
         Index(
             "recipients_thread",
@@ -91,14 +97,35 @@ class RecipientRow(SQLModel, table=True):
             "recipients_unacked",
             "agent_id",
             "delivery_seq",
-            **where("delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL"),
+            **where("delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL AND expired_ts IS NULL"),
         ),
         Index(
             "recipients_overdue",
             "delivery_seq",
-            **where("delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL"),
+            **where("delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL AND expired_ts IS NULL"),
         ),
-        Index("recipients_held", "agent_id", "message_id", **where("delivery_seq IS NULL AND refused_ts IS NULL")),
+        Index(
+            "recipients_held",
+            "agent_id",
+            "message_id",
+            **where("delivery_seq IS NULL AND refused_ts IS NULL AND withdrawn_ts IS NULL AND expired_ts IS NULL"),
+        ),
+        Index(
+            "recipients_valid",
+            "valid_until_ts",
+            **where(
+                "valid_until_ts IS NOT NULL AND read_ts IS NULL AND expired_ts IS NULL AND withdrawn_ts IS NULL "
+                "AND refused_ts IS NULL"
+            ),
+        ),
+        Index(
+            "recipients_unseen",
+            "delivery_seq",
+            **where(
+                "delivery_seq IS NOT NULL AND (urgent = 1 OR ack_required = 1) AND read_ts IS NULL "
+                "AND shown_ts IS NULL AND expired_ts IS NULL"
+            ),
+        ),
     )
 
     message_id: int = Field(primary_key=True, foreign_key="messages.id")
@@ -115,6 +142,16 @@ class RecipientRow(SQLModel, table=True):
     held_code: str | None = Field(sa_type=Text)
     refused_ts: int | None
     topic_key: str | None = Field(sa_type=Text)
+    sender_id: int | None = Field(foreign_key="agents.id")
+    handed_ts: int | None
+    shown_ts: int | None
+    answered_ts: int | None
+    valid_until_ts: int | None
+    expired_ts: int | None
+    withdrawn_ts: int | None
+    withdrawn_seq: int | None
+    superseded_by: int | None = Field(foreign_key="messages.id")
+    gone_ts: int | None
 
 
 class OverdueNoticeRow(SQLModel, table=True):

@@ -12,9 +12,10 @@ from mcp_agent_mail.domain.archive_format.layout import mail_file, mail_tail
 from mcp_agent_mail.domain.archive_format.names import safe_name
 from mcp_agent_mail.domain.archive_format.parse.fields import Fields, Unfit, read_object, require_same
 from mcp_agent_mail.domain.archive_format.parse.names import is_foreign, split_name
+from mcp_agent_mail.domain.archive_format.terms import terms_record
 from mcp_agent_mail.domain.archive_format.versions import mail_end
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, attachment_path, is_content_path, to_record
-from mcp_agent_mail.domain.messages import Importance, RecipientKind
+from mcp_agent_mail.domain.messages import Importance, RecipientKind, Terms
 
 _BEGIN = b"---json\n"
 _END_OF_FRONT = b"\n}\n"
@@ -66,6 +67,7 @@ def _read(fields: Fields, body: str) -> ArchivedMail:
         is_system=fields.flag("system"),
         is_private=fields.has("private") and _is_private(fields),
         purged_ts=fields.time("purged") if fields.has("purged") else None,
+        terms=_terms(fields),
         attachments=tuple(_attachment(item) for item in fields.items("attachments")),
         recipients=tuple(_recipient(item) for item in fields.items("recipients")),
     )
@@ -73,6 +75,17 @@ def _read(fields: Fields, body: str) -> ArchivedMail:
 
 def _message_or_none(number: int | None) -> MessageId | None:
     return None if number is None else MessageId(number)
+
+
+def _terms(fields: Fields) -> Terms:
+    if fields.has("withdrawn_reason") and not fields.has("withdrawn"):
+        raise Unfit("it says why it was withdrawn, and was not")
+    return Terms(
+        valid_until=fields.time("valid_until") if fields.has("valid_until") else None,
+        supersedes=MessageId(fields.number("supersedes")) if fields.has("supersedes") else None,
+        withdrawn_ts=fields.time("withdrawn") if fields.has("withdrawn") else None,
+        withdrawn_reason=fields.text("withdrawn_reason") if fields.has("withdrawn_reason") else None,
+    )
 
 
 def _is_private(fields: Fields) -> bool:
@@ -165,6 +178,7 @@ def _snapshot(mail: ArchivedMail) -> dict[str, Any]:
         "is_system": mail.is_system,
         **({"is_private": True} if mail.is_private else {}),
         **({} if mail.purged_ts is None else {"purged_ts": mail.purged_ts}),
+        **terms_record(mail.terms),
         "attachments": [to_record(one) for one in mail.attachments],
         "recipients": [_entry(one, home) for one in mail.recipients],
     }

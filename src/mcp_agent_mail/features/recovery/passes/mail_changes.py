@@ -1,4 +1,6 @@
-"""Who changed a message in a commit: whoever decided on a copy that was held, and nobody, where it was purged."""
+"""Who changed a message in a commit: whoever decided on a copy that was held, the sender who withdrew it, and nobody,
+where it was purged.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ class ChangesOfMail:
             return []
         held = (one for one in mail.recipients if one.held_code is not None)
         decided = [one.agent_id for one in held if one.refused_ts is not None or one.delivery_seq is not None]
-        return [*([] if mail.purged_ts is None else [None]), *decided]
+        withdrew = [] if mail.terms.withdrawn_ts is None else [mail.sender_id]
+        return [*([] if mail.purged_ts is None else [None]), *withdrew, *decided]
 
     def _approving(self, project_id: ProjectId, added: set[str], message_id: MessageId) -> Iterator[AgentId]:
         """A copy that was held comes to its inbox with the word of whose it is."""

@@ -1,0 +1,37 @@
+"""What callers ask of delivery, parsed but not yet judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.ids import MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusRequest:
+    """`agent_name` is who asks; None: whoever the call is proven to come from, else any reader of the project."""
+
+    project_key: str
+    message_id: MessageId
+    agent_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawRequest:
+    project_key: str
+    sender_name: str
+    message_id: MessageId
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedRequest:
+    """What happened behind the cursor `after`; 0 is the oldest that is kept. `position_now`: nothing but where the feed
+    ends.
+    """
+
+    project_key: str
+    agent_name: str
+    after: int = 0
+    limit: int = 100
+    position_now: bool = False

@@ -1,0 +1,74 @@
+"""What callers get of delivery: wire objects from results. Keys and their order are a contract."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.tools import JsonObject
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.features.delivery.feed import FeedPage
+from mcp_agent_mail.features.delivery.status import MessageStatus
+from mcp_agent_mail.features.delivery.withdraw import Withdrawal
+from mcp_agent_mail.store.feed import FeedEntry
+from mcp_agent_mail.store.ladder import LadderCopy
+
+
+def _name(copy: LadderCopy, seen_from: ProjectId) -> str:
+    return shown_name(copy.name, copy.project_id, copy.project_slug, seen_from)
+
+
+def show_status(found: MessageStatus) -> JsonObject:
+    """The answer of `message_status`. `steps` has the time of each that has happened; `total` and `counts`, by status,
+    are of all copies, of which the first 1,000 are listed.
+    """
+    return {
+        "message_id": found.message_id,
+        "recipients": [
+            {
+                "name": _name(copy, found.project.id),
+                "kind": copy.kind.value,
+                "status": copy.progress.status,
+                "steps": {step.value: iso(at) for step, at in copy.progress.in_order.items()},
+            }
+            for copy in found.copies
+        ],
+        "total": found.total,
+        "counts": dict(found.counts),
+    }
+
+
+def show_withdrawal(done: Withdrawal) -> JsonObject:
+    """The answer of `withdraw_message`: `status` is `withdrawn`, or what the copy had come to before."""
+    seen_from = done.actor.project.id
+    return {
+        "message_id": done.message_id,
+        "withdrawn_at": iso(done.withdrawn_ts),
+        "recipients": [{"name": _name(copy, seen_from), "status": copy.progress.status} for copy in done.copies],
+    }
+
+
+def show_feed(page: FeedPage) -> JsonObject:
+    """The answer of `fetch_inbox_events`: `next_cursor` goes on where this page ends."""
+    seen_from = page.mailbox.project.id
+    return {
+        "events": [show_event(entry, seen_from) for entry in page.events],
+        "next_cursor": page.next_cursor,
+        "has_more": page.has_more,
+        "oldest_available_cursor": page.ends.floor,
+        "tail_cursor": page.ends.tail,
+    }
+
+
+def show_event(entry: FeedEntry, seen_from: ProjectId) -> JsonObject:
+    """One event of a feed; `agent` is there in the sender's: the recipient whom it is about."""
+    wire: JsonObject = {
+        "cursor": entry.cursor,
+        "event": entry.event,
+        "message_id": entry.message_id,
+        "ts": iso(entry.ts),
+    }
+    if entry.agent is not None:
+        assert entry.agent_project_id is not None, entry
+        assert entry.agent_project_slug is not None, entry
+        wire["agent"] = shown_name(entry.agent, ProjectId(entry.agent_project_id), entry.agent_project_slug, seen_from)
+    return wire

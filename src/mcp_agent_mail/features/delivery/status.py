@@ -1,0 +1,86 @@
+"""What became of each copy of a message, for those who may know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader
+from mcp_agent_mail.domain.ladder import Step
+from mcp_agent_mail.domain.messages import Message, RecipientKind
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.delivery.requests import StatusRequest
+from mcp_agent_mail.features.identity.actor import Actor, require_actor_in
+from mcp_agent_mail.features.messaging.visibility import is_visible_from, is_visible_to, unseen_message
+from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.store.ladder import LadderCopy
+from mcp_agent_mail.store.transaction import View
+
+MAX_COPIES = 1_000
+"""Of one answer; the counts are of all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageStatus:
+    """As seen from `project`. `counts` by status, and `total`, are of all copies that the reader may know of; `copies`
+    are the first MAX_COPIES of them, in the order addressed. `reader` is the agent that asks, if it is known.
+    """
+
+    message_id: MessageId
+    project: Project
+    copies: list[LadderCopy]
+    total: int
+    counts: Mapping[str, int]
+    reader: Actor | None
+
+
+def read_status(view: View, caller: Caller, request: StatusRequest) -> MessageStatus:
+    """The sender sees all copies, blind ones and those that wait for approval only once it is proven. Others see the
+    open ones that were delivered, and their own. Raises UnknownMessage for what the caller may not see.
+    """
+    require_reader(caller, READING_MAIL)
+    project = require_project(view, request.project_key)
+    reader = _reader(view, caller, project, request.agent_name)
+    message = view.messages.find(request.message_id)
+    if message is None or not _is_seen(view, caller, project, message, reader):
+        raise unseen_message(view, request.message_id, None if reader is None else reader.agent)
+    copies = shown_copies(view, message, reader)
+    return MessageStatus(
+        message_id=message.id,
+        project=project,
+        copies=copies[:MAX_COPIES],
+        total=len(copies),
+        counts=Counter(copy.progress.status for copy in copies),
+        reader=reader,
+    )
+
+
+def shown_copies(view: View, message: Message, reader: Actor | None) -> list[LadderCopy]:
+    """Those copies of a message that the reader may know of, in the order addressed."""
+    is_sender = reader is not None and reader.verified and reader.agent.id == message.sender_id
+    own = None if reader is None else reader.agent.id
+    return [
+        copy
+        for copy in view.ladder.copies(message.id)
+        if is_sender
+        or (Step.DELIVERED in copy.progress.steps and (copy.kind is not RecipientKind.BCC or copy.agent_id == own))
+    ]
+
+
+def _reader(view: View, caller: Caller, project: Project, agent_name: str | None) -> Actor | None:
+    """Naming an agent is acting as it; without a name it is the agent that a token proves."""
+    if agent_name is not None:
+        return require_actor_in(view, caller, project, agent_name)
+    if caller.kind is not CallerKind.AGENT or caller.agent_id is None:
+        return None
+    agent = view.agents.find(caller.agent_id)
+    return None if agent is None else Actor(agent=agent, project=project, verified=True)
+
+
+def _is_seen(view: View, caller: Caller, project: Project, message: Message, reader: Actor | None) -> bool:
+    return is_visible_from(view, caller, message, project) or (
+        reader is not None and is_visible_to(view, message, reader.agent)
+    )

@@ -1,0 +1,68 @@
+"""The delivery tools. Their docstrings are what agents read to choose one: every word costs them tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.params import CALLER_NAME, PROJECT_KEY, Count, Flag, Id, Text
+from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.features.delivery import schemas
+from mcp_agent_mail.features.delivery.requests import FeedRequest, StatusRequest, WithdrawRequest
+from mcp_agent_mail.features.delivery.service import DeliveryService
+
+_REASON = Text(max_length=1_000)
+_EVENTS = Count(1, 1_000)
+
+
+def delivery_tools(service: DeliveryService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """In the order in which clients list them."""
+
+    async def message_status(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        message_id: Annotated[int, Id()],
+        agent_name: Annotated[str | None, CALLER_NAME] = None,
+    ) -> Json:
+        """How far a message got with each recipient: held, delivered, handed_over, shown, read, acknowledged, answered;
+        or refused, expired, withdrawn.
+        """
+        request = StatusRequest(project_key=project_key, message_id=MessageId(message_id), agent_name=agent_name)
+        return schemas.show_status(await service.status(await current_caller(), request))
+
+    async def fetch_inbox_events(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, CALLER_NAME],
+        after: Annotated[int, Id(low=0)] = 0,
+        limit: Annotated[int, _EVENTS] = 100,
+        position_now: Annotated[bool, Flag()] = False,
+    ) -> Json:
+        """What happened to your mail behind a cursor, without bodies: delivered, withdrawn, expired; of what you sent
+        read, answered and so on.
+        """
+        request = FeedRequest(
+            project_key=project_key, agent_name=agent_name, after=after, limit=limit, position_now=position_now
+        )
+        return schemas.show_feed(await service.feed(await current_caller(), request))
+
+    async def withdraw_message(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        sender_name: Annotated[str, CALLER_NAME],
+        message_id: Annotated[int, Id()],
+        reason: Annotated[str | None, _REASON] = None,
+    ) -> Json:
+        """Take back a message of yours: unread copies disappear, whoever has read it sees when and why."""
+        request = WithdrawRequest(
+            project_key=project_key, sender_name=sender_name, message_id=MessageId(message_id), reason=reason
+        )
+        return schemas.show_withdrawal(await service.withdraw(await current_caller(), request))
+
+    return [
+        tool(message_status, cluster="delivery", title="Message status", read_only=True, idempotent=True),
+        tool(fetch_inbox_events, cluster="delivery", title="Inbox events", read_only=True, idempotent=True),
+        tool(withdraw_message, cluster="delivery", title="Withdraw a message", destructive=True, idempotent=True),
+    ]

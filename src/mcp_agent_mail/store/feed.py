@@ -1,0 +1,92 @@
+"""The feeds at rest: what happened to the mail that an agent got and sent, in the order of one rising number.
+
+Deliveries are read from the inbox, all else from the feed's own rows, which triggers write. What is older than is kept
+lies at or below the counter 'feed_floor'.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sqlite3
+from typing import NamedTuple
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, MessageId
+
+# A delivery whose copy has left its inbox stands in the feed's own rows.
+_DELIVERED = """
+SELECT delivery_seq, 'delivered', message_id, NULL, NULL, NULL, delivered_ts
+FROM recipients INDEXED BY recipients_inbox
+WHERE agent_id = :agent AND delivery_seq IS NOT NULL AND delivery_seq > :after ORDER BY delivery_seq LIMIT :limit
+"""
+_OTHERS = """
+SELECT f.cursor, f.event, f.message_id, a.name, a.project_id, p.slug, f.ts
+FROM feed f INDEXED BY feed_agent
+LEFT JOIN agents a ON a.id = f.about_id LEFT JOIN projects p ON p.id = a.project_id
+WHERE f.agent_id = :agent AND f.cursor > :after ORDER BY f.cursor LIMIT :limit
+"""
+_ENDS = """
+SELECT (SELECT value FROM counters WHERE name = 'feed_floor'), (SELECT value FROM counters WHERE name = 'delivery')
+"""
+_MARK = """
+INSERT INTO feed_marks (ts, cursor) SELECT :now, value FROM counters WHERE name = 'delivery'
+ON CONFLICT (ts) DO UPDATE SET cursor = excluded.cursor
+"""
+_LAST_MARK = "SELECT coalesce(max(ts), 0) FROM feed_marks"
+_OLD = "SELECT max(cursor) FROM feed_marks WHERE ts <= ?"
+_FORGET_MARKS = "DELETE FROM feed_marks WHERE ts <= ?"
+_FORGET = """
+DELETE FROM feed WHERE cursor IN (SELECT cursor FROM feed WHERE cursor <= ? ORDER BY cursor LIMIT ?)
+"""
+_RAISE_FLOOR = "UPDATE counters SET value = max(value, ?) WHERE name = 'feed_floor'"
+
+
+class FeedEntry(NamedTuple):
+    """One event of an agent's feed. `agent`, with its project, is the recipient whom the sender's event is about."""
+
+    cursor: int
+    event: str
+    message_id: MessageId
+    agent: str | None
+    agent_project_id: int | None
+    agent_project_slug: str | None
+    ts: Micros
+
+
+class FeedEnds(NamedTuple):
+    """The feed is kept above `floor`; `tail` is the last number that was given out."""
+
+    floor: int
+    tail: int
+
+
+class Feed:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def ends(self) -> FeedEnds:
+        return FeedEnds._make(self._connection.execute(_ENDS).fetchone())
+
+    def after(self, agent_id: AgentId, cursor: int, limit: int) -> list[FeedEntry]:
+        """Up to `limit` events of the agent's feed behind a cursor, oldest first."""
+        key = {"agent": agent_id, "after": cursor, "limit": limit}
+        parts = [map(FeedEntry._make, self._connection.execute(sql, key)) for sql in (_DELIVERED, _OTHERS)]
+        merged = heapq.merge(*parts, key=lambda entry: entry.cursor)
+        return [entry for entry, _ in zip(merged, range(limit), strict=False)]
+
+    def mark(self, now: Micros, every: Micros) -> None:
+        """Note how far the numbers are, where that was not noted for so long."""
+        (last,) = self._connection.execute(_LAST_MARK).fetchone()
+        if last + every <= now:
+            self._connection.execute(_MARK, {"now": now})
+
+    def forget(self, before: Micros, limit: int) -> bool:
+        """Drop up to `limit` events that are older; whether there are more."""
+        (cursor,) = self._connection.execute(_OLD, (before,)).fetchone()
+        if cursor is None:
+            return False
+        self._connection.execute(_RAISE_FLOOR, (cursor,))
+        if self._connection.execute(_FORGET, (cursor, limit)).rowcount == limit:
+            return True
+        self._connection.execute(_FORGET_MARKS, (before,))
+        return False

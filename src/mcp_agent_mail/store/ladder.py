@@ -1,0 +1,240 @@
+"""The ladder at rest: which steps each recipient's copy of a message has taken, and how unread copies end.
+
+A copy that is withdrawn unread leaves its inbox, and with it threads, search, waits and counts; its number stays in
+`withdrawn_seq`. One that has expired stays listed, and is unread no more. What somebody has read stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.domain.ladder import CopyProgress, Step
+from mcp_agent_mail.domain.messages import RecipientKind, Terms
+
+_STEP_COLUMNS = {
+    Step.DELIVERED: "delivered_ts",
+    Step.HANDED_OVER: "handed_ts",
+    Step.SHOWN: "shown_ts",
+    Step.READ: "read_ts",
+    Step.ACKNOWLEDGED: "ack_ts",
+    Step.ANSWERED: "answered_ts",
+    Step.REFUSED: "refused_ts",
+    Step.EXPIRED: "expired_ts",
+    Step.WITHDRAWN: "withdrawn_ts",
+}
+_COPIES = f"""
+SELECT r.agent_id, a.name, a.project_id, p.slug, r.kind, {", ".join(f"r.{one}" for one in _STEP_COLUMNS.values())}
+FROM recipients r CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id
+WHERE r.message_id = ? ORDER BY r.position, r.agent_id
+"""
+_ADD_TERMS = "INSERT INTO message_terms (message_id, valid_until_ts, supersedes) VALUES (?, ?, ?)"
+_DRAW_TIME = "UPDATE counters SET value = max(value, ?) WHERE name = 'delivered_ts' RETURNING value"
+_WITHDRAW = """
+INSERT INTO message_terms (message_id, withdrawn_ts, withdrawn_reason) VALUES (:message, :at, :reason)
+ON CONFLICT (message_id) DO UPDATE SET withdrawn_ts = excluded.withdrawn_ts,
+    withdrawn_reason = excluded.withdrawn_reason
+"""
+# Whether a copy is counted as open is asked before its message leaves the mail of projects.
+_UNREAD = """
+SELECT r.message_id, r.agent_id, r.delivery_seq IS NOT NULL, r.delivery_seq IS NOT NULL AND r.expired_ts IS NULL,
+       r.urgent, r.ack_required AND r.ack_ts IS NULL, r.kind <> 'bcc' AND EXISTS (
+           SELECT 1 FROM agents a JOIN message_projects mp ON mp.project_id = a.project_id
+           WHERE a.id = r.agent_id AND mp.message_id = r.message_id)
+FROM recipients r
+"""
+_UNREAD_OF = f"""
+{_UNREAD} WHERE r.message_id = :message AND r.read_ts IS NULL AND r.withdrawn_ts IS NULL AND r.refused_ts IS NULL
+ORDER BY r.position, r.agent_id
+"""
+_DUE = f"""
+{_UNREAD.replace("FROM recipients r", "FROM recipients r INDEXED BY recipients_valid")}
+WHERE r.valid_until_ts IS NOT NULL AND r.valid_until_ts <= :now AND r.read_ts IS NULL AND r.expired_ts IS NULL
+  AND r.withdrawn_ts IS NULL AND r.refused_ts IS NULL
+ORDER BY r.valid_until_ts LIMIT :limit
+"""
+_EARLIEST = """
+SELECT min(valid_until_ts) FROM recipients INDEXED BY recipients_valid
+WHERE valid_until_ts IS NOT NULL AND read_ts IS NULL AND expired_ts IS NULL AND withdrawn_ts IS NULL
+  AND refused_ts IS NULL
+"""
+_EXPIRE = "UPDATE recipients SET expired_ts = valid_until_ts WHERE message_id = ? AND agent_id = ?"
+_LEAVE = """
+UPDATE recipients SET withdrawn_ts = ?, withdrawn_seq = delivery_seq, delivery_seq = NULL
+WHERE message_id = ? AND agent_id = ?
+"""
+_WITHDRAWN_AFTER_READING = """
+UPDATE recipients SET withdrawn_ts = :at
+WHERE message_id = :message AND read_ts IS NOT NULL AND withdrawn_ts IS NULL
+"""
+_SUPERSEDED = """
+SELECT o.message_id, o.agent_id, n.message_id FROM message_terms t
+CROSS JOIN recipients n ON n.message_id = t.message_id AND n.delivery_seq IS NOT NULL
+CROSS JOIN recipients o ON o.message_id = t.supersedes AND o.agent_id = n.agent_id
+WHERE t.message_id IN (SELECT value FROM json_each(:messages)) AND t.supersedes IS NOT NULL
+  AND o.superseded_by IS NULL
+ORDER BY n.delivery_seq
+"""
+_REPLACED_BY = "UPDATE recipients SET superseded_by = ? WHERE message_id = ? AND agent_id = ?"
+_CLOSE = """
+DELETE FROM message_projects WHERE message_id = :message AND (
+    EXISTS (SELECT 1 FROM message_terms WHERE message_id = :message AND withdrawn_ts IS NOT NULL)
+    OR NOT EXISTS (SELECT 1 FROM recipients WHERE message_id = :message AND delivery_seq IS NOT NULL))
+"""
+_COUNT = """
+UPDATE agents SET unread_count = unread_count - ?, urgent_unread_count = urgent_unread_count - ?,
+    open_unread_count = open_unread_count - ?, ack_pending_count = ack_pending_count - ?, inbox_count = inbox_count - ?
+WHERE id = ?
+"""
+_HAND_OVER = """
+UPDATE recipients SET handed_ts = :at
+WHERE message_id = :message AND agent_id = :agent AND handed_ts IS NULL
+  AND coalesce(delivery_seq, withdrawn_seq) IS NOT NULL
+"""
+_SHOW = """
+UPDATE recipients SET shown_ts = :at
+WHERE message_id = :message AND agent_id = :agent AND shown_ts IS NULL AND handed_ts IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderCopy:
+    """One recipient's copy of a message, and how far it has come."""
+
+    agent_id: AgentId
+    name: str
+    project_id: ProjectId
+    project_slug: str
+    kind: RecipientKind
+    progress: CopyProgress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ending:
+    """An unread copy that ends, and what its recipient's counts held of it."""
+
+    message_id: MessageId
+    agent_id: AgentId
+    is_delivered: bool
+    is_unread: bool
+    is_urgent: bool
+    wants_ack: bool
+    is_open: bool
+
+    def counted(self, *, leaves: bool) -> tuple[int, ...]:
+        """By how much each count of its inbox falls, and whose."""
+        unread = int(self.is_unread)
+        return (
+            unread,
+            unread and int(self.is_urgent),
+            unread and int(self.is_open),
+            unread and int(self.wants_ack),
+            int(leaves and self.is_delivered),
+            self.agent_id,
+        )
+
+
+class Ladder:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def copies(self, message_id: MessageId) -> list[LadderCopy]:
+        """Of all recipients, blind and held ones too, in the order addressed."""
+        return [_copy(row) for row in self._connection.execute(_COPIES, (message_id,))]
+
+    def add_terms(self, message_id: MessageId, terms: Terms) -> None:
+        """Of a new message, before anybody has read it."""
+        self._connection.execute(_ADD_TERMS, (message_id, terms.valid_until, terms.supersedes))
+
+    def withdraw(self, message_id: MessageId, now: Micros, reason: str | None) -> Micros:
+        """End every copy that nobody has read, held ones too; those that were read say so. Once for each message.
+        Gives the time: like that of a delivery it never falls, whatever the clock.
+        """
+        (at,) = self._connection.execute(_DRAW_TIME, (now,)).fetchone()
+        self._connection.execute(_WITHDRAW, {"message": message_id, "at": at, "reason": reason})
+        self._leave(self._unread_of(message_id), at)
+        self._connection.execute(_WITHDRAWN_AFTER_READING, {"message": message_id, "at": at})
+        self._close(message_id)
+        return Micros(at)
+
+    def supersede(self, message_ids: Sequence[MessageId], at: Micros) -> None:
+        """Of the messages that these replace, end the unread copies of those to whom these have been delivered, and
+        note on the others by which they are replaced. Messages that replace nothing change nothing.
+        """
+        found = self._connection.execute(_SUPERSEDED, {"messages": json.dumps(list(message_ids))}).fetchall()
+        by_message: dict[MessageId, set[AgentId]] = {}
+        for old_id, agent_id, new_id in found:
+            self._connection.execute(_REPLACED_BY, (new_id, old_id, agent_id))
+            by_message.setdefault(old_id, set()).add(agent_id)
+        for old_id, agents in by_message.items():
+            self._leave([one for one in self._unread_of(old_id) if one.agent_id in agents], at)
+            self._close(old_id)
+
+    def expire_due(self, now: Micros, limit: int) -> int:
+        """End up to `limit` unread copies whose time has passed; how many there were."""
+        due = [_ending(row) for row in self._connection.execute(_DUE, {"now": now, "limit": limit}).fetchall()]
+        self._connection.executemany(_EXPIRE, [(one.message_id, one.agent_id) for one in due])
+        self._connection.executemany(_COUNT, [one.counted(leaves=False) for one in due])
+        return len(due)
+
+    def earliest_expiry(self) -> Micros | None:
+        """When the next unread copy expires; None where none ever does."""
+        (earliest,) = self._connection.execute(_EARLIEST).fetchone()
+        return None if earliest is None else Micros(earliest)
+
+    def hand_over(self, agent_id: AgentId, message_ids: Iterable[MessageId], at: Micros) -> None:
+        """Answers with these have left the process. The first time stands; what was never delivered stays as it is."""
+        self._each(_HAND_OVER, agent_id, message_ids, at)
+
+    def show(self, agent_id: AgentId, message_ids: Iterable[MessageId], at: Micros) -> None:
+        """It is proven that the agent got those answers. The first time stands; what was not handed over is not
+        shown.
+        """
+        self._each(_SHOW, agent_id, message_ids, at)
+
+    def _each(self, sql: str, agent_id: AgentId, message_ids: Iterable[MessageId], at: Micros) -> None:
+        self._connection.executemany(
+            sql, [{"message": message_id, "agent": agent_id, "at": at} for message_id in message_ids]
+        )
+
+    def _unread_of(self, message_id: MessageId) -> list[_Ending]:
+        return [_ending(row) for row in self._connection.execute(_UNREAD_OF, {"message": message_id}).fetchall()]
+
+    def _leave(self, copies: Sequence[_Ending], at: Micros) -> None:
+        self._connection.executemany(_LEAVE, [(at, one.message_id, one.agent_id) for one in copies])
+        self._connection.executemany(_COUNT, [one.counted(leaves=True) for one in copies])
+
+    def _close(self, message_id: MessageId) -> None:
+        """What is withdrawn, or lies in no inbox any more, is no project's mail."""
+        self._connection.execute(_CLOSE, {"message": message_id})
+
+
+def _copy(row: Sequence[Any]) -> LadderCopy:  # Any: SQLite's rows are untyped
+    times = zip(_STEP_COLUMNS, row[5:], strict=True)
+    return LadderCopy(
+        agent_id=row[0],
+        name=row[1],
+        project_id=row[2],
+        project_slug=row[3],
+        kind=RecipientKind(row[4]),
+        progress=CopyProgress(steps={step: Micros(at) for step, at in times if at is not None}),
+    )
+
+
+def _ending(row: Sequence[Any]) -> _Ending:
+    message_id, agent_id, *flags = row
+    delivered, unread, urgent, ack, is_open = map(bool, flags)
+    return _Ending(
+        message_id=message_id,
+        agent_id=agent_id,
+        is_delivered=delivered,
+        is_unread=unread,
+        is_urgent=urgent,
+        wants_ack=ack,
+        is_open=is_open,
+    )
