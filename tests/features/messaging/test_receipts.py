@@ -217,7 +217,7 @@ async def test_a_page_that_is_marked_twice_is_one_receipt_each(harness: Messagin
 
     again = await harness.inbox("RedStone", mark_read=True)
 
-    assert again == first
+    assert [{**item, "age_s": 0} for item in again] == first
     assert len(receipts(harness)) == 1
 
 

@@ -69,7 +69,7 @@ STRANGE = {
     "a token of another length": ("UPDATE agents SET token_hash = x'00' WHERE id = 1", "agents.token_hash"),
     "a time beyond the calendar": (f"UPDATE projects SET created_ts = {1 << 62}", "projects.created_ts"),
     "the last moment of the calendar": (f"UPDATE messages SET created_ts = {LATEST + 1}", "messages.created_ts"),
-    "a time before the calendar": (f"UPDATE recipients SET read_ts = {-(1 << 60)}", "recipients.read_ts"),
+    "a time before the calendar": (f"UPDATE recipients SET delivered_ts = {-(1 << 60)}", "recipients.delivered_ts"),
     "a number below zero": ("UPDATE recipients SET position = -1", "recipients.position"),
     "a number that leaves too few": (
         f"UPDATE recipients SET delivery_seq = {MOST_TAKEN_OVER + 1}",

@@ -60,7 +60,8 @@ def read_past_inbox(
     A message that was purged since has its text from Git; one that was purged by then is the tombstone that it was.
     """
     to_seq = view.inboxes.seq_until(agent.id, at)
-    entries = [_as_of(entry, at) for entry in view.inboxes.page(agent.id, InboxPage(limit=limit, to_seq=to_seq))]
+    page = InboxPage(limit=limit, to_seq=to_seq, seen_to_seq=to_seq)
+    entries = [_as_of(entry, at) for entry in view.inboxes.page(agent.id, page)]
     purged = _purged_after(view, entries, at)
     bodies = load_bodies(view, (one.head for one in entries if one.head.id not in purged))
     texts = _RecoveredTexts(
@@ -97,7 +98,6 @@ def _as_of(entry: InboxEntry, at: Micros) -> InboxEntry:
         expired_ts=_until(entry.expired_ts, at),
         withdrawn_ts=_until(entry.withdrawn_ts, at),
         superseded_by=None,
-        newer_from_sender=0,
     )
 
 

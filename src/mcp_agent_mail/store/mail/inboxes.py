@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import MOST_NEWER, InboxEntry, RecipientKind
 from mcp_agent_mail.domain.signals import NewestUnread, UnreadInbox
@@ -25,7 +25,7 @@ from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 _NEWER = f"""(SELECT count(*) FROM (
            SELECT 1 FROM recipients later INDEXED BY recipients_sender
            WHERE later.agent_id = r.agent_id AND later.sender_id = r.sender_id AND later.delivery_seq IS NOT NULL
-             AND later.delivery_seq > r.delivery_seq LIMIT {MOST_NEWER}) AS newer)"""
+             AND later.delivery_seq > r.delivery_seq AND later.delivery_seq <= ? LIMIT {MOST_NEWER}) AS newer)"""
 _REASON = """CASE WHEN r.withdrawn_ts IS NOT NULL THEN (
            SELECT withdrawn_reason FROM message_terms WHERE message_id = r.message_id) END"""
 _LAST_SEQ = """
@@ -76,7 +76,8 @@ class MailFilter(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxPage:
-    """What part of an inbox to read. `after_seq` (exclusive) and `to_seq` (inclusive) are delivery numbers.
+    """What part of an inbox to read. `after_seq` (exclusive) and `to_seq` (inclusive) are delivery numbers. What came
+    after `seen_to_seq` is not counted as newer either: for who looks back.
 
     A thread or a topic is walked by its own index, and `keep` filters what is met there; with
     `walk_kept` it is the other way round. `without_blind` leaves out what came as a blind copy.
@@ -88,6 +89,7 @@ class InboxPage:
     topic: str | None = None
     after_seq: int = 0
     to_seq: int | None = None
+    seen_to_seq: int = MOST_NUMBER
     oldest_first: bool = False
     walk_kept: bool = False
     without_blind: bool = False
@@ -240,7 +242,7 @@ SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, r.expired_ts
 FROM recipients r INDEXED BY {index} CROSS JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
 WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 """
-    return sql, [*values, page.limit]
+    return sql, [page.seen_to_seq, *values, page.limit]
 
 
 def _entry(row: Sequence[Any]) -> InboxEntry:

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from tests.features.delivery.harness import DeliveryHarness, refused
+
+
+async def test_a_recipients_feed_tells_of_deliveries_and_ends_and_its_senders_of_steps(
+    harness: DeliveryHarness,
+) -> None:
+    first = await harness.sent_id(ack_required=True)
+    second = await harness.sent_id()
+    third = await harness.sent_id(valid_until=harness.in_seconds(5))
+    await harness.call("acknowledge_message", agent_name="RedStone", message_id=first)
+    await harness.call("reply_message", message_id=first, sender_name="RedStone", body_md="yes")
+    await harness.withdraw(second)
+    harness.seeded.clock.step(5)
+
+    mine, theirs = await harness.feed("BlueLake"), await harness.feed("RedStone")
+
+    assert [(one["event"], one["message_id"]) for one in theirs["events"]] == [
+        ("delivered", first), ("delivered", second), ("delivered", third), ("withdrawn", second), ("expired", third),
+    ]  # fmt: skip
+    assert [(one["event"], one["message_id"], one.get("agent")) for one in mine["events"]] == [
+        ("read", first, "RedStone"),
+        ("acknowledged", first, "RedStone"),
+        ("delivered", first + 3, None),
+        ("answered", first, "RedStone"),
+        ("expired", third, "RedStone"),
+    ]
+    cursors = [one["cursor"] for one in (*mine["events"], *theirs["events"])]
+    assert len(set(cursors)) == len(cursors)
+
+
+async def test_every_page_goes_on_where_the_last_one_ended(harness: DeliveryHarness) -> None:
+    ids = [await harness.sent_id() for _ in range(5)]
+    await harness.withdraw(ids[1])
+    whole = (await harness.feed("RedStone"))["events"]
+
+    found, after, has_more = [], 0, True
+    while has_more:
+        page = await harness.feed("RedStone", after=after, limit=2)
+        found += page["events"]
+        after, has_more = page["next_cursor"], page["has_more"]
+
+    assert found == whole
+    assert after == page["tail_cursor"]
+
+
+async def test_position_now_gives_where_the_feed_ends_and_nothing_else(harness: DeliveryHarness) -> None:
+    await harness.sent_id()
+
+    page = await harness.feed("RedStone", position_now=True)
+
+    assert (page["events"], page["has_more"], page["next_cursor"]) == ([], False, page["tail_cursor"])
+    later = await harness.sent_id()
+    assert await harness.events("RedStone", after=page["next_cursor"]) == [("delivered", later)]
+
+
+async def test_a_cursor_that_is_not_kept_and_one_that_never_was_are_errors(harness: DeliveryHarness) -> None:
+    await harness.sent_id()
+    await harness.sent_id()
+    day = Micros(86_400 * SECOND)
+    store, clock = harness.seeded.store, harness.seeded.clock
+    await store.write(lambda tx: tx.feed.mark(tx.now, day))
+    clock.step(3 * 86_400)
+    second = await harness.sent_id()
+    await store.write(lambda tx: tx.feed.forget(Micros(tx.now - 2 * day), 100))
+
+    floor = (await harness.feed("RedStone"))["oldest_available_cursor"]
+
+    expired = await refused(harness.feed("RedStone", after=floor - 1))
+    ahead = await refused(harness.feed("RedStone", after=1_000_000))
+
+    assert (expired.code, ahead.code) == ("CURSOR_EXPIRED", "CURSOR_AHEAD")
+    assert expired.data["oldest_available_cursor"] == ahead.data["oldest_available_cursor"] == floor
+    assert await harness.events("RedStone") == [("delivered", second)]
+
+
+async def test_nobody_reads_another_ones_feed(harness: DeliveryHarness) -> None:
+    await harness.sent_id()
+
+    error = await refused(harness.call("fetch_inbox_events", harness.proof(harness.seeded.blue), agent_name="RedStone"))
+
+    assert error.code == "PERMISSION_DENIED"

@@ -1,0 +1,117 @@
+"""Mail that is of use for a while, and mail that replaces earlier mail."""
+
+from __future__ import annotations
+
+from tests.features.delivery.harness import DeliveryHarness, refused
+
+
+async def test_from_its_end_on_an_unread_copy_is_unread_no_more_and_still_listed(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10), importance="high", ack_required=True)
+    assert (await harness.counts("RedStone"))["unread_count"] == 1
+    harness.seeded.clock.step(10)
+
+    counts = await harness.counts("RedStone")
+
+    assert counts == {"total": 1, "unread_count": 0, "ack_pending": 0, "urgent_unread": 0}
+    (item,) = await harness.inbox("RedStone")
+    assert (item["id"], item["expired"]) == (sent, True)
+    assert await harness.inbox("RedStone", unread_only=True) == []
+    assert await harness.statuses(sent) == {"RedStone": "expired"}
+    read = await harness.call("mark_message_read", agent_name="RedStone", message_id=sent)
+    assert (read["read"], read["reason"]) == (False, "expired")
+
+
+async def test_what_was_read_in_time_never_expires(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10), ack_required=True)
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=sent)
+    harness.seeded.clock.step(20)
+
+    acknowledged = await harness.call("acknowledge_message", agent_name="RedStone", message_id=sent)
+
+    assert acknowledged["acknowledged"] is True
+    assert "expired" not in (await harness.inbox("RedStone"))[0]
+
+
+async def test_a_write_that_comes_first_finds_it_expired_too(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10))
+    harness.seeded.clock.step(10)
+
+    read = await harness.call("mark_message_read", agent_name="RedStone", message_id=sent)
+
+    assert (read["read"], read["reason"]) == (False, "expired")
+
+
+async def test_a_clock_that_is_set_back_brings_nothing_back(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10))
+    harness.seeded.clock.step(10)
+    await harness.counts("RedStone")
+    harness.seeded.clock.step(-3600)
+
+    assert (await harness.counts("RedStone"))["unread_count"] == 0
+    assert await harness.statuses(sent) == {"RedStone": "expired"}
+
+
+async def test_a_held_copy_that_has_expired_is_never_delivered(harness: DeliveryHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10))
+    harness.seeded.clock.step(10)
+
+    await harness.answer(accept=True)
+
+    assert sent not in [item["id"] for item in await harness.inbox("RedStone")]
+    assert await harness.statuses(sent) == {"RedStone": "expired"}
+
+
+async def test_an_end_that_has_passed_is_refused(harness: DeliveryHarness) -> None:
+    before = harness.everything()
+
+    error = await refused(harness.send(valid_until=harness.in_seconds(0)))
+
+    assert (error.code, error.data["parameter"]) == ("INVALID_INPUT", "valid_until")
+    assert harness.everything() == before
+
+
+async def test_whoever_gets_the_new_one_loses_the_unread_old_one(harness: DeliveryHarness) -> None:
+    old = await harness.sent_id(to=["RedStone", "GreenField", "BlueLake"])
+    await harness.call("mark_message_read", agent_name="GreenField", message_id=old)
+
+    new = await harness.sent_id(to=["RedStone", "GreenField"], supersedes=old)
+
+    assert [item["id"] for item in await harness.inbox("RedStone")] == [new]
+    assert [item.get("superseded_by") for item in await harness.inbox("GreenField")] == [None, new]
+    assert [item["id"] for item in await harness.inbox("BlueLake")] == [old]
+    assert await harness.statuses(old) == {"RedStone": "withdrawn", "GreenField": "read", "BlueLake": "delivered"}
+
+
+async def test_a_held_new_one_replaces_the_old_one_when_it_is_let_in(harness: DeliveryHarness) -> None:
+    old = await harness.sent_id()
+    await harness.policy("RedStone", "block_all")
+    await harness.policy("RedStone", "contacts_only")
+    new = await harness.sent_id(supersedes=old)
+    waiting = [item["id"] for item in await harness.inbox("RedStone")]
+
+    await harness.answer(accept=True)
+
+    assert old in waiting
+    ids = [item["id"] for item in await harness.inbox("RedStone")]
+    assert new in ids
+    assert old not in ids
+
+
+async def test_only_an_own_earlier_message_is_superseded(harness: DeliveryHarness) -> None:
+    theirs = await harness.sent_id(sender_name="RedStone", to=["BlueLake"])
+    elsewhere = await harness.sent_id(project_key="/code/lib", sender_name="QuietFox", to=["BlueLake"])
+
+    assert (await refused(harness.send(supersedes=theirs))).code == "PERMISSION_DENIED"
+    assert (await refused(harness.send(supersedes=elsewhere))).code == "NOT_FOUND"
+
+
+async def test_an_item_says_how_old_it_is_and_how_much_its_sender_has_written_since(harness: DeliveryHarness) -> None:
+    await harness.sent_id()
+    await harness.sent_id(sender_name="GreenField")
+    harness.seeded.clock.step(90)
+    await harness.sent_id()
+
+    items = await harness.inbox("RedStone", after_id=0)
+
+    assert [(item["age_s"], item["newer_from_sender"]) for item in items] == [(90, 1), (90, 0), (0, 0)]

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from mcp_agent_mail.core.clock import iso
+from tests.features.delivery.harness import DeliveryHarness, refused
+
+
+async def test_each_step_stands_at_its_first_time(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id(ack_required=True)
+    delivered = iso(harness.seeded.clock.now)
+    harness.seeded.clock.step()
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=sent)
+    read = iso(harness.seeded.clock.now)
+    harness.seeded.clock.step()
+    await harness.call("acknowledge_message", agent_name="RedStone", message_id=sent)
+
+    (copy,) = (await harness.status(sent))["recipients"]
+
+    assert copy["status"] == "acknowledged"
+    assert copy["steps"] == {"delivered": delivered, "read": read, "acknowledged": iso(harness.seeded.clock.now)}
+
+
+async def test_a_reply_by_a_recipient_answers_and_reads_but_acknowledges_only_when_asked(
+    harness: DeliveryHarness,
+) -> None:
+    first, second = await harness.sent_id(), await harness.sent_id()
+
+    await harness.call("reply_message", message_id=first, sender_name="RedStone", body_md="yes")
+    await harness.send(sender_name="RedStone", to=[], reply_to=second, subject=None)
+
+    for sent in (first, second):
+        (copy,) = (await harness.status(sent))["recipients"]
+        assert (copy["status"], list(copy["steps"])) == ("answered", ["delivered", "read", "answered"])
+
+
+async def test_an_answer_of_somebody_else_answers_no_copy(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id()
+
+    await harness.call("reply_message", message_id=sent, sender_name="GreenField", body_md="me too")
+
+    assert await harness.statuses(sent) == {"RedStone": "delivered"}
+
+
+async def test_blind_and_held_copies_are_for_the_proven_sender_and_their_own_reader(harness: DeliveryHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    sent = await harness.sent_id(to=["RedStone", "Human"], bcc=["GreenField"])
+    seeded = harness.seeded
+
+    async def seen(*caller: object, **arguments: object) -> set[str]:
+        found = await harness.status(sent, *caller, **arguments)  # type: ignore[arg-type]
+        assert found["total"] == len(found["recipients"]) == sum(found["counts"].values())
+        return {one["name"] for one in found["recipients"]}
+
+    assert await seen(harness.proof(seeded.blue)) == {"RedStone", "Human", "GreenField"}
+    assert await seen(agent_name="BlueLake") == {"Human"}
+    assert await seen(harness.proof(seeded.green)) == {"Human", "GreenField"}
+    assert await seen() == {"Human"}
+
+
+async def test_a_message_that_one_may_not_see_is_not_found(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id()
+
+    error = await refused(harness.status(sent, harness.proof(harness.seeded.fox), project_key="/code/lib"))
+
+    assert error.code == "NOT_FOUND"
+    assert (await refused(harness.status(99_999))).code == "NOT_FOUND"
