@@ -65,6 +65,7 @@ async def go_on(history: History, clock: SetClock, length: int) -> None:
     for _ in range(length):
         clock.step(history.chance.choice([0, 0.000001, 1, 30]))
         await chosen(STEPS, history.chance).take(history)
+    await history.world.store.end_expired()
     await history.world.drain()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from PIL import Image
 
+from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from tests.image_samples import encoded
 from tests.rebuild.history import THREADS, TOPICS, History, Somebody, Step
 
@@ -84,12 +85,37 @@ async def send(history: History) -> None:
         more["topic"] = history.chance.choice(TOPICS)
     if history.luck(0.1):
         more["auto_contact_if_blocked"] = history.luck(0.5)
+    if history.luck(0.15):
+        more["valid_until"] = iso(Micros(history.world.clock.now + history.chance.choice([1, 5, 60, 600]) * SECOND))
+    if history.luck(0.15) and (earlier := _own_message(history, sender)) is not None:
+        more["supersedes"] = earlier
     subject = history.chance.choice(SUBJECTS)
     who = {"project_key": sender.project, "sender_name": sender.name, "subject": subject}
     call = {**who, **_recipients(history, sender), **_letter(history), **more}
     await history.do("send_message", **call)
     if "idempotency_key" in call and history.luck(0.5):
         await history.do("send_message", **call)
+
+
+def _own_message(history: History, sender: Somebody) -> int | None:
+    """One of the last that the agent sent."""
+    row = history.some(
+        "SELECT m.id FROM messages m JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = a.project_id "
+        "WHERE a.name = ? AND p.human_key = ? ORDER BY m.id DESC LIMIT 6",
+        sender.name,
+        sender.project,
+    )
+    return None if row is None else int(row[0])
+
+
+async def withdraw(history: History) -> None:
+    sender = history.anybody()
+    message_id = _own_message(history, sender)
+    if message_id is None:
+        return
+    more = {"reason": history.chance.choice(SUBJECTS)} if history.luck(0.5) else {}
+    who = {"project_key": sender.project, "sender_name": sender.name}
+    await history.do("withdraw_message", **who, message_id=message_id, **more)
 
 
 def _thread(history: History) -> str:
@@ -194,6 +220,7 @@ STEPS = (
     Step(("mark_message_read",), 10, mark),
     Step(("acknowledge_message",), 10, acknowledge),
     Step(("fetch_inbox",), 3, look_and_mark),
+    Step(("withdraw_message",), 5, withdraw),
     Step(("purge_old_messages",), 2, purge),
     Step(("overdue",), 2, tell_overdue),
 )

@@ -72,6 +72,11 @@ def _mail(facts: Facts) -> Iterator[Arguments]:
         yield {"project_key": project, "thread_id": thread, "limit": 100}
 
 
+def _status(facts: Facts) -> Iterator[Arguments]:
+    for number, project, _ in facts.mail:
+        yield {"project_key": project, "message_id": number}
+
+
 def _threads(facts: Facts) -> Iterator[Arguments]:
     for key, slug in facts.projects:
         yield {"project_key": key, "limit": _ALL}
@@ -131,6 +136,7 @@ ASKS: Mapping[str, Asks] = {
     "fetch_topic": _topic,
     "read_mail": _mail,
     "list_threads": _threads,
+    "message_status": _status,
     "check_file_reservation_conflicts": _conflicts,
     "search_messages": _search,
     "summarize_thread": _summary,
@@ -140,6 +146,7 @@ ASKS: Mapping[str, Asks] = {
 }
 
 NOT_ASKED: Mapping[str, str] = {
+    "fetch_inbox_events": "feeds are not rebuilt",
     "list_guard_events": "the guard's log is not rebuilt",
     "list_join_codes": "join codes are not rebuilt",
     "list_window_identities": "windows are not rebuilt",

@@ -125,12 +125,18 @@ def without_known(
     return {path: file for path, file in files.items() if path not in known}
 
 
-def without_same(repository: ArchiveRepository, tip: str | None, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Those alone that the commit `tip` has otherwise, or not at all."""
+def without_same(
+    repository: ArchiveRepository, tip: str | None, files: Mapping[str, bytes | None]
+) -> dict[str, bytes | None]:
+    """Those alone that the commit `tip` has otherwise, or not at all; None for what is not to be there."""
     if not files or tip is None:
-        return dict(files)
+        return {path: content for path, content in files.items() if content is not None}
     found = zip(files.items(), repository.blobs_at(tip, files), strict=True)
-    return {path: content for (path, content), blob in found if blob != blob_id(content)}
+    return {
+        path: content
+        for (path, content), blob in found
+        if blob != (None if content is None else blob_id(content))
+    }
 
 
 def contents_of_branch(repository: ArchiveRepository) -> list[StoredContent]:

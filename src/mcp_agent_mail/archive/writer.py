@@ -156,8 +156,8 @@ class ArchiveWriter:
         """The newest commit of ours that the branch has."""
         return None if self.is_empty else next(self._repository.sealed(), None)
 
-    def changed(self, files: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Those of them that the branch has with another content, or not at all."""
+    def changed(self, files: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
+        """Those of them that the branch has with another content, or not at all; None for what is to go."""
         return without_same(self._repository, self._tip, files)
 
     def require_same(self, sealed: SealedCommit, written: Written) -> None:

@@ -160,7 +160,8 @@ class Recipient:
     """One recipient of a stored message with its reading state; `delivery_seq` is the inbox order, None for a copy that
     is held, or has left the inbox: then `withdrawn_seq` is what it was.
 
-    `held_code` says why it was held, also after it was delivered; `refused_ts` when it went back to the sender.
+    `held_code` says why it was held, also after it was delivered; `refused_ts` when it went back to the sender,
+    `expired_ts` when it expired unread.
     """
 
     message_id: MessageId
@@ -178,6 +179,7 @@ class Recipient:
     held_code: str | None = None
     refused_ts: Micros | None = None
     withdrawn_seq: int | None = None
+    expired_ts: Micros | None = None
 
     @property
     def number(self) -> int | None:

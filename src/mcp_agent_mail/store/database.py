@@ -25,6 +25,7 @@ from mcp_agent_mail.store.engine.long_reads import LongReads
 from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.schema import require_own_schema
 from mcp_agent_mail.store.engine.writer import Unit, Writer
+from mcp_agent_mail.store.mail.message_events import end_expired
 from mcp_agent_mail.store.transaction import Tx, View
 
 T = TypeVar("T")
@@ -133,7 +134,7 @@ class Store:
     async def end_expired(self) -> None:
         """End copies of mail whose time has passed. Reads and writes do so before; without any, whoever waits does."""
         if self._expiries.is_due:
-            await self._writer.write(Tx.end_expired)
+            await self._writer.write(end_expired)
 
     def read_now(self, query: Callable[[View], T]) -> T:
         """As `read`, for what cannot await: a listener that is told of a commit.

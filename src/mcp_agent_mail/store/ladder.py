@@ -56,7 +56,7 @@ _DUE = f"""
 {_UNREAD.replace("FROM recipients r", "FROM recipients r INDEXED BY recipients_valid")}
 WHERE r.valid_until_ts IS NOT NULL AND r.valid_until_ts <= :now AND r.read_ts IS NULL AND r.expired_ts IS NULL
   AND r.withdrawn_ts IS NULL AND r.refused_ts IS NULL
-ORDER BY r.valid_until_ts LIMIT :limit
+ORDER BY r.valid_until_ts, r.message_id, r.agent_id
 """
 _EARLIEST = """
 SELECT min(valid_until_ts) FROM recipients INDEXED BY recipients_valid
@@ -175,12 +175,12 @@ class Ladder:
             self._leave([one for one in self._unread_of(old_id) if one.agent_id in agents], at)
             self._close(old_id)
 
-    def expire_due(self, now: Micros, limit: int) -> int:
-        """End up to `limit` unread copies whose time has passed; how many there were."""
-        due = [_ending(row) for row in self._connection.execute(_DUE, {"now": now, "limit": limit}).fetchall()]
+    def expire_due(self, now: Micros) -> list[MessageId]:
+        """End the unread copies whose time has passed; the messages that they are of."""
+        due = [_ending(row) for row in self._connection.execute(_DUE, {"now": now}).fetchall()]
         self._connection.executemany(_EXPIRE, [(one.message_id, one.agent_id) for one in due])
         self._connection.executemany(_COUNT, [one.counted(leaves=False) for one in due])
-        return len(due)
+        return list(dict.fromkeys(one.message_id for one in due))
 
     def earliest_expiry(self) -> Micros | None:
         """When the next unread copy expires; None where none ever does."""

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
+from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.backfill import Backfill
@@ -36,8 +37,6 @@ from mcp_agent_mail.store.products import Products
 from mcp_agent_mail.store.projects import Aliases, Projects
 from mcp_agent_mail.store.retention import Retention
 from mcp_agent_mail.store.windows import Windows
-
-_AT_ONCE = 500
 
 
 class View:
@@ -117,12 +116,12 @@ class Tx(View):
         if self._expiries is not None:
             self._expiries.note(at)
 
-    def end_expired(self) -> None:
-        """End every unread copy whose time has passed, before anything is decided by what is unread."""
-        while self.ladder.expire_due(self.now, _AT_ONCE) == _AT_ONCE:
-            pass
+    def expire_due(self) -> list[MessageId]:
+        """End every unread copy whose time has passed; the messages that they are of. See `message_events`."""
+        ended = self.ladder.expire_due(self.now)
         if self._expiries is not None:
             self._expiries.reset(self.ladder.earliest_expiry())
+        return ended
 
     def require_room(self) -> None:
         """Whatever adds what stays (mail, leases, agents, projects, links) says so with this before it does. Raises

@@ -69,6 +69,7 @@ class ArchivedRecipient:
     held_code: str | None
     status: str | None
     refused_ts: Micros | None
+    expired_ts: Micros | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

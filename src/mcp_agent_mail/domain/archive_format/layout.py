@@ -143,6 +143,7 @@ def mail_snapshot(message: Message, recipients: Sequence[Recipient], project_id:
                 "delivery_seq": recipient.number,
                 "delivered_ts": recipient.delivered_ts,
                 **(_NEVER_HELD if recipient.held_code is None else _fate_of(recipient)),
+                **({} if recipient.expired_ts is None else {"expired_ts": recipient.expired_ts}),
             }
             for recipient in sorted(recipients, key=lambda recipient: recipient.position)
         ],
@@ -397,4 +398,6 @@ def _recipient(entry: Mapping[str, Any]) -> dict[str, Any]:
     if "held_code" in entry:
         held = {"held_code": entry["held_code"], "status": entry["status"]}
         shown |= held | {"refused_ts": iso_or_none(entry["refused_ts"])}
+    if "expired_ts" in entry:
+        shown["expired_ts"] = iso(entry["expired_ts"])
     return shown

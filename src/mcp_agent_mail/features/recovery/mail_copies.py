@@ -51,6 +51,7 @@ class WholeRecipient:
     delivered_ts: Micros | None
     held_code: str | None
     refused_ts: Micros | None
+    expired_ts: Micros | None = None
     is_unnumbered: bool = False
 
 
@@ -158,13 +159,15 @@ def _newest_states(copies: Sequence[ArchiveCopies], locate: Locate) -> dict[Agen
                     delivered_ts=said.delivered_ts,
                     held_code=said.held_code,
                     refused_ts=said.refused_ts,
+                    expired_ts=said.expired_ts,
                 )
     return found
 
 
 def _progress(recipient: ArchivedRecipient | WholeRecipient) -> int:
-    """Held comes before delivered and before refused, and neither is undone."""
-    return 1 if recipient.delivery_seq is not None or recipient.refused_ts is not None else 0
+    """Held comes before delivered and before refused, expired after each of them; none is undone."""
+    is_decided = recipient.delivery_seq is not None or recipient.refused_ts is not None
+    return int(is_decided) + 2 * (recipient.expired_ts is not None)
 
 
 def _add_unnamed(

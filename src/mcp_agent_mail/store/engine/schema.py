@@ -29,7 +29,7 @@ from mcp_agent_mail.store.engine.migrate import (
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
 
 NEWEST_VERSION = 20
-NEWEST_SHA256 = "25190042887ded1758cd0d4bb4aeb0ada156f21e4fff46eb85f1834851f54aaf"
+NEWEST_SHA256 = "9d598bc5b3f1c3bef974f9a604324381687103f4bdcef01debbc9109c16b33f3"
 """Of what all migrations make: a database that has it need not be compared with that, which is made in 0.1 s. Another
 SQLite may spell a definition otherwise; it is compared then."""
 

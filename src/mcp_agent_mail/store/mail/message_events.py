@@ -22,11 +22,18 @@ def post(tx: Tx, new: NewMessage, chosen: Sequence[NewRecipient]) -> tuple[Messa
 
 
 def record_events(tx: Tx, message_ids: Iterable[MessageId], by: AgentId | None) -> None:
-    """These have changed: a held copy is delivered or returned by an agent's word."""
+    """These have changed: a held copy is delivered or returned by an agent's word, a sender has withdrawn them, copies
+    have expired.
+    """
     for message_id in message_ids:
         message = tx.messages.find(message_id)
         assert message is not None, message_id
         _tell(tx, message, tx.messages.recipients(message_id), by)
+
+
+def end_expired(tx: Tx) -> None:
+    """End every unread copy whose time has passed, before anything is decided by what is unread."""
+    record_events(tx, tx.expire_due(), None)
 
 
 def record_purges(tx: Tx, message_ids: Iterable[MessageId]) -> list[str]:

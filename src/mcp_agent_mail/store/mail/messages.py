@@ -34,7 +34,8 @@ WHERE m.id = ?
 """
 _RECIPIENTS = """
 SELECT r.message_id, r.agent_id, a.project_id, p.slug, a.name, r.kind, r.position, r.delivery_seq, r.delivered_ts,
-       r.read_ts, r.ack_ts, a.last_active_ts, r.held_code, r.refused_ts, r.withdrawn_seq
+       r.read_ts, r.ack_ts, a.last_active_ts, r.held_code, r.refused_ts, r.withdrawn_seq,
+       r.expired_ts
 FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
 WHERE r.message_id = ? ORDER BY r.position, r.agent_id
 """
@@ -157,6 +158,7 @@ def _recipient(row: Sequence[Any]) -> Recipient:
         held_code=row[12],
         refused_ts=row[13],
         withdrawn_seq=row[14],
+        expired_ts=row[15],
     )
 
 

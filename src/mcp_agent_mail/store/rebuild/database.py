@@ -92,7 +92,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 _WAS_HELD = "SELECT held_code IS NOT NULL FROM recipients WHERE message_id = ? AND agent_id = ?"
 _HAS_CHANGED = """
 SELECT purged_ts IS NOT NULL OR EXISTS (
-    SELECT 1 FROM message_terms WHERE message_id = m.id AND withdrawn_ts IS NOT NULL)
+    SELECT 1 FROM message_terms WHERE message_id = m.id AND (withdrawn_ts IS NOT NULL OR valid_until_ts IS NOT NULL))
   OR EXISTS (SELECT 1 FROM recipients WHERE message_id = m.id AND held_code IS NOT NULL)
 FROM messages m WHERE id = ?
 """
@@ -122,8 +122,7 @@ SELECT (SELECT coalesce(max(coalesce(delivery_seq, withdrawn_seq)), 0) FROM reci
        (SELECT coalesce(max(fencing), 0) FROM leases),
        (SELECT coalesce(max(delivered_ts), 0) FROM recipients)
 """
-_FEED_TRIGGER = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'recipients_steps'"
-_EMPTY_FEED = "DELETE FROM feed"
+_FEED_TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'feed_*'"
 _BEGIN_FEED = """
 UPDATE counters SET value = (SELECT value FROM counters WHERE name = 'delivery')
 WHERE name IN ('feed_floor', 'unseen')
@@ -183,9 +182,10 @@ class RebuiltDatabase:
             self._connection.execute("BEGIN EXCLUSIVE")
             self._connection.execute(_STORE_ID, (self._store_id,))
             self._mail = MailRows(self._connection)
-            # Of what archives tell no feed does: its trigger comes back in the end.
-            (self._feed_trigger,) = self._connection.execute(_FEED_TRIGGER).fetchone()
-            self._connection.execute("DROP TRIGGER recipients_steps")
+            # Of what archives tell no feed does: its triggers come back in the end.
+            self._feed_triggers = self._connection.execute(_FEED_TRIGGERS).fetchall()
+            for name, _ in self._feed_triggers:
+                self._connection.execute(f"DROP TRIGGER {name}")
         except BaseException:
             remove_unfinished(self._path)
             raise
@@ -322,7 +322,7 @@ class RebuiltDatabase:
         return row is not None and bool(row[0])
 
     def has_changed(self, message_id: MessageId) -> bool:
-        """Was it purged or withdrawn, or was a copy of it held?"""
+        """Was it purged or withdrawn, may it have expired, or was a copy of it held?"""
         return bool((self._connection.execute(_HAS_CHANGED, (message_id,)).fetchone() or (0,))[0])
 
     def settle(self) -> Tx:
@@ -330,14 +330,14 @@ class RebuiltDatabase:
         numbers: for what archives still have to be told.
         """
         self._mail.deliver_late(GAP)
-        settle_ends(self._connection, self._clock())
+        settle_ends(self._connection)
         for statement in (RECOUNT, _LEASES_BY_AGENT, _NOTE_ACTIVITY, _DROP_INDEX):
             self._connection.execute(statement)
         self._connection.execute(_COUNTERS)
         self._connection.execute(_FORGET_SEQUENCES)
         raise_in(self._connection, self._seen())
         # What happened before is in no feed, and nobody is told of it anew.
-        for statement in (_EMPTY_FEED, _BEGIN_FEED, self._feed_trigger):
+        for statement in (_BEGIN_FEED, *(sql for _, sql in self._feed_triggers)):
             self._connection.execute(statement)
         return Tx(self._connection, self._clock)
 

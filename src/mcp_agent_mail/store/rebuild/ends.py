@@ -1,19 +1,17 @@
-"""How copies have ended, of what archives tell: the terms of messages, and what was read before.
+"""How copies were withdrawn, of what archives tell: the terms of messages, and what was read before.
 
-What somebody has read cannot end, and nothing is read once it has: so an end follows from the terms of the message, of
-the one that replaces it, and from whether the copy was ever read.
+What somebody has read cannot be withdrawn, and nothing is read once it has: so it follows from the terms of the
+message, of the one that replaces it, and from whether the copy was ever read.
 """
 
 from __future__ import annotations
 
 import sqlite3
 
-from mcp_agent_mail.core.clock import Micros
-
 _ANSWERED = """
 UPDATE recipients SET answered_ts = (
-    SELECT min(m.created_ts) FROM messages m
-    WHERE m.reply_to = recipients.message_id AND m.sender_id = recipients.agent_id)
+    SELECT m.created_ts FROM messages m
+    WHERE m.reply_to = recipients.message_id AND m.sender_id = recipients.agent_id ORDER BY m.id LIMIT 1)
 WHERE delivery_seq IS NOT NULL AND message_id IN (SELECT reply_to FROM messages WHERE reply_to IS NOT NULL)
 """
 _SUPERSEDED = """
@@ -23,25 +21,20 @@ UPDATE recipients SET superseded_by = (
     ORDER BY n.delivery_seq LIMIT 1)
 WHERE message_id IN (SELECT supersedes FROM message_terms WHERE supersedes IS NOT NULL)
 """
-# Of what was not read, whichever came first; what was read says that its message was withdrawn.
+# Of what was not read whichever came first, and it leaves its inbox; what was read says that its message was withdrawn.
 _WITHDRAWN = """
-UPDATE recipients SET withdrawn_ts = (
-    SELECT min(at) FROM (
-        SELECT withdrawn_ts AS at FROM message_terms WHERE message_id = recipients.message_id
-        UNION ALL SELECT n.delivered_ts FROM recipients n
-        WHERE n.message_id = recipients.superseded_by AND n.agent_id = recipients.agent_id
-          AND recipients.read_ts IS NULL) AS times)
-WHERE refused_ts IS NULL AND (superseded_by IS NOT NULL OR message_id IN (
-    SELECT message_id FROM message_terms WHERE withdrawn_ts IS NOT NULL))
-"""
-_EXPIRED = """
-UPDATE recipients SET expired_ts = valid_until_ts
-WHERE valid_until_ts IS NOT NULL AND read_ts IS NULL AND refused_ts IS NULL
-  AND valid_until_ts <= coalesce(withdrawn_ts, :now)
-"""
-_LEFT = """
-UPDATE recipients SET withdrawn_seq = delivery_seq, delivery_seq = NULL
-WHERE withdrawn_ts IS NOT NULL AND read_ts IS NULL AND delivery_seq IS NOT NULL
+UPDATE recipients SET withdrawn_ts = ended.at,
+    withdrawn_seq = CASE WHEN read_ts IS NULL THEN delivery_seq END,
+    delivery_seq = CASE WHEN read_ts IS NOT NULL THEN delivery_seq END
+FROM (
+    SELECT message_id, agent_id, min(at) AS at FROM (
+        SELECT r.message_id, r.agent_id, t.withdrawn_ts AS at
+        FROM message_terms t JOIN recipients r ON r.message_id = t.message_id WHERE t.withdrawn_ts IS NOT NULL
+        UNION ALL SELECT r.message_id, r.agent_id, n.delivered_ts
+        FROM recipients r JOIN recipients n ON n.message_id = r.superseded_by AND n.agent_id = r.agent_id
+        WHERE r.superseded_by IS NOT NULL AND r.read_ts IS NULL) AS times
+    GROUP BY message_id, agent_id) AS ended
+WHERE recipients.message_id = ended.message_id AND recipients.agent_id = ended.agent_id AND refused_ts IS NULL
 """
 _CLOSED = """
 DELETE FROM message_projects WHERE message_id IN (
@@ -51,10 +44,7 @@ DELETE FROM message_projects WHERE message_id IN (
 """
 
 
-def settle_ends(connection: sqlite3.Connection, now: Micros) -> None:
+def settle_ends(connection: sqlite3.Connection) -> None:
     """Once all messages and receipts are there, and every delivery has its number."""
-    for statement in (_ANSWERED, _SUPERSEDED, _WITHDRAWN):
-        connection.execute(statement)
-    connection.execute(_EXPIRED, {"now": now})
-    for statement in (_LEFT, _CLOSED):
+    for statement in (_ANSWERED, _SUPERSEDED, _WITHDRAWN, _CLOSED):
         connection.execute(statement)

@@ -24,8 +24,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 """
 _ADD_RECIPIENT = """
 INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, delivered_ts, urgent, ack_required,
-                        thread_id, topic_key, sender_id, valid_until_ts, held_code, refused_ts)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                        thread_id, topic_key, sender_id, valid_until_ts, held_code, refused_ts, expired_ts)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _ADD_TERMS = """
 INSERT INTO message_terms (message_id, valid_until_ts, supersedes, withdrawn_ts, withdrawn_reason)
@@ -49,6 +49,7 @@ class RebuiltRecipient:
     delivered_ts: Micros | None
     held_code: str | None
     refused_ts: Micros | None
+    expired_ts: Micros | None = None
     is_unnumbered: bool = False
 
 
@@ -110,7 +111,7 @@ class MailRows:
             _ADD_RECIPIENT,
             [
                 (message.id, r.agent_id, r.kind.value, position, r.delivery_seq, r.delivered_ts, *flags, r.held_code,
-                 r.refused_ts)
+                 r.refused_ts, r.expired_ts)
                 for position, r in enumerate(mail.recipients)
             ],
         )  # fmt: skip

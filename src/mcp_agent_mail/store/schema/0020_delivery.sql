@@ -85,12 +85,12 @@ INSERT INTO counters (name, value) SELECT 'feed_floor', value FROM counters WHER
 INSERT INTO counters (name, value) SELECT 'unseen', value FROM counters WHERE name = 'delivery';
 
 UPDATE recipients SET answered_ts = (
-    SELECT min(m.created_ts) FROM messages m
-    WHERE m.reply_to = recipients.message_id AND m.sender_id = recipients.agent_id)
+    SELECT m.created_ts FROM messages m
+    WHERE m.reply_to = recipients.message_id AND m.sender_id = recipients.agent_id ORDER BY m.id LIMIT 1)
 WHERE delivery_seq IS NOT NULL AND message_id IN (SELECT reply_to FROM messages WHERE reply_to IS NOT NULL);
 
 -- Whichever statement lets a step happen: the feeds tell of it. Nobody reads that of the server's own mail.
-CREATE TRIGGER recipients_steps
+CREATE TRIGGER feed_steps
 AFTER UPDATE OF shown_ts, read_ts, ack_ts, answered_ts, refused_ts, expired_ts, gone_ts ON recipients BEGIN
     INSERT INTO feed (cursor, agent_id, event, message_id, about_id, ts)
     SELECT (SELECT value FROM counters WHERE name = 'delivery') + row_number() OVER (ORDER BY step.place),
@@ -110,8 +110,8 @@ AFTER UPDATE OF shown_ts, read_ts, ack_ts, answered_ts, refused_ts, expired_ts, 
     UPDATE counters SET value = max(value, (SELECT coalesce(max(cursor), 0) FROM feed)) WHERE name = 'delivery';
 END;
 
--- What is withdrawn. A copy that leaves its inbox stays in the feed under its number, and carries nothing any more.
-CREATE TRIGGER recipients_withdrawn AFTER UPDATE OF withdrawn_ts ON recipients
+-- What is withdrawn. A copy that leaves its inbox stays in the feed under its number.
+CREATE TRIGGER feed_withdrawals AFTER UPDATE OF withdrawn_ts ON recipients
 WHEN old.withdrawn_ts IS NULL AND new.withdrawn_ts IS NOT NULL AND old.delivery_seq IS NOT NULL BEGIN
     INSERT INTO feed (cursor, agent_id, event, message_id, ts)
     SELECT new.withdrawn_seq, new.agent_id, 'delivered', new.message_id, new.delivered_ts
@@ -119,9 +119,12 @@ WHEN old.withdrawn_ts IS NULL AND new.withdrawn_ts IS NOT NULL AND old.delivery_
     UPDATE counters SET value = value + 1 WHERE name = 'delivery';
     INSERT INTO feed (cursor, agent_id, event, message_id, ts)
     SELECT value, new.agent_id, 'withdrawn', new.message_id, new.withdrawn_ts FROM counters WHERE name = 'delivery';
+END;
+
+-- And carries nothing any more.
+CREATE TRIGGER recipients_left AFTER UPDATE OF withdrawn_seq ON recipients WHEN new.withdrawn_seq IS NOT NULL BEGIN
     DELETE FROM content_parties
-    WHERE agent_id = new.agent_id AND message_id = new.message_id AND new.withdrawn_seq IS NOT NULL
-      AND agent_id <> new.sender_id
+    WHERE agent_id = new.agent_id AND message_id = new.message_id AND agent_id <> new.sender_id
       AND sha256 IN (SELECT sha256 FROM content_messages WHERE message_id = new.message_id);
 END;
 

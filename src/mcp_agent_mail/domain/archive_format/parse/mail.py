@@ -105,6 +105,7 @@ def _recipient(item: Fields) -> ArchivedRecipient:
         held_code=item.text("held_code") if was_held else None,
         status=item.text("status") if was_held else None,
         refused_ts=item.time_or_none("refused_ts") if was_held else None,
+        expired_ts=item.time("expired_ts") if item.has("expired_ts") else None,
     )
 
 
@@ -196,4 +197,5 @@ def _entry(one: ArchivedRecipient, home: int) -> dict[str, Any]:
         "delivery_seq": one.delivery_seq,
         "delivered_ts": one.delivered_ts,
         **({} if one.held_code is None else held),
+        **({} if one.expired_ts is None else {"expired_ts": one.expired_ts}),
     }

@@ -88,8 +88,10 @@ class PageRounds:
         self._due.clear()
         self._round, self._taken = None, 0
 
-    def along_with(self, events: Sequence[OutboxEvent]) -> dict[str, bytes]:
-        """Pages to be written in the commit of these events. Raises nothing: mail goes without them at need."""
+    def along_with(self, events: Sequence[OutboxEvent]) -> dict[str, bytes | None]:
+        """Pages to be written in the commit of these events; None for one of a thread that has no mail any more. Raises
+        nothing: mail goes without them at need.
+        """
         if self._archive.pages.wait(self._shared.clock()):
             return {}
         try:
@@ -195,9 +197,9 @@ class PageRounds:
             with self._shared.pages() as pages:
                 self._due.update(dict.fromkeys(pages.about(self._archive.project.id, message_ids)))
 
-    def _take(self) -> dict[str, bytes]:
-        """The next pages of the round, as the store has them now."""
-        taken: dict[str, bytes] = {}
+    def _take(self) -> dict[str, bytes | None]:
+        """The next pages of the round, as the store has them now; None where all mail of a thread was withdrawn."""
+        taken: dict[str, bytes | None] = {}
         size = self._taken = 0
         for thread_id in self._round or ():
             with self._shared.pages() as pages:
@@ -205,9 +207,8 @@ class PageRounds:
             if page is not None and taken and size + len(page) > MOST_BYTES:
                 break
             self._taken += 1
-            if page is not None:
-                taken[page_path(thread_id)] = page
-                size += len(page)
+            taken[page_path(thread_id)] = page
+            size += len(page or b"")
         return taken
 
     def _end_round(self, sealed: SealedCommit) -> None:

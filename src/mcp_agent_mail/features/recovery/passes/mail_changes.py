@@ -1,9 +1,10 @@
 """Who changed a message in a commit: whoever decided on a copy that was held, the sender who withdrew it, and nobody,
-where it was purged.
+where it was purged or has expired.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -30,7 +31,7 @@ class ChangesOfMail:
         self._read = read
 
     def deciders(self, project_id: ProjectId, commit: BranchCommit, message_id: MessageId) -> list[AgentId | None]:
-        """Each who decided in this commit; None first of all where it was purged in it. Empty: nobody did."""
+        """Each who decided in this commit; None first where it was purged or expired in it. Empty: nobody did."""
         if not self._database.has_changed(message_id):
             return []
         paths = copies_of(commit, message_id)
@@ -40,7 +41,8 @@ class ChangesOfMail:
             return list(approving)
         said = self._said(commit.hexsha, sent)
         before = [] if sent in commit.added or not commit.parents else self._said(commit.parents[0], sent)
-        return list(dict.fromkeys((*(one for one in said if one not in before), *approving)))
+        new = (Counter(said) - Counter(before)).elements()
+        return [*new, *(one for one in approving if one not in said)]
 
     def _said(self, commit: str, path: str) -> list[AgentId | None]:
         """Who had decided until that commit, as the sender's copy says."""
@@ -50,7 +52,8 @@ class ChangesOfMail:
         held = (one for one in mail.recipients if one.held_code is not None)
         decided = [one.agent_id for one in held if one.refused_ts is not None or one.delivery_seq is not None]
         withdrew = [] if mail.terms.withdrawn_ts is None else [mail.sender_id]
-        return [*([] if mail.purged_ts is None else [None]), *withdrew, *decided]
+        by_server = (mail.purged_ts is not None, any(one.expired_ts is not None for one in mail.recipients))
+        return [*(None for has_happened in by_server if has_happened), *withdrew, *decided]
 
     def _approving(self, project_id: ProjectId, added: set[str], message_id: MessageId) -> Iterator[AgentId]:
         """A copy that was held comes to its inbox with the word of whose it is."""

@@ -172,6 +172,7 @@ def _rows_of(whole: WholeMail) -> RebuiltMail:
                 delivered_ts=one.delivered_ts,
                 held_code=one.held_code,
                 refused_ts=one.refused_ts,
+                expired_ts=one.expired_ts,
                 is_unnumbered=one.is_unnumbered,
             )
             for one in whole.recipients
