@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.features.recovery.given_numbers import archived_up_to, given_before, given_out
 from mcp_agent_mail.features.recovery.rebuilt_store import rebuild_in_place
 from mcp_agent_mail.store.engine.noted_numbers import note_given, read_noted
-from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_numbers, read_numbers
+from mcp_agent_mail.store.engine.numbers import GAP, REACH, GivenNumbers, raise_numbers, read_numbers
 from tests.features.recovery.harness import World
 from tests.features.recovery.test_rebuilt_store import settings_of, untold
 
@@ -77,6 +79,17 @@ def test_what_a_rebuilt_store_goes_on_from_is_noted(world: World) -> None:
     noted = read_noted(world.root)
     assert noted is not None
     assert noted.sequences["messages"] == _numbers(world.database).sequences["messages"]
+
+
+def test_a_database_out_of_reach_tells_nothing_and_the_archives_are_asked_instead(world: World, tmp_path: Path) -> None:
+    before = _numbers(world.database)
+    with closing(sqlite3.connect(world.database)) as connection, connection:
+        connection.execute("UPDATE sqlite_sequence SET seq = seq + ?", (2 * REACH,))
+    (tmp_path / "scratch").mkdir()
+
+    given = given_out(world.root, world.database, tmp_path / "none", tmp_path / "scratch", system_clock())
+
+    assert all(before.sequences[kind] <= given.sequences[kind] < REACH for kind in KINDS)
 
 
 def test_a_whole_database_does_not_hide_what_those_before_it_gave_out(world: World, tmp_path: Path) -> None:

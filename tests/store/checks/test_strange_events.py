@@ -41,6 +41,8 @@ STRANGE: dict[str, tuple[EventKind, dict[str, object]]] = {
     "an id that is a path": (EventKind.MAIL, {"id": "../x"}),
     "a file of somebody that is removed": (EventKind.MAIL, {"freed": ["../../etc/passwd"]}),
     "a Git directory that is removed": (EventKind.MAIL, {"freed": ["messages/.git/config"]}),
+    "a content by a name that is none": (EventKind.MAIL, {"freed": ["attachments/ab/notes"]}),
+    "a file whose name ends early": (EventKind.MAIL, {"freed": ["messages/2026/11/0-499/1.md\0"]}),
     "recipients that are none": (EventKind.MAIL, {"recipients": 7}),
     "an attachment that is a path": (
         EventKind.MAIL,

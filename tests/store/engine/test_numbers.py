@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -51,6 +52,21 @@ def test_once_numbers_are_raised_no_journal_comes_back_to_take_them_back(
 
     assert [path.name for path in tmp_path.iterdir()] == ["mail.sqlite3"]
     assert on_disk.has(tmp_path)
+
+
+def test_raised_numbers_are_in_the_file_itself_whoever_keeps_its_log(tmp_path: Path) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    with closing(sqlite3.connect(tmp_path / "mail.sqlite3")) as other:
+        other.execute("PRAGMA journal_mode=WAL")
+        other.execute("SELECT count(*) FROM counters").fetchone()
+
+        raise_numbers(tmp_path / "mail.sqlite3", GivenNumbers(sequences={"messages": 70}, counters={}, latest=0))
+
+        (tmp_path / "moved").mkdir()
+        shutil.copy(tmp_path / "mail.sqlite3", tmp_path / "moved")
+    found = read_numbers(tmp_path / "moved" / "mail.sqlite3")
+    assert found is not None
+    assert found.sequences == {"messages": 70 + GAP}
 
 
 def test_the_next_message_has_the_next_number(tmp_path: Path) -> None:
