@@ -20,7 +20,7 @@ from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_
 from mcp_agent_mail.features.recovery.numbered_names import oldest_first
 from mcp_agent_mail.features.recovery.rebuild import rebuild_database
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
-from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER, UNDO_FOLDER
+from mcp_agent_mail.store.engine.database_files import UNDO_FOLDER, kept_folder, remove_database
 from mcp_agent_mail.store.engine.noted_numbers import read_noted
 from mcp_agent_mail.store.engine.numbers import GivenNumbers, highest_of, read_numbers, within_reach
 
@@ -104,15 +104,14 @@ def _counted(archives: Path, counted: Path) -> Iterator[GivenNumbers]:
     except (AgentMailError, OSError):
         return  # Of no archive more can be told than the newest event.
     finally:
-        for end in DATABASE_ENDS:
-            counted.with_name(f"{counted.name}{end}").unlink(missing_ok=True)
+        remove_database(counted)
 
 
 def _kept(storage_root: Path, database: Path) -> Iterator[GivenNumbers]:
     """Of the databases that were replaced before: the newest of each way, as far as they can be read."""
     undone = [path / database.name for path in _newest_in(storage_root / UNDO_FOLDER)]
     beside = islice(reversed(oldest_first(database.parent.glob(f"{database.name}.{UNDO_FOLDER}-*"))), _MOST_KEPT)
-    kept = [path / database.name for path in _newest_in(database.parent / KEPT_FOLDER)]
+    kept = [path / database.name for path in _newest_in(kept_folder(database.parent))]
     for path in (*undone, *beside, *kept):
         yield from filter(None, [read_numbers(path)])
 

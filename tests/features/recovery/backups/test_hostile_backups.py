@@ -355,3 +355,11 @@ def test_a_backup_of_a_store_with_a_strangers_parts_is_not_made(stored: Stored, 
         stored.back_up(tmp_path / "backups")
 
     assert list((tmp_path / "backups").glob("2*")) == []
+
+
+def test_a_fault_that_is_restored_is_told_of_the_store_that_has_it_now(went_on: StorePlace, backup: Path) -> None:
+    _spoil(backup, "UPDATE agents SET unread_count = 7 WHERE name = 'BlueLake'")
+
+    (told,) = restorer_of(went_on).restore(backup).findings
+
+    assert told.startswith(f"counters wrong: {went_on.database_path}: ")
