@@ -26,7 +26,8 @@ def require_ours(database: Path) -> None:
     if changed := changes_of(database):
         raise RestoreUnfit(
             f"Its database has not the schema that this program makes: {in_a_sentence(changed)}",
-            hint="Nothing was changed. Take another backup; do not use this one if you have it from somebody else.",
+            hint="Nothing was changed. Go back to another backup; do not use this one if you have it from somebody "
+            "else.",
             data={"findings": changed[:_SHOWN]},
         )
 
@@ -53,8 +54,8 @@ def _grave(faults: list[IntegrityFault]) -> RestoreUnfit:
     what = f"holds what this program never writes: {strange[0]}" if strange else f"is damaged: {shown[0]}"
     return RestoreUnfit(
         f"Its database {what}.",
-        hint="Nothing was changed. Take another backup, or make the database anew from the archives: am doctor "
-        "rebuild. If you have it from somebody else, do not use it.",
+        hint="Nothing was changed. Go back to another backup, or make the database anew from the archives: am "
+        "doctor rebuild. If you have it from somebody else, do not use it.",
         data={"findings": shown[:_SHOWN]},
     )
 
