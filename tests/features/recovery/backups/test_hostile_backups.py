@@ -13,14 +13,18 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, system_clock
-from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.domain.projects import plain_slug
+from mcp_agent_mail.features.archiving.ahead_archives import go_on_above_archives
+from mcp_agent_mail.features.recovery.backups.backup import untold
 from mcp_agent_mail.features.recovery.backups.manifest import manifest_checksum
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.restore_refusals import RestoreUnfit
 from mcp_agent_mail.features.recovery.backups.source import ForeignBackup
+from mcp_agent_mail.features.recovery.rebuilt_store import rebuild_in_place
+from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.engine.numbers import AHEAD, GAP, GivenNumbers, read_numbers
+from mcp_agent_mail.store.engine.noted_numbers import NoteUnwritten
+from mcp_agent_mail.store.engine.numbers import AHEAD, GAP, MOST_RESTORED, GivenNumbers, read_numbers
 from mcp_agent_mail.store.engine.schema import ForeignParts
 from tests.archive_harness import open_archive_harness
 from tests.features.recovery.backups.harness import Stored, faults_in, files_below, restorer_of
@@ -107,6 +111,11 @@ STRANGE = {
     "counters that leave too few": f"UPDATE counters SET value = {_FAR}",
     "no counters": "DELETE FROM counters",
     "no name": "DELETE FROM meta",
+    "numbers of nothing": "INSERT INTO sqlite_sequence VALUES (NULL, 5)",
+    "numbers by bytes": "INSERT INTO sqlite_sequence VALUES (x'ff00', 5)",
+    "numbers by what is no text": "INSERT INTO sqlite_sequence VALUES (CAST(x'ff00' AS TEXT), 5)",
+    "numbers of no table": "INSERT INTO sqlite_sequence VALUES (hex(zeroblob(50000)), 5)",
+    "numbers that are there twice": "INSERT INTO sqlite_sequence SELECT * FROM sqlite_sequence WHERE name = 'agents'",
 }
 
 
@@ -143,7 +152,7 @@ def test_the_numbers_of_a_hostile_backup_go_with_it(went_on: StorePlace, backup:
     """Whether what was there comes back by --undo, or out of a backup of its own."""
     own, before = tmp_path / "own", _numbers(went_on)
     shutil.copytree(backup, own)
-    most = MOST_TAKEN_OVER - 150_000
+    most = MOST_RESTORED - 10 * GAP
     _spoil(
         backup,
         f"UPDATE sqlite_sequence SET seq = {most}",
@@ -163,6 +172,53 @@ def test_the_numbers_of_a_hostile_backup_go_with_it(went_on: StorePlace, backup:
     again = _numbers(went_on)
     assert all(number < again.sequences[name] < most for name, number in after.sequences.items())
     assert faults_in(went_on) == []
+
+
+async def test_nor_does_a_start_or_a_rebuild_of_what_came_back_go_on_above_them(
+    went_on: StorePlace, backup: Path, tmp_path: Path
+) -> None:
+    own, before = tmp_path / "own", _numbers(went_on)
+    shutil.copytree(backup, own)
+    _spoil(
+        backup,
+        f"UPDATE sqlite_sequence SET seq = {MOST_RESTORED - 10 * GAP}",
+        f"UPDATE counters SET value = {MOST_RESTORED - 10 * GAP} WHERE name IN ('delivery', 'fencing')",
+    )
+    restorer = restorer_of(went_on)
+    restorer.restore(backup)
+    restorer.undo()
+
+    async with Store(went_on.database_path) as store:
+        await go_on_above_archives(store, went_on.storage_root)
+    rebuild_in_place(restorer.archiver, told=untold)
+
+    after = _numbers(went_on)
+    assert all(after.sequences[name] <= number + 5 * GAP for name, number in before.sequences.items())
+    assert all(after.counters[name] <= number + 5 * GAP for name, number in before.counters.items())
+    restorer.restore(own)
+    assert faults_in(went_on) == []
+
+
+def test_numbers_that_could_not_be_restored_again_are_refused(went_on: StorePlace, backup: Path) -> None:
+    _spoil(backup, f"UPDATE sqlite_sequence SET seq = {MOST_RESTORED - GAP + 1}")
+    before = files_below(went_on.storage_root)
+
+    with pytest.raises(RestoreUnfit, match="more numbers than a store gives out"):
+        restorer_of(went_on).restore(backup)
+
+    assert files_below(went_on.storage_root) == before
+
+
+def test_where_the_note_cannot_be_written_nothing_is_restored(went_on: StorePlace, backup: Path) -> None:
+    (went_on.storage_root / "numbers.json").mkdir()
+    before = files_below(went_on.storage_root)
+
+    with pytest.raises(NoteUnwritten, match=r"numbers\.json") as refused:
+        restorer_of(went_on).restore(backup)
+
+    assert "Move away what lies there" in refused.value.hint
+    assert files_below(went_on.storage_root) == before
+    assert not (went_on.storage_root / "restoring").exists()
 
 
 def test_what_a_restored_store_gives_out_is_given_out_by_no_other(went_on: StorePlace, backup: Path) -> None:
