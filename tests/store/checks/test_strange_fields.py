@@ -12,7 +12,8 @@ from mcp_agent_mail.core.clock import LATEST
 from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.domain.guard.events import MAX_DETAIL_BYTES
 from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS
-from mcp_agent_mail.store.checks.strange_fields import strange_fields
+from mcp_agent_mail.store.checks.integrity import find_faults
+from mcp_agent_mail.store.checks.strange_fields import strange_fields, too_long
 from mcp_agent_mail.store.engine.connection import add_functions
 from tests.seeded_store import open_seeded_store
 
@@ -206,3 +207,27 @@ def test_of_many_rows_that_are_strange_one_is_told(store: Path) -> None:
     found = _found(store, rows + "INSERT INTO llm_spending SELECT i, -1, 1 FROM n")
 
     assert found == ["llm_spending.cost_usd cannot be -1.0"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (
+            f"INSERT INTO message_attachments SELECT min(id), {_MANY.format('7')} FROM messages",
+            "message_attachments holds",
+        ),
+        ("UPDATE messages SET body_md = hex(zeroblob(40000000))", "messages holds a value of more than"),
+    ],
+)
+def test_what_is_too_long_is_told_before_anything_reads_it(statement: str, told: str, store: Path) -> None:
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        add_functions(connection)
+        assert list(too_long(connection)) == []
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000_000_000)
+        connection.execute(statement)
+
+        (found,) = too_long(connection)
+
+    assert found.startswith(told)
+    faults = find_faults(store)
+    assert [fault.evidence for fault in faults] == [found]

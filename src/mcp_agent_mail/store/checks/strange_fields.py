@@ -109,6 +109,24 @@ def strange_fields(connection: sqlite3.Connection) -> Iterator[str]:
     yield from _missing(connection)
 
 
+def too_long(connection: sqlite3.Connection) -> Iterator[str]:
+    """Which column of each table holds text that is longer than this program writes there: before anything else reads
+    it, SQLite's own checks too, which take many times its length. From here on no value is loaded that is far longer.
+    """
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_LOADED)
+    for (table,) in connection.execute(_TABLES).fetchall():
+        if not _NAME.fullmatch(table):
+            continue
+        columns = [column for column, kind, _ in connection.execute(_COLUMNS, (table,)).fetchall() if kind == "TEXT"]
+        bounds = [(column, _SMALLER.get((table, column), MOST_BYTES)) for column in columns]
+        broken = " OR ".join(f'length(CAST("{column}" AS BLOB)) > {most}' for column, most in bounds)
+        try:
+            if broken and connection.execute(f'SELECT 1 FROM "{table}" WHERE {broken} LIMIT 1').fetchone():
+                yield f"{table} holds text that is longer than any that is written there"
+        except sqlite3.DataError:
+            yield f"{table} holds a value of more than {_MOST_LOADED:,} bytes"
+
+
 def _in_table(connection: sqlite3.Connection, table: str) -> Iterator[str]:
     conditions = list(_conditions(connection, table))
     if not conditions:

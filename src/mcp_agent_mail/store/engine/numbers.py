@@ -134,7 +134,8 @@ def _near(numbers: Mapping[str, int], own: Mapping[str, int]) -> dict[str, int]:
 
 def raise_numbers(database_path: Path, given: GivenNumbers) -> None:
     """Let the store at `database_path` go on at least GAP above those that were `given`, but never above
-    MOST_TAKEN_OVER, beyond which it could not be restored, nor with a time beyond LATEST. Safe to repeat; on disk when this returns. Nobody else has it open.
+    MOST_TAKEN_OVER, beyond which it could not be restored, nor with a time beyond LATEST. Safe to repeat; on disk when
+    this returns. Nobody else has it open.
     """
     with closing(sqlite3.connect(database_path, timeout=_BUSY_S, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous=FULL")

@@ -116,8 +116,8 @@ class Restorer:
     fault_hook: FaultHook = no_fault
 
     def restore(self, path: Path) -> RestoreReport:
-        """Raises what `open_source` and `SavedSource` do, ForeignBackup, RestoreUnfit, NoteUnwritten, and changes nothing
-        then.
+        """Raises what `open_source` and `SavedSource` do, ForeignBackup, RestoreUnfit, NoteUnwritten; then nothing has
+        changed.
         """
         building = built_in(self.place.storage_root / RESTORING, self.place)
         _remove(building)
