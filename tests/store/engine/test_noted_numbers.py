@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.ids import MOST_NUMBER, MOST_TAKEN_OVER
-from mcp_agent_mail.store.engine.noted_numbers import NOTE_FILE, NoteUnwritten, flaw_of_note, note_given, read_noted
+from mcp_agent_mail.store.engine.noted_numbers import NOTE_FILE, NoteFailed, flaw_of_note, note_given, read_noted
 from mcp_agent_mail.store.engine.numbers import REACH, GivenNumbers
 
 OURS = "our-store"
@@ -127,7 +127,7 @@ def test_a_folder_in_its_place_is_told_with_what_to_do_and_nothing_is_left(tmp_p
     assert flaw_of_note(tmp_path) is None
     (tmp_path / name).mkdir()
 
-    with pytest.raises(NoteUnwritten, match=NOTE_FILE) as refused:
+    with pytest.raises(NoteFailed, match=NOTE_FILE) as refused:
         note_given(tmp_path, OURS, _given(7, 3))
 
     assert "Move away what lies there" in refused.value.hint

@@ -23,7 +23,7 @@ from mcp_agent_mail.domain.project_identity import slug_alias
 from mcp_agent_mail.domain.projects import is_slug
 from mcp_agent_mail.features.archiving.protocol import archive_folders, archive_path
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.noted_numbers import NoteUnwritten, note_given, read_noted
+from mcp_agent_mail.store.engine.noted_numbers import NoteFailed, note_given, read_noted
 from mcp_agent_mail.store.engine.numbers import GAP, REACH, GivenNumbers, highest_of
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -61,16 +61,16 @@ class _Shown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WentOn:
+class AheadReport:
     """`strays`: archives of projects that the database does not know: nobody else tells of them. `unnoted`: why what
     the database gives out from now on could not be noted, if so; above what was known it is in any case.
     """
 
     strays: Sequence[ArchiveAhead] = ()
-    unnoted: NoteUnwritten | None = None
+    unnoted: NoteFailed | None = None
 
 
-async def go_on_above_archives(store: Store, storage_root: Path) -> WentOn:
+async def go_on_above_archives(store: Store, storage_root: Path) -> AheadReport:
     """Before anything is given out; whoever calls owns the store.
 
     Where no archive is ahead nothing is written, and of an archive that stands where it was seen last one file is read.
@@ -90,18 +90,18 @@ async def go_on_above_archives(store: Store, storage_root: Path) -> WentOn:
         noted=_NOTHING if noted is None else noted,
     )
     if not strays and shown.held <= highest and not _is_below(own, shown.noted):
-        return WentOn()
+        return AheadReport()
     if await store.write(lambda tx: _raise(tx, shown)):
         _tell_why(shown, own, highest)
     # Whatever becomes of this database: what it gives out from now on is above what is known to be given.
     given = await store.read(lambda view: view.meta.given_numbers())
     try:
         await computed(lambda: note_given(storage_root, store_id, given, replaced=own))
-    except NoteUnwritten as unnoted:
+    except NoteFailed as unnoted:
         # Mail goes on: the database is above already. Only what replaces it, once it is moved away, knows less.
         _logger.warning("what the store gives out is not noted", extra={"facts": {"why": unnoted.text}})
-        return WentOn(strays=strays, unnoted=unnoted)
-    return WentOn(strays=strays)
+        return AheadReport(strays=strays, unnoted=unnoted)
+    return AheadReport(strays=strays)
 
 
 def _in_reach(held: Iterable[int], highest: OutboxSeq) -> int:

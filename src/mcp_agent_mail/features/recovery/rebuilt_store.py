@@ -162,7 +162,7 @@ def rebuild_in_place(
     """Put a new database in the place of the present one, whatever that is; what is left out is moved away as well.
 
     The caller holds the store lock. `store_id`: of the present one, where that can be read. Raises RebuildRefused,
-    RebuildUnverified, UnknownSlug, NoteUnwritten; then nothing has changed.
+    RebuildUnverified, UnknownSlug, NoteFailed; then nothing has changed.
     """
     root, database = Path(settings.storage_root), Path(settings.database_path).resolve()
     doubtful = doubtful_slugs(root, without, database)

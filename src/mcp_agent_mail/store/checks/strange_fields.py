@@ -6,7 +6,6 @@ One pass over each table, whose rows stay in SQLite: what is kept of them is one
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
@@ -27,7 +26,7 @@ from mcp_agent_mail.domain.identity.windows import find_window_uuid
 from mcp_agent_mail.domain.products import uid_of
 from mcp_agent_mail.domain.projects import canonical_path, is_path, is_slug, plain_slug
 from mcp_agent_mail.domain.threads import parse_thread_id, parse_topic
-from mcp_agent_mail.store.engine.numbers import SEQUENCES
+from mcp_agent_mail.store.engine.numbers import NAMED, SEQUENCES
 
 _TABLES = """
     SELECT name FROM pragma_table_list
@@ -51,16 +50,16 @@ _MOST_DEPTH = 64
 _UNBOUNDED = frozenset({("digests", "span"), ("leases", "promises"), ("counters", "value")})
 """A caller asked for it, it may fall below zero, or `_BEYOND_COUNTERS` looks at it."""
 
-_BEYOND_SEQUENCES = """
+_BEYOND_SEQUENCES = f"""
     SELECT 'the number of ' || name, seq FROM sqlite_sequence
-    WHERE name IN (SELECT value FROM json_each(:known)) AND (typeof(seq) <> 'integer' OR seq > :most) LIMIT 1
+    WHERE name IN ({NAMED}) AND (typeof(seq) <> 'integer' OR seq > :most) LIMIT 1
 """
-_UNKNOWN_SEQUENCE = """
+_UNKNOWN_SEQUENCE = f"""
     SELECT CAST(substr(name, 1, 50) AS BLOB) FROM sqlite_sequence
-    WHERE typeof(name) <> 'text' OR name NOT IN (SELECT value FROM json_each(:known)) LIMIT 1
+    WHERE typeof(name) <> 'text' OR name NOT IN ({NAMED}) LIMIT 1
 """
-_SEQUENCE_TWICE = """
-    SELECT name FROM sqlite_sequence WHERE name IN (SELECT value FROM json_each(:known))
+_SEQUENCE_TWICE = f"""
+    SELECT name FROM sqlite_sequence WHERE name IN ({NAMED})
     GROUP BY name HAVING count(*) > 1 LIMIT 1
 """
 _BEHIND = """
@@ -174,11 +173,10 @@ def _conditions(connection: sqlite3.Connection, table: str) -> Iterator[tuple[st
 
 def _sequences(connection: sqlite3.Connection) -> Iterator[str]:
     """Each table's numbers are known by its name, once, and none of its rows is above them."""
-    known = {"known": json.dumps(sorted(SEQUENCES))}
-    for (name,) in connection.execute(_UNKNOWN_SEQUENCE, known):
+    for (name,) in connection.execute(_UNKNOWN_SEQUENCE):
         shown = None if name is None else name.decode("utf-8", "backslashreplace")
         yield f"a table whose rows are numbered cannot be {shown!r:.100}"
-    for (name,) in connection.execute(_SEQUENCE_TWICE, known):
+    for (name,) in connection.execute(_SEQUENCE_TWICE):
         yield f"the number of {name} cannot be there twice"
     for table, key in _numbered(connection):
         (highest,) = connection.execute(_BEHIND.format(table=table, key=key)).fetchone()
@@ -193,7 +191,7 @@ def _numbered(connection: sqlite3.Connection) -> list[tuple[str, str]]:
 
 
 def _beyond(connection: sqlite3.Connection) -> Iterator[str]:
-    bounds = {"most": MOST_TAKEN_OVER, "latest": LATEST, "known": json.dumps(sorted(SEQUENCES))}
+    bounds = {"most": MOST_TAKEN_OVER, "latest": LATEST}
     for sql in (_BEYOND_SEQUENCES, _BEYOND_COUNTERS):
         for what, value in connection.execute(sql, bounds):
             yield f"{what} cannot be {value!r:.100}"

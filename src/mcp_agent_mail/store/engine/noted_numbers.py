@@ -30,7 +30,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_TIME = Micros(0)
 
 
-class NoteUnwritten(Conflict):
+class NoteFailed(Conflict):
     """The note of the store's numbers cannot be written: something stands in its place."""
 
 
@@ -44,7 +44,7 @@ def read_noted(storage_root: Path, store_id: str, own: GivenNumbers) -> GivenNum
 
 def note_given(storage_root: Path, store_id: str, given: GivenNumbers, *, replaced: GivenNumbers | None = None) -> None:
     """Note what the store's database gives out, beside what was noted before: whole and on disk when this returns, or
-    not at all. The caller holds the store's lock. Raises NoteUnwritten.
+    not at all. The caller holds the store's lock. Raises NoteFailed.
 
     `replaced`: of the database whose place it takes. What is out of reach of all that is noted, or of that one where
     nothing is, is a stranger's, and is not noted; what was noted out of reach of `given` goes.
@@ -59,7 +59,7 @@ def note_given(storage_root: Path, store_id: str, given: GivenNumbers, *, replac
     try:
         _write(storage_root, store_id, highest)
     except OSError as failed:
-        raise NoteUnwritten(
+        raise NoteFailed(
             f"The numbers that the store has given out cannot be noted in {storage_root / NOTE_FILE}: {failed}.",
             hint=f"Move away what lies there as {NOTE_FILE} or {_NEW_FILE} (ls -ld {storage_root / NOTE_FILE}*), "
             "and let the folder be writable; then run it again.",

@@ -5,7 +5,6 @@ Agents and clients remember them: ids of messages and leases, fencing and delive
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
@@ -41,14 +40,17 @@ SEQUENCES = frozenset(
 
 COUNTERS = frozenset({"delivery", "fencing"})
 
-_SEQUENCES = """
+NAMED = ", ".join(f"'{table}'" for table in sorted(SEQUENCES))
+"""As SQL lists them."""
+
+_SEQUENCES = f"""
     SELECT name, max(seq) FROM sqlite_sequence
-    WHERE name IN (SELECT value FROM json_each(?)) AND typeof(name) = 'text' AND typeof(seq) = 'integer'
+    WHERE name IN ({NAMED}) AND typeof(name) = 'text' AND typeof(seq) = 'integer'
     GROUP BY name ORDER BY name
 """
 _COUNTERS = """
     SELECT name, value FROM counters
-    WHERE name IN (SELECT value FROM json_each(?)) AND typeof(value) = 'integer' ORDER BY name
+    WHERE name IN ('delivery', 'fencing') AND typeof(value) = 'integer' ORDER BY name
 """
 _LATEST = "SELECT value FROM counters WHERE name = 'delivered_ts'"
 _RAISE_SEQUENCE = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?"
@@ -90,8 +92,8 @@ def numbers_in(connection: sqlite3.Connection) -> GivenNumbers:
     """As `read_numbers`, of a store that somebody has open."""
     (latest,) = connection.execute(_LATEST).fetchone()
     return GivenNumbers(
-        sequences=dict(connection.execute(_SEQUENCES, (json.dumps(sorted(SEQUENCES)),)).fetchall()),
-        counters=dict(connection.execute(_COUNTERS, (json.dumps(sorted(COUNTERS)),)).fetchall()),
+        sequences=dict(connection.execute(_SEQUENCES).fetchall()),
+        counters=dict(connection.execute(_COUNTERS).fetchall()),
         latest=latest,
     )
 

@@ -10,8 +10,8 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.features.recovery.backups.restore_refusals import (
     RestoreUnfit,
     faults_to_mend,
-    require_ours,
     require_numbers_left,
+    require_ours,
     require_own_values,
     require_times_left,
 )

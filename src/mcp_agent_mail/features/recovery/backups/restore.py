@@ -116,7 +116,7 @@ class Restorer:
     fault_hook: FaultHook = no_fault
 
     def restore(self, path: Path) -> RestoreReport:
-        """Raises what `open_source` and `SavedSource` do, ForeignBackup, RestoreUnfit, NoteUnwritten; then nothing has
+        """Raises what `open_source` and `SavedSource` do, ForeignBackup, RestoreUnfit, NoteFailed; then nothing has
         changed.
         """
         building = built_in(self.place.storage_root / RESTORING, self.place)
@@ -217,7 +217,7 @@ class Restorer:
         return (kept.folder if is_kept else None), removed
 
     def _note_given(self, built: StoreParts) -> None:
-        """Before it is in place: once that is begun, whoever comes next finishes it. Raises NoteUnwritten."""
+        """Before it is in place: once that is begun, whoever comes next finishes it. Raises NoteFailed."""
         if (gives := read_numbers(built.database)) is not None:
             store_id, replaced = read_store_id(built.database), read_numbers(self.place.database_path)
             note_given(self.place.storage_root, store_id, gives, replaced=replaced)
