@@ -10,6 +10,7 @@ import pytest
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.features.recovery.given_numbers import archived_up_to, given_before, given_out
 from mcp_agent_mail.features.recovery.rebuilt_store import rebuild_in_place
+from mcp_agent_mail.store.checks.artifacts import read_store_id
 from mcp_agent_mail.store.engine.noted_numbers import note_given, read_noted
 from mcp_agent_mail.store.engine.numbers import GAP, REACH, GivenNumbers, raise_numbers, read_numbers
 from tests.features.recovery.harness import World
@@ -65,7 +66,7 @@ def test_a_rebuild_goes_on_above_what_databases_gave_out_that_were_replaced_befo
 
 def test_a_rebuild_goes_on_above_what_is_noted_of_a_database_that_is_gone(world: World) -> None:
     before = _far_on(world.database)
-    note_given(world.root, before)
+    note_given(world.root, read_store_id(world.database), before)
     world.database.unlink()
 
     rebuild_in_place(settings_of(world), told=untold)
@@ -76,7 +77,7 @@ def test_a_rebuild_goes_on_above_what_is_noted_of_a_database_that_is_gone(world:
 def test_what_a_rebuilt_store_goes_on_from_is_noted(world: World) -> None:
     rebuild_in_place(settings_of(world), told=untold)
 
-    noted = read_noted(world.root)
+    noted = read_noted(world.root, read_store_id(world.database), _numbers(world.database))
     assert noted is not None
     assert noted.sequences["messages"] == _numbers(world.database).sequences["messages"]
 

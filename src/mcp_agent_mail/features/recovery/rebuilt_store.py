@@ -46,7 +46,7 @@ from mcp_agent_mail.features.recovery.sources import (
     require_mentioned,
     require_there,
 )
-from mcp_agent_mail.store.checks.artifacts import open_artifacts
+from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import (
     database_files,
@@ -158,7 +158,7 @@ def rebuild_in_place(
     """Put a new database in the place of the present one, whatever that is; what is left out is moved away as well.
 
     The caller holds the store lock. `store_id`: of the present one, where that can be read. Raises RebuildRefused,
-    RebuildUnverified, UnknownSlug; then nothing has changed.
+    RebuildUnverified, UnknownSlug, NoteFailed; then nothing has changed.
     """
     root, database = Path(settings.storage_root), Path(settings.database_path).resolve()
     doubtful = doubtful_slugs(root, without, database)
@@ -179,6 +179,8 @@ def rebuild_in_place(
             require_mentioned(doubtful, rebuilt.stand_ins, root)
             _go_on_above(root, database, built, without, clock())
             findings = _verified(root, built, told, without)
+            if (gives := read_numbers(built)) is not None:
+                note_given(root, read_store_id(built), gives, replaced=read_numbers(database))
             fault_hook(FailPoint.REBUILT)
         except BaseException:
             remove_unfinished(built)
@@ -207,8 +209,6 @@ def _go_on_above(root: Path, database: Path, built: Path, without: Collection[st
     """
     with scratch_folder(aside(database, REBUILDING), for_what=database) as scratch:
         raise_numbers(built, given_before(root, database, built, scratch.path, now, without=without))
-    if (gives := read_numbers(built)) is not None:
-        note_given(root, gives)
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from mcp_agent_mail.archive.transfer.bundles import ArchiveTooLarge, show_files
 from mcp_agent_mail.core.clock import Micros, iso, system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
-from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.domain.projects import AliasKind
 from mcp_agent_mail.features.archiving.artifact_files import Progress
@@ -35,7 +34,7 @@ from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, aside, built_aside, remove_left
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import beside, database_files, hidden_beside, remove_database
-from mcp_agent_mail.store.engine.numbers import AHEAD, read_numbers
+from mcp_agent_mail.store.engine.numbers import AHEAD, leaves_enough, read_numbers
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 from mcp_agent_mail.store.transaction import Tx
@@ -199,7 +198,7 @@ def _rebuilt(
 def _require_numbers_left(file: Path, database: Path) -> None:
     """What goes on far above what archives may hold could not be restored again, and time does not go back."""
     given = read_numbers(database)
-    if given is None or max((*given.sequences.values(), *given.counters.values()), default=0) > MOST_TAKEN_OVER:
+    if given is None or not leaves_enough(given):
         raise RestoreRefused(
             f"{file} has used up more numbers than a store gives out: too few are left for what comes.",
             hint="It was made by hand: do not use it. Use another one, or go back to a backup: am doctor backups",

@@ -39,6 +39,7 @@ from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.restore_refusals import (
     RestoreUnfit,
     faults_to_mend,
+    require_numbers_left,
     require_ours,
     require_times_left,
 )
@@ -117,13 +118,16 @@ class Restorer:
     fault_hook: FaultHook = no_fault
 
     def restore(self, path: Path) -> RestoreReport:
-        """Raises what `open_source` and `SavedSource` do, ForeignBackup, RestoreUnfit, and changes nothing then."""
+        """Raises what `open_source` and `SavedSource` do, ForeignBackup, RestoreUnfit, NoteFailed; then nothing has
+        changed.
+        """
         building = built_in(self.place.storage_root / RESTORING, self.place)
         _remove(building)
         try:
             building.folder.mkdir(mode=_OWNER_ONLY)
             report = self._build_saved(path, building) if path.is_file() else self._build_backup(path, building)
             self.fault_hook(FailPoint.RESTORE_BUILT)
+            self._note_given(building)
         except BaseException:
             _remove(building)
             raise
@@ -170,6 +174,7 @@ class Restorer:
         made = saved.build(building, self.archiver, self.told)
         require_times_left(building.database, self.place.database_path, self.clock())
         self._go_on_above(building.database, building.folder)
+        require_numbers_left(building.database)
         return RestoreReport(
             source=path,
             undo=None,
@@ -190,6 +195,7 @@ class Restorer:
             has_database = has_own_schema(kept.database) and read_numbers(kept.database) is not None
         if has_database:
             self._go_on_above(kept.database, kept.folder)
+            self._note_given(kept)
         returning = tuple(_to_be_shown(kept.folder / PROJECTS_FOLDER))
         undo, removed = self._put_in_place(kept)
         found = _told_of(self.place.database_path) if has_database else _StoreInPlace()
@@ -208,8 +214,6 @@ class Restorer:
 
     def _put_in_place(self, built: StoreParts) -> tuple[Path | None, tuple[Path, ...]]:
         """Where the old store is kept, and which older ones are not kept any more."""
-        if (gives := read_numbers(built.database)) is not None:
-            note_given(self.place.storage_root, gives)
         kept = new_undo(self.place, self.clock)
         removed = tuple(one.folder for one in surplus(kept, built, self.place))
         swap(
@@ -220,6 +224,12 @@ class Restorer:
         )
         is_kept = any(kept.folder.iterdir()) or kept.database.exists()
         return (kept.folder if is_kept else None), removed
+
+    def _note_given(self, built: StoreParts) -> None:
+        """Before it is in place: once that is begun, whoever comes next finishes it. Raises NoteFailed."""
+        if (gives := read_numbers(built.database)) is not None:
+            store_id, replaced = read_store_id(built.database), read_numbers(self.place.database_path)
+            note_given(self.place.storage_root, store_id, gives, replaced=replaced)
 
     def _require_own(self, store_id: str) -> str | None:
         """An empty place takes any store; a store is replaced by none but itself. The id of the one that is there."""
@@ -275,6 +285,7 @@ class Restorer:
         self._build_archives(source, building, returning)
         _copy_contents(source, building)
         self._go_on_above(building.database, building.folder)
+        require_numbers_left(building.database)
         faults = faults_of_store(
             building.folder,
             building.database,
