@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from mcp_agent_mail.server.lifespan import GC_THRESHOLDS, Running, _Stopping, _s
 from mcp_agent_mail.server.transport.listener import PortTaken, open_listener
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
 from mcp_agent_mail.store.instrumented_store import InstrumentedStore
+from tests.archive_harness import open_archive_harness
 from tests.served import pause
 from tests.server.whole_app import settings_of
 
@@ -86,6 +88,33 @@ def as_stderr(file: Path) -> Iterator[None]:
     finally:
         os.dup2(before, 2)
         os.close(before)
+
+
+@pytest.mark.usefixtures("collector")
+async def test_a_server_whose_numbers_cannot_be_noted_starts_and_says_so(tmp_path: Path) -> None:
+    settings = served(tmp_path)
+    with open_archive_harness(settings.storage_root) as harness:
+        project = harness.add_project("/code/app")
+        blue, red = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
+        harness.archive()
+        harness.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        shutil.copy(harness.database, tmp_path / "older.sqlite3")
+        harness.send(blue, [red])
+        harness.archive()
+        database = harness.database
+    shutil.copy(tmp_path / "older.sqlite3", database)
+    database.rename(settings.database_path)
+    (settings.storage_root / "numbers.json").mkdir()
+    announced: asyncio.Queue[Running] = asyncio.Queue()
+    serving = asyncio.create_task(run_server(settings, announced.put_nowait))
+    running = await asyncio.wait_for(announced.get(), ENDS_WITHIN_S)
+
+    async with httpx.AsyncClient(base_url=running.url, timeout=60) as client:
+        health = (await client.post("/rpc/health_check", json={})).json()
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.wait_for(serving, ENDS_WITHIN_S)
+
+    assert "numbers.json" in json.dumps(health)
 
 
 @pytest.mark.usefixtures("collector")

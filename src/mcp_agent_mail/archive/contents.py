@@ -132,11 +132,7 @@ def without_same(
     if not files or tip is None:
         return {path: content for path, content in files.items() if content is not None}
     found = zip(files.items(), repository.blobs_at(tip, files), strict=True)
-    return {
-        path: content
-        for (path, content), blob in found
-        if blob != (None if content is None else blob_id(content))
-    }
+    return {path: content for (path, content), blob in found if blob != (None if content is None else blob_id(content))}
 
 
 def contents_of_branch(repository: ArchiveRepository) -> list[StoredContent]:

@@ -25,17 +25,19 @@ class TooManyParts(ValueError):
 
 
 # As JSON has it.
-def read_bounded(content: bytes, most_parts: int) -> Any:  # noqa: ANN401
-    """What UTF-8 JSON says. Raises ValueError for what is none, RecursionError, and TooManyParts before anything is
-    made of it: for more than `most_parts` texts, or commas and beginnings of lists and objects outside of texts, and
-    for a text of more than LONGEST_TEXT bytes.
+def read_bounded(content: bytes, most_parts: int, *, longest: int = LONGEST_TEXT) -> Any:  # noqa: ANN401
+    """What UTF-8 JSON says. Raises ValueError for what is none, RecursionError, and what `require_bounded` does before
+    anything is made of it.
     """
-    _require_bounded(content, most_parts)
+    require_bounded(content, most_parts, longest=longest)
     # In ASCII alone it takes a byte a character, and each text only what is its own.
     return json.loads("".join(_in_ascii(content)))
 
 
-def _require_bounded(content: bytes, most_parts: int) -> None:
+def require_bounded(content: bytes, most_parts: int, *, longest: int = LONGEST_TEXT) -> None:
+    """Raise TooManyParts for more than `most_parts` texts, or commas and beginnings of lists and objects outside of
+    texts, and for a text of more than `longest` bytes.
+    """
     plain = content.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     quotes = plain.count(b'"')
     if quotes > 2 * most_parts:
@@ -44,9 +46,9 @@ def _require_bounded(content: bytes, most_parts: int) -> None:
     marks = sum(part.count(mark) for part in parts[::2] for mark in (b",", b"[", b"{"))
     if marks > most_parts:
         raise TooManyParts(f"{marks:,} values")
-    longest = max(map(len, parts[1::2]), default=0)
-    if longest > LONGEST_TEXT:
-        raise TooManyParts(f"a text of {longest:,} bytes")
+    found = max(map(len, parts[1::2]), default=0)
+    if found > longest:
+        raise TooManyParts(f"a text of {found:,} bytes")
 
 
 def _in_ascii(content: bytes) -> Iterator[str]:

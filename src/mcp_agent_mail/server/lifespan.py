@@ -39,6 +39,7 @@ from mcp_agent_mail.store.engine.faults import faults_told
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.noted_numbers import NOTE_FILE
 from mcp_agent_mail.store.instrumented_store import InstrumentedStore
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
         fault_hook(FailPoint.START)
         store = await stack.enter_async_context(_store(settings, fault_hook))
-        strays = await go_on_above_archives(store, settings.storage_root)
+        went_on = await go_on_above_archives(store, settings.storage_root)
         fault_hook(FailPoint.START)
         services = build_services(
             settings,
@@ -98,8 +99,10 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
             operator_token=operator_token,
             faults=faults,
         )
-        for stray in strays:
+        for stray in went_on.strays:
             services.archiving.health.stand(Path(stray.data["path"]).name, in_sentences(stray.message, stray.hint))
+        if (unnoted := went_on.unnoted) is not None:
+            services.archiving.health.stand(NOTE_FILE, unnoted.text)
         services.attachments.files.remove_leftovers()
         if log_keeper is not None:
             services.also_kept.append(log_keeper)

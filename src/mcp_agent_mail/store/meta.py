@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 
 from mcp_agent_mail.core.clock import Micros
@@ -11,6 +12,14 @@ _GET = "SELECT value FROM meta WHERE key = ?"
 _PUT = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _STORE_ID = "store_id"
 _CHECKED_AT = "health_checked_at"
+_REBUILT = "rebuilt"
+_MARK_BYTES = 16
+# Nobody finds a token whose hash begins as the mark does.
+_LOST_TOKENS = f"""
+SELECT EXISTS (
+    SELECT 1 FROM meta m JOIN agents a ON hex(substr(a.token_hash, 1, {_MARK_BYTES})) = m.value
+    WHERE m.key = '{_REBUILT}')
+"""
 
 
 class Meta:
@@ -26,6 +35,18 @@ class Meta:
         found = self._find(_STORE_ID)
         assert found is not None, "a migrated store has an id"
         return found
+
+    def note_rebuilt(self) -> bytes:
+        """Say that this store is made of archives alone. So begins what stands in the place of the hash of an agent's
+        token, which is lost, until it gets another one.
+        """
+        mark = secrets.token_bytes(_MARK_BYTES)
+        self._connection.execute(_PUT, (_REBUILT, mark.hex().upper()))
+        return mark
+
+    def has_lost_tokens(self) -> bool:
+        """Was it made of archives alone, and has an agent of that time got no token since?"""
+        return bool(self._connection.execute(_LOST_TOKENS).fetchone()[0])
 
     def schema_version(self) -> int:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()

@@ -42,6 +42,22 @@ def test_a_stopped_store_is_restored_and_brought_back(stopped_post: Post) -> Non
     assert server.am("doctor", "verify").returncode == 0
 
 
+def test_a_restore_of_what_was_rebuilt_ends_with_the_next_command_for_tokens(
+    stopped_post: Post, tmp_path: Path
+) -> None:
+    server, then = stopped_post.server, str(tmp_path / "then")
+    made = server.am("doctor", "rebuild", "--into", then)
+    assert made.returncode == 0, made.stderr
+
+    restored = server.am("doctor", "restore", then)
+
+    assert restored.returncode == 0, restored.stderr
+    named, step = restored.stdout.splitlines()[-2:]
+    assert named.startswith("not rebuilt\tregistration tokens; join codes; ")
+    assert step.startswith("next\tam token reissue AGENT")
+    assert made.stdout.splitlines()[-2:] == [named, step]
+
+
 def test_a_restored_store_is_served(stopped_post: Post) -> None:
     made = _backup(stopped_post)
     stopped_post.server.am("doctor", "restore", str(made["path"]))

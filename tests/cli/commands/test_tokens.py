@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mcp_agent_mail.cli.commands.tokens import tokens_step
+from mcp_agent_mail.cli.commands.tokens import not_rebuilt_rows
 from mcp_agent_mail.features.recovery.rebuild import NOT_REBUILT
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
@@ -21,7 +21,9 @@ def test_a_lost_token_is_replaced_and_the_old_one_is_void(at_post: Shell, post: 
 
 
 def test_the_next_command_for_tokens_is_told_where_none_came_along() -> None:
-    (told,) = tokens_step(NOT_REBUILT)
+    named, step = not_rebuilt_rows(NOT_REBUILT)
 
-    assert told[0] == "next"
-    assert tokens_step(()) == []
+    assert named == ("not rebuilt", "; ".join(NOT_REBUILT))
+    assert step[0] == "next"
+    assert [name for name, _ in not_rebuilt_rows(["windows"])] == ["not rebuilt"]
+    assert not_rebuilt_rows(()) == []

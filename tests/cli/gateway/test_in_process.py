@@ -61,6 +61,26 @@ def test_its_own_refusals_are_those_of_the_tools(settings: Settings) -> None:
         gateway.call("whois", {**SHOP, "agent_name": "BlueLake"})
 
 
+def test_mail_goes_on_where_the_numbers_cannot_be_noted_and_it_is_told(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with opened(settings) as gateway:
+        write_mail(gateway)
+    shutil.copy(settings.database_path, tmp_path / "older.sqlite3")
+    with opened(settings) as gateway:
+        gateway.call("register_agent", {**SHOP, "name": "RedStone", "program": "tests", "model": "none"})
+    shutil.copy(tmp_path / "older.sqlite3", settings.database_path)
+    (settings.storage_root / "numbers.json").mkdir()
+
+    with opened(settings) as gateway:
+        inbox = gateway.read("resource://inbox/BlueLake?project=%2Fcode%2Fshop")
+
+    assert len(inbox["messages"]) == 1
+    told = capsys.readouterr().err
+    assert "Warning: The numbers that the store has given out cannot be noted" in told
+    assert "Hint: Move away what lies there" in told
+
+
 def test_without_room_what_adds_is_refused_and_reading_goes_on(settings: Settings) -> None:
     with opened(settings) as gateway:
         write_mail(gateway)

@@ -36,14 +36,14 @@ async def test_every_page_goes_on_where_the_last_one_ended(harness: DeliveryHarn
     await harness.withdraw(ids[1])
     whole = (await harness.feed("RedStone"))["events"]
 
-    found, after, has_more = [], 0, True
-    while has_more:
-        page = await harness.feed("RedStone", after=after, limit=2)
+    page = await harness.feed("RedStone", limit=2)
+    found = page["events"]
+    while page["has_more"]:
+        page = await harness.feed("RedStone", after=page["next_cursor"], limit=2)
         found += page["events"]
-        after, has_more = page["next_cursor"], page["has_more"]
 
     assert found == whole
-    assert after == page["tail_cursor"]
+    assert page["next_cursor"] == page["tail_cursor"]
 
 
 async def test_position_now_gives_where_the_feed_ends_and_nothing_else(harness: DeliveryHarness) -> None:

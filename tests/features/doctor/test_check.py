@@ -57,6 +57,7 @@ def test_a_good_store_without_a_server_has_no_findings(archived: Archived) -> No
         "permissions",
         "disk",
         "locks",
+        "numbers",
         "database",
         "git",
         "outbox",
@@ -64,10 +65,20 @@ def test_a_good_store_without_a_server_has_no_findings(archived: Archived) -> No
         "attachments",
         "archives",
     ]
-    assert [result.findings for result in seen.values()] == [()] * 10
+    assert [result.findings for result in seen.values()] == [()] * 11
     assert seen["outbox"].evidence == "0 events wait for Git; the next server goes on with them"
     assert "git fsck --strict is clean" in seen["archive code-app"].evidence
     assert seen["git"].evidence.startswith("git version ")
+
+
+def test_a_note_of_numbers_that_cannot_be_written_is_a_finding(archived: Archived) -> None:
+    (archived.harness.root / "numbers.json").mkdir()
+
+    finding = only_finding(target(archived))
+
+    assert (finding.check, finding.problem) == ("numbers", "unreadable")
+    assert "is no ordinary file" in finding.evidence
+    assert "move away what lies there" in finding.next_step
 
 
 def test_beside_a_server_locks_may_be_held(archived: Archived) -> None:

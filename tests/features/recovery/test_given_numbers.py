@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,9 @@ import pytest
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.features.recovery.given_numbers import archived_up_to, given_before, given_out
 from mcp_agent_mail.features.recovery.rebuilt_store import rebuild_in_place
+from mcp_agent_mail.store.checks.artifacts import read_store_id
 from mcp_agent_mail.store.engine.noted_numbers import note_given, read_noted
-from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_numbers, read_numbers
+from mcp_agent_mail.store.engine.numbers import GAP, REACH, GivenNumbers, raise_numbers, read_numbers
 from tests.features.recovery.harness import World
 from tests.features.recovery.test_rebuilt_store import settings_of, untold
 
@@ -63,7 +66,7 @@ def test_a_rebuild_goes_on_above_what_databases_gave_out_that_were_replaced_befo
 
 def test_a_rebuild_goes_on_above_what_is_noted_of_a_database_that_is_gone(world: World) -> None:
     before = _far_on(world.database)
-    note_given(world.root, before)
+    note_given(world.root, read_store_id(world.database), before)
     world.database.unlink()
 
     rebuild_in_place(settings_of(world), told=untold)
@@ -74,9 +77,20 @@ def test_a_rebuild_goes_on_above_what_is_noted_of_a_database_that_is_gone(world:
 def test_what_a_rebuilt_store_goes_on_from_is_noted(world: World) -> None:
     rebuild_in_place(settings_of(world), told=untold)
 
-    noted = read_noted(world.root)
+    noted = read_noted(world.root, read_store_id(world.database), _numbers(world.database))
     assert noted is not None
     assert noted.sequences["messages"] == _numbers(world.database).sequences["messages"]
+
+
+def test_a_database_out_of_reach_tells_nothing_and_the_archives_are_asked_instead(world: World, tmp_path: Path) -> None:
+    before = _numbers(world.database)
+    with closing(sqlite3.connect(world.database)) as connection, connection:
+        connection.execute("UPDATE sqlite_sequence SET seq = seq + ?", (2 * REACH,))
+    (tmp_path / "scratch").mkdir()
+
+    given = given_out(world.root, world.database, tmp_path / "none", tmp_path / "scratch", system_clock())
+
+    assert all(before.sequences[kind] <= given.sequences[kind] < REACH for kind in KINDS)
 
 
 def test_a_whole_database_does_not_hide_what_those_before_it_gave_out(world: World, tmp_path: Path) -> None:

@@ -131,6 +131,7 @@ def test_of_what_is_kept_old_databases_alone_are_removed(world: World) -> None:
     made = rebuild_in_place(settings_of(world), told=untold)
 
     assert made.kept is not None
+    assert made.removed == (kept / "2026-01-01T00-00-00Z-aaaa" / world.database.name,)
     assert with_archive.exists()
     holding = sorted(path.parent.name for path in kept.glob(f"*/{world.database.name}"))
     assert holding == ["2026-01-02T00-00-00Z-aaaa", "2026-01-03T00-00-00Z-aaaa", made.kept.name, "mine"]

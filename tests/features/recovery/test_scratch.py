@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from collections.abc import Callable
@@ -103,6 +104,25 @@ def test_what_took_the_place_of_the_folder_meanwhile_gets_no_name(tmp_path: Path
     assert not target.exists()
     assert (folder / "store" / "theirs").exists()
     assert list((tmp_path / "away").iterdir()) == []
+
+
+def test_a_folder_that_its_last_owner_removed_before_the_lock_was_had_is_not_worked_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, lock = tmp_path / "s", fcntl.flock
+
+    def locked_late(descriptor: int, how: int) -> None:
+        folder.rmdir()
+        folder.mkdir(mode=0o700)
+        (folder / "theirs").touch()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", locked_late)
+
+    with pytest.raises(PlaceTaken), scratch_folder(folder, for_what=tmp_path / "x"):
+        pass
+
+    assert (folder / "theirs").exists()
 
 
 class Stopped(Exception):

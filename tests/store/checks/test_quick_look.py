@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,17 @@ def test_of_a_small_one_each_page_is_looked_at(database: Path, tmp_path: Path) -
         overwrite(broken, page * 2_048, (page + 1) * 2_048)
         with pytest.raises(StoreDamaged):
             require_undamaged(broken)
+
+
+@pytest.mark.parametrize("table", ["messages", "outbox", "counters", "guard_events"])
+def test_of_a_large_one_each_table_is_begun(table: str, database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    overwrite(database, (page - 1) * size, page * size)
+
+    with pytest.raises(StoreDamaged):
+        require_undamaged(database, whole_up_to_bytes=0)
 
 
 @pytest.mark.parametrize("spoil", [put_view, put_check])

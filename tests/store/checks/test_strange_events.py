@@ -8,7 +8,9 @@ import pytest
 
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS
 from mcp_agent_mail.store.checks.strange_events import strange_events
+from mcp_agent_mail.store.checks.strange_fields import MOST_PARTS
 from tests.archive_harness import ArchiveHarness, open_archive_harness
 
 
@@ -41,6 +43,8 @@ STRANGE: dict[str, tuple[EventKind, dict[str, object]]] = {
     "an id that is a path": (EventKind.MAIL, {"id": "../x"}),
     "a file of somebody that is removed": (EventKind.MAIL, {"freed": ["../../etc/passwd"]}),
     "a Git directory that is removed": (EventKind.MAIL, {"freed": ["messages/.git/config"]}),
+    "a content by a name that is none": (EventKind.MAIL, {"freed": ["attachments/ab/notes"]}),
+    "a file whose name ends early": (EventKind.MAIL, {"freed": ["messages/2026/11/0-499/1.md\0"]}),
     "recipients that are none": (EventKind.MAIL, {"recipients": 7}),
     "an attachment that is a path": (
         EventKind.MAIL,
@@ -87,3 +91,21 @@ def test_a_name_in_an_event_is_no_path(kind: EventKind, snapshot: dict[str, obje
     harness.tx.outbox.add(event, harness.clock())
 
     assert len(list(strange_events(harness.connection))) == 1
+
+
+def test_an_event_of_more_parts_than_any_has_is_named_before_it_is_read(harness: ArchiveHarness) -> None:
+    _spoil(harness, EventKind.MAIL, recipients=[{}] * (MOST_PARTS + 1))
+
+    (found,) = strange_events(harness.connection)
+
+    assert "TooManyParts" in found
+
+
+def test_a_letter_of_the_longest_body_to_all_whom_a_broadcast_reaches_can_be_written(harness: ArchiveHarness) -> None:
+    sql = "SELECT snapshot FROM outbox WHERE kind = 'mail' ORDER BY seq LIMIT 1"
+    (recipient,) = json.loads(harness.connection.execute(sql).fetchone()[0])["recipients"]
+    everyone = [recipient | {"agent_id": number, "name": f"Blue{number}"} for number in range(MAX_BROADCAST_RECIPIENTS)]
+
+    _spoil(harness, EventKind.MAIL, body_md="\x01" * (3 << 20), recipients=everyone)
+
+    assert list(strange_events(harness.connection)) == []

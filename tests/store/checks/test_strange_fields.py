@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +10,10 @@ import pytest
 
 from mcp_agent_mail.core.clock import LATEST
 from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
-from mcp_agent_mail.store.checks.strange_fields import strange_fields
+from mcp_agent_mail.domain.guard.events import MAX_DETAIL_BYTES
+from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS
+from mcp_agent_mail.store.checks.integrity import find_faults
+from mcp_agent_mail.store.checks.strange_fields import strange_fields, too_long
 from mcp_agent_mail.store.engine.connection import add_functions
 from tests.seeded_store import open_seeded_store
 
@@ -44,6 +48,9 @@ _CARRIED += '"height": null, "is_inline": false}]'
 _ATTACHED = "INSERT INTO message_attachments (message_id, attachments) SELECT min(id), '{}' FROM messages"
 _DIRECTORY = "UPDATE projects SET human_key = '/a' || {} WHERE id = 1"
 _EVENT = "INSERT INTO outbox (project_id, kind, created_ts, snapshot) VALUES (1, '{}', 1, '{}')"
+
+_REMEMBERED = "INSERT INTO idempotency_keys SELECT min(id), 'k', zeroblob(32), {}, 1 FROM agents"
+_MANY = "'[{0}' || replace(hex(zeroblob(1000000)), '00', ',{0}') || ']'"
 
 STRANGE = {
     "a slug that is a path": ("UPDATE projects SET slug = '/tmp/elsewhere' WHERE id = 1", "projects.slug"),
@@ -103,6 +110,45 @@ STRANGE = {
         "the number of agents",
     ),
     "a sequence that is no number": ("UPDATE sqlite_sequence SET seq = 'many' WHERE name = 'agents'", "the number of"),
+    "numbers of nothing": (
+        "INSERT INTO sqlite_sequence VALUES (NULL, 5)",
+        "a table whose rows are numbered cannot be None",
+    ),
+    "numbers by bytes": (
+        "INSERT INTO sqlite_sequence VALUES (x'6167656e7473', 5)",
+        "a table whose rows are numbered cannot be 'agents'",
+    ),
+    "numbers by what is no text": (
+        "INSERT INTO sqlite_sequence VALUES (CAST(x'ff00' AS TEXT), 5)",
+        "a table whose rows are numbered",
+    ),
+    "numbers of no table of this program": (
+        "INSERT INTO sqlite_sequence VALUES (hex(zeroblob(50000)), 5)",
+        "a table whose rows are numbered",
+    ),
+    "numbers that are there twice": (
+        "INSERT INTO sqlite_sequence SELECT * FROM sqlite_sequence WHERE name = 'agents'",
+        "the number of agents cannot be there twice",
+    ),
+    "a number below that of a row": ("DELETE FROM sqlite_sequence WHERE name = 'agents'", "the number of agents"),
+    "an answer of more parts than any has": (_REMEMBERED.format(_MANY.format("[]")), "idempotency_keys.result"),
+    "an answer that is longer than any": (
+        _REMEMBERED.format("printf('[\"%.*c\"]', 33554432, 'x')"),
+        "idempotency_keys.result",
+    ),
+    "a report that is longer than any": (
+        f"""INSERT INTO guard_events (project, event_key, ts, action, hook, repository, detail)
+            SELECT 'p', 'k', 1, 'warned', 'check', 'r', {_MANY.format("[]")}""",
+        "guard_events.detail",
+    ),
+    "attachments of more parts than any": (
+        f"INSERT INTO message_attachments SELECT min(id), {_MANY.format('7')} FROM messages",
+        "message_attachments.attachments",
+    ),
+    "a text that is longer than this program can have written": (
+        "UPDATE messages SET body_md = hex(zeroblob(40000000))",
+        "messages holds a value of more than",
+    ),
     "a counter that leaves too few": (
         f"UPDATE counters SET value = {MOST_TAKEN_OVER + 1} WHERE name = 'fencing'",
         "the counter fencing",
@@ -132,6 +178,22 @@ def test_what_this_program_never_writes_is_named(name: str, store: Path) -> None
     assert len(found) <= 2  # What follows from it is told too.
 
 
+def test_the_longest_that_this_program_writes_is_nothing_strange(store: Path) -> None:
+    """A body of three million control characters, which JSON writes as six each, to all whom a broadcast reaches."""
+    everyone = [{f"key{number}": number for number in range(12)}] * MAX_BROADCAST_RECIPIENTS
+    longest = json.dumps({"body_md": "\x01" * (3 << 20), "recipients": everyone})
+    detail = json.dumps({"reason": "x" * MAX_DETAIL_BYTES})
+
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        add_functions(connection)
+        connection.execute("UPDATE messages SET body_md = ?", ("\x01" * (3 << 20),))
+        connection.execute(_EVENT.format("mail", longest))
+        connection.execute(_REMEMBERED.format("?"), (longest,))
+        sql = "INSERT INTO guard_events (project, event_key, ts, action, hook, repository, detail) VALUES"
+        connection.execute(f"{sql} ('p', 'k', 1, 'warned', 'check', 'r', ?)", (detail,))
+        assert list(strange_fields(connection)) == []
+
+
 def test_a_time_in_the_future_is_one_that_a_clock_showed_before_it_was_set_back(store: Path) -> None:
     statement = f"UPDATE messages SET created_ts = {LATEST}"
 
@@ -145,3 +207,27 @@ def test_of_many_rows_that_are_strange_one_is_told(store: Path) -> None:
     found = _found(store, rows + "INSERT INTO llm_spending SELECT i, -1, 1 FROM n")
 
     assert found == ["llm_spending.cost_usd cannot be -1.0"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (
+            f"INSERT INTO message_attachments SELECT min(id), {_MANY.format('7')} FROM messages",
+            "message_attachments holds",
+        ),
+        ("UPDATE messages SET body_md = hex(zeroblob(40000000))", "messages holds a value of more than"),
+    ],
+)
+def test_what_is_too_long_is_told_before_anything_reads_it(statement: str, told: str, store: Path) -> None:
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        add_functions(connection)
+        assert list(too_long(connection)) == []
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000_000_000)
+        connection.execute(statement)
+
+        (found,) = too_long(connection)
+
+    assert found.startswith(told)
+    faults = find_faults(store)
+    assert [fault.evidence for fault in faults] == [found]

@@ -21,7 +21,7 @@ def test_each_name_that_is_given_is_known_again_in_any_letter_case(name: str) ->
     database = Path("/folder") / name
     given = [database, beside(database, "-wal"), beside(database, ".x-1"), hidden_beside(database, ".building")]
 
-    names = [path.name for path in (*given, kept_folder(database))]
+    names = [path.name for path in (*given, kept_folder(database.parent))]
     assert [one for one in (*names, *map(str.upper, names)) if not is_of_database(one, name)] == []
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.engine.file_kind import is_database_file
+from mcp_agent_mail.store.engine.file_kind import is_sqlite_file
 
 
 def test_what_sqlite_has_written_is_a_database(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ def test_what_sqlite_has_written_is_a_database(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE anything (id)")
 
-    assert is_database_file(path)
+    assert is_sqlite_file(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite", bytes(4_096)], ids=["empty", "cut off", "overwritten"])
@@ -22,10 +22,10 @@ def test_an_empty_file_and_one_that_begins_otherwise_are_none(tmp_path: Path, co
     path = tmp_path / "any.sqlite3"
     path.write_bytes(content)
 
-    assert not is_database_file(path)
+    assert not is_sqlite_file(path)
 
 
 def test_where_nothing_is_there_is_no_database(tmp_path: Path) -> None:
-    assert not is_database_file(tmp_path / "any.sqlite3")
+    assert not is_sqlite_file(tmp_path / "any.sqlite3")
     (tmp_path / "file").touch()
-    assert not is_database_file(tmp_path / "file" / "any.sqlite3")
+    assert not is_sqlite_file(tmp_path / "file" / "any.sqlite3")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -7,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import LATEST, Micros
-from mcp_agent_mail.core.ids import MOST_NUMBER
+from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.store.engine.numbers import (
     AHEAD,
     GAP,
+    MOST_RESTORED,
     REACH,
+    SEQUENCES,
     GivenNumbers,
+    leaves_enough,
     raise_numbers,
     read_numbers,
     within_reach,
@@ -53,6 +57,21 @@ def test_once_numbers_are_raised_no_journal_comes_back_to_take_them_back(
     assert on_disk.has(tmp_path)
 
 
+def test_raised_numbers_are_in_the_file_itself_whoever_keeps_its_log(tmp_path: Path) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    with closing(sqlite3.connect(tmp_path / "mail.sqlite3")) as other:
+        other.execute("PRAGMA journal_mode=WAL")
+        other.execute("SELECT count(*) FROM counters").fetchone()
+
+        raise_numbers(tmp_path / "mail.sqlite3", GivenNumbers(sequences={"messages": 70}, counters={}, latest=0))
+
+        (tmp_path / "moved").mkdir()
+        shutil.copy(tmp_path / "mail.sqlite3", tmp_path / "moved")
+    found = read_numbers(tmp_path / "moved" / "mail.sqlite3")
+    assert found is not None
+    assert found.sequences == {"messages": 70 + GAP}
+
+
 def test_the_next_message_has_the_next_number(tmp_path: Path) -> None:
     blank_store().lay(tmp_path / "mail.sqlite3")
     raise_numbers(tmp_path / "mail.sqlite3", GivenNumbers(sequences={"projects": 5}, counters={}, latest=0))
@@ -85,7 +104,7 @@ def test_numbers_that_a_damaged_store_tells_are_bounded_and_are_integers(tmp_pat
 
     found = read_numbers(tmp_path / "mail.sqlite3")
     assert found is not None
-    assert found.sequences == {"messages": MOST_NUMBER, "agents": 7 + GAP}
+    assert found.sequences == {"messages": MOST_TAKEN_OVER, "agents": 7 + GAP}
 
 
 @pytest.mark.parametrize("version", [None, 9999])
@@ -108,19 +127,21 @@ def test_of_a_store_of_a_newer_version_the_numbers_are_known(tmp_path: Path) -> 
     assert read_numbers(tmp_path / "mail.sqlite3") is not None
 
 
-def test_no_store_goes_on_above_the_most_that_a_number_may_be_nor_beyond_the_calendar(tmp_path: Path) -> None:
+def test_no_store_goes_on_above_what_could_be_taken_over_nor_beyond_the_calendar(tmp_path: Path) -> None:
     blank_store().lay(tmp_path / "mail.sqlite3")
     most = (1 << 63) - 1
 
     raise_numbers(
         tmp_path / "mail.sqlite3",
-        GivenNumbers(sequences={"agents": MOST_NUMBER - 1}, counters={"delivery": most, "fencing": most}, latest=most),
+        GivenNumbers(
+            sequences={"agents": MOST_TAKEN_OVER - 1}, counters={"delivery": most, "fencing": most}, latest=most
+        ),
     )
 
     found = read_numbers(tmp_path / "mail.sqlite3")
     assert found is not None
-    assert found.sequences == {"agents": MOST_NUMBER}
-    assert (found.counters, found.latest) == ({"delivery": MOST_NUMBER, "fencing": MOST_NUMBER}, LATEST)
+    assert found.sequences == {"agents": MOST_TAKEN_OVER}
+    assert (found.counters, found.latest) == ({"delivery": MOST_TAKEN_OVER, "fencing": MOST_TAKEN_OVER}, LATEST)
 
 
 def test_what_is_too_far_above_a_stores_own_numbers_is_not_gone_on_above() -> None:
@@ -141,3 +162,35 @@ def test_a_clock_that_was_set_back_leaves_a_store_its_own_times() -> None:
     given = GivenNumbers(sequences={}, counters={}, latest=10 * AHEAD)
 
     assert within_reach(given, own, Micros(60)).latest == 10 * AHEAD
+
+
+def test_the_names_of_numbers_are_those_of_the_tables_that_number_their_rows(tmp_path: Path) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'"
+
+    with closing(sqlite3.connect(tmp_path / "mail.sqlite3")) as connection:
+        assert {name for (name,) in connection.execute(sql)} == SEQUENCES
+
+
+def test_no_other_name_is_read_whatever_it_is_and_of_one_that_is_there_twice_the_highest(tmp_path: Path) -> None:
+    database = tmp_path / "mail.sqlite3"
+    blank_store().lay(database)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("DELETE FROM sqlite_sequence")
+        for name in ("NULL", "7", "x'ff00'", "CAST(x'ff00' AS TEXT)", "'messages_fts'", "x'6d65737361676573'"):
+            connection.execute(f"INSERT INTO sqlite_sequence VALUES ({name}, 5)")
+        connection.executemany("INSERT INTO sqlite_sequence VALUES ('agents', ?)", [(9,), (3,)])
+
+    found = read_numbers(database)
+
+    assert found is not None
+    assert found.sequences == {"agents": 9}
+    raise_numbers(database, GivenNumbers(sequences={"messages_fts": 8}, counters={"delivered_ts": 8}, latest=0))
+    again = read_numbers(database)
+    assert again is not None
+    assert (again.sequences, again.latest) == (found.sequences, found.latest)
+
+
+def test_only_what_can_be_restored_many_times_leaves_enough() -> None:
+    assert leaves_enough(GivenNumbers(sequences={"messages": MOST_RESTORED}, counters={}, latest=LATEST))
+    assert not leaves_enough(GivenNumbers(sequences={}, counters={"fencing": MOST_RESTORED + 1}, latest=0))

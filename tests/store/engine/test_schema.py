@@ -118,6 +118,31 @@ def test_what_another_sqlite_has_counted_is_known_to_the_letter(more: str, is_kn
     )
 
 
+@pytest.mark.parametrize("kind", ["trigger", "index", "table"])
+def test_a_part_that_is_gone_is_missing(kind: str, tmp_path: Path) -> None:
+    path = _made(tmp_path / "store.sqlite3", schema.NEWEST_VERSION)
+    with closing(sqlite3.connect(path)) as connection:
+        sql = "SELECT name FROM sqlite_schema WHERE type = ? AND sql NOT NULL AND name <> 'sqlite_sequence' LIMIT 1"
+        (name,) = connection.execute(sql, (kind,)).fetchone()
+    _run(path, f"DROP {kind} {name}")
+
+    with pytest.raises(ForeignParts, match=f"{name} is missing") as refused:
+        require_own_schema(path)
+    assert refused.value.hint.startswith("Go back to a backup")
+
+
+def test_whoever_has_added_a_part_is_told_how_it_goes_and_the_ways_back_else(tmp_path: Path) -> None:
+    path = _made(tmp_path / "store.sqlite3", schema.NEWEST_VERSION)
+    _run(path, "CREATE INDEX quick ON messages (subject)")
+
+    with pytest.raises(ForeignParts) as refused:
+        require_own_schema(path)
+
+    assert refused.value.hint.startswith("Take out with sqlite3 what you have added yourself (DROP TRIGGER, DROP INDEX")
+    assert ". Otherwise go back to a backup (am doctor backups lists them)" in refused.value.hint
+    assert refused.value.hint.endswith("Both keep the present database.")
+
+
 OPENED_BY = {
     "store/engine/connection.py",
     "store/engine/schema.py",

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -16,6 +17,7 @@ from mcp_agent_mail.store.engine import swap as swapping
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.swap import SwapUnfinished, finish_swap, swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
+from tests.on_disk import OnDisk
 
 OLD = {"mail.sqlite3": "old mail", "mail.sqlite3-wal": "old log", "projects/a/.git/HEAD": "old a"}
 NEW = {"mail.sqlite3": "new mail", "projects/b/.git/HEAD": "new b", "attachments/aa": "new content"}
@@ -263,3 +265,40 @@ def test_a_place_in_another_file_system_is_told_before_anything_moves(tmp_path: 
 
     with pytest.raises(OSError, match="another file system"):
         swapping._require_one_file_system(move)
+
+
+def test_a_swap_across_file_systems_is_refused_before_anything_moves(tmp_path: Path) -> None:
+    """The database is a link to a file elsewhere: both folders are its own."""
+    shm = Path("/dev/shm")
+    if not shm.is_dir() or shm.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is one file system alone")
+    with TemporaryDirectory(dir=shm) as elsewhere:
+        there = Path(elsewhere) / "mail.sqlite3"
+        there.write_text("old mail")
+        for folder in ("root", "beside"):
+            (tmp_path / folder).mkdir()
+        named = tmp_path / "beside" / "mail.sqlite3"
+        named.symlink_to(there)
+        built = tmp_path / "beside" / ".mail.sqlite3.restoring"
+        built.write_text("new mail")
+        places = SwapPlaces(storage_root=tmp_path / "root", database_path=named)
+        move = Move(place=there, built=built, kept=there.with_name("mail.sqlite3.undo-1"))
+
+        with pytest.raises(OSError, match="another file system"):
+            swap(places, [move])
+
+        assert not finish_swap(places)
+        assert (there.read_text(), built.read_text()) == ("old mail", "new mail")
+
+
+def test_the_folders_that_lead_to_what_was_built_are_on_disk_before_it_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, on_disk = _prepared(tmp_path), OnDisk(monkeypatch)
+
+    def begun(at: FailPoint) -> None:
+        if at is FailPoint.SWAP_BEGUN:
+            assert on_disk.has(root / "restoring")
+            assert on_disk.has(root)
+
+    swap(places_in(root), moves_in(root), fault_hook=begun)

@@ -24,7 +24,7 @@ def of_damaged(path: Path, *, has_database: bool) -> str:
     if has_database:
         return (
             f"Stop the server and run `am doctor repair`: it keeps {path} aside and writes the archive again from the "
-            "database. Or take a backup: am doctor restore BACKUP"
+            "database. Or go back to a backup: am doctor restore BACKUP"
         )
     return of_unfit([path.name], has_database=False)
 
@@ -35,6 +35,6 @@ def of_unfit(slugs: Iterable[str], *, has_database: bool) -> str:
     first = (
         "What is lost or damaged `am doctor repair` writes again from the database."
         if has_database
-        else "Take a backup (am doctor backups lists them): am doctor restore BACKUP."
+        else "Go back to a backup (am doctor backups lists them): am doctor restore BACKUP."
     )
     return f"{first} To go on without it: am doctor rebuild {options}" if options else first

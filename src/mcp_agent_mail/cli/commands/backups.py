@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mcp_agent_mail.cli.commands.tokens import tokens_step
+from mcp_agent_mail.cli.commands.tokens import not_rebuilt_rows
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, tell_error
 from mcp_agent_mail.cli.output import Column, JsonFlag, at, print_fields, print_json, print_rows, print_text
@@ -161,8 +161,12 @@ def _done(work: _Work, json: bool) -> int:
         print_json(answer)
     else:
         print_fields(
-            [(name.replace("_", " "), _in_words(name, value)) for name, value in answer.items() if value != []]
-            + tokens_step(answer.get("not_rebuilt", ()))
+            [
+                (name.replace("_", " "), _in_words(name, value))
+                for name, value in answer.items()
+                if value != [] and name != "not_rebuilt"
+            ]
+            + not_rebuilt_rows(answer.get("not_rebuilt", ()))
         )
     is_well = answer.get("has_database", True) and not answer.get("findings")
     return ExitCode.DONE if is_well else ExitCode.FINDINGS

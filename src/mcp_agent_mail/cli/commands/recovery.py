@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mcp_agent_mail.cli.commands.tokens import tokens_step
+from mcp_agent_mail.cli.commands.tokens import not_rebuilt_rows
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, tell_error
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
@@ -83,9 +83,9 @@ def _print_made(made: dict[str, Any]) -> None:
             ("queued for Git", made["queued"]),
             *((("made of what others say", ", ".join(made["stand_ins"])),) if made["stand_ins"] else ()),
             ("kept", made["kept"] or "nothing was there"),
+            *((("removed", "; ".join(made["removed"])),) if made["removed"] else ()),
             *((("not brought back", made["unread"]),) if made["unread"] else ()),
-            ("not rebuilt", ", ".join(made["not_rebuilt"])),
             *(("finding", f"{one['check']}: {one['problem']}: {one['evidence']}") for one in made["findings"]),
-            *tokens_step(made["not_rebuilt"]),
+            *not_rebuilt_rows(made["not_rebuilt"]),
         ]
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mcp_agent_mail.cli.arguments import reading_argument
-from mcp_agent_mail.cli.commands.tokens import tokens_step
+from mcp_agent_mail.cli.commands.tokens import not_rebuilt_rows
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
@@ -27,6 +27,8 @@ from mcp_agent_mail.cli.progress import progress_bars
 from mcp_agent_mail.cli.project_option import project_key
 
 _STDOUT = "-"
+# Of an answer, what is shown in a table or at its end.
+_APART = ("projects", "not_rebuilt")
 
 
 def _short_commit(project: Row) -> str:
@@ -51,7 +53,7 @@ def save(
     """Save the archives of all projects, or of some, in one file.
 
     A tar of Git bundles with a manifest and the SHA-256 of each: mail, attachments, history. No token,
-    and nothing that Git has not: pending_events says how much that is. The same archives give the same
+    and nothing that Git has not: `pending events` says how much that is. The same archives give the same
     bytes. Never over an existing file. Beside a server too.
     """
     from mcp_agent_mail.cli.offline.saved_archives import save_offline, save_to_stdout
@@ -118,7 +120,7 @@ def restore(
             unpacking=bars.bar("unpacking archives"),
             rebuilding=bars.bar("rebuilding the database"),
         )
-    _print(answer, *tokens_step(answer["not_rebuilt"]), json=json)
+    _print(answer, *not_rebuilt_rows(answer["not_rebuilt"]), json=json)
 
 
 def export(
@@ -166,7 +168,8 @@ def _print(answer: dict[str, Any], *closing: tuple[str, object], json: bool) -> 
         return
     print_rows(answer["projects"], _PROJECTS, nothing="No project.")
     print_gap()
-    print_fields([*((name, _cell(value)) for name, value in answer.items() if name != "projects"), *closing])
+    fields = ((name, value) for name, value in answer.items() if name not in _APART)
+    print_fields([*((name.replace("_", " "), _cell(value)) for name, value in fields), *closing])
 
 
 # A value as JSON has it.

@@ -49,8 +49,9 @@ def reissue(
         print_fields([("agent", answer["name"]), ("registration_token", answer["registration_token"])])
 
 
-def tokens_step(not_rebuilt: Collection[str]) -> list[tuple[str, object]]:
-    """The closing line of a command that has made a store, where that has no agent's token any more."""
-    if _TOKENS not in not_rebuilt:
-        return []
-    return [("next", "am token reissue AGENT, for each agent that is to prove who it is: no token came along")]
+def not_rebuilt_rows(not_rebuilt: Collection[str]) -> list[tuple[str, object]]:
+    """The closing lines of a command that has made a store: what is not in it, and what to do where that is tokens."""
+    told: list[tuple[str, object]] = [("not rebuilt", "; ".join(not_rebuilt))] if not_rebuilt else []
+    if _TOKENS in not_rebuilt:
+        told += [("next", "am token reissue AGENT, for each agent that is to prove who it is: no token came along")]
+    return told

@@ -58,7 +58,9 @@ class InProcessGateway:
             if settings.database_path.is_file():
                 require_current(settings.database_path)
             self._store = await opened.enter_async_context(Store(settings.database_path, echo=settings.database_echo))
-            await go_on_above_archives(self._store, settings.storage_root)
+            went_on = await go_on_above_archives(self._store, settings.storage_root)
+            if (unnoted := went_on.unnoted) is not None:
+                sys.stderr.write(f"Warning: {visible(unnoted.message)}\nHint: {visible(unnoted.hint)}\n")
             # A token of this moment: the services ask for proof, and nobody else can have seen it.
             operator_token = new_token(OPERATOR_TOKEN_PREFIX)
             self._services = build_services(

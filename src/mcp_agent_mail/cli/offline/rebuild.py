@@ -63,6 +63,7 @@ def _shown(made: RebuiltStore, unread: str | None = None) -> dict[str, Any]:
         "queued": rebuilt["events"],
         "stand_ins": list(rebuilt["stand_ins"]),
         "kept": None if made.kept is None else str(made.kept),
+        "removed": [str(path) for path in made.removed],
         "unread": unread,
         "not_rebuilt": list(rebuilt["not_rebuilt"]),
         "findings": [asdict(finding) for finding in made.findings],

@@ -142,20 +142,20 @@ def mail_snapshot(message: Message, recipients: Sequence[Recipient], project_id:
                 "kind": recipient.kind.value,
                 "delivery_seq": recipient.number,
                 "delivered_ts": recipient.delivered_ts,
-                **(_NEVER_HELD if recipient.held_code is None else _fate_of(recipient)),
-                **({} if recipient.expired_ts is None else {"expired_ts": recipient.expired_ts}),
+                **_fate_of(recipient),
             }
             for recipient in sorted(recipients, key=lambda recipient: recipient.position)
         ],
     }
 
 
-_NEVER_HELD: Snapshot = {}
-
-
 def _fate_of(recipient: Recipient) -> Snapshot:
-    """What became of a copy that was held at first."""
-    return {"held_code": recipient.held_code, "status": recipient.status, "refused_ts": recipient.refused_ts}
+    """What became of a copy that was held at first, or has expired unread."""
+    expired: Snapshot = {} if recipient.expired_ts is None else {"expired_ts": recipient.expired_ts}
+    if recipient.held_code is None:
+        return expired
+    held = {"held_code": recipient.held_code, "status": recipient.status, "refused_ts": recipient.refused_ts}
+    return held | expired
 
 
 def receipt_snapshot(receipt: Receipt) -> Snapshot:

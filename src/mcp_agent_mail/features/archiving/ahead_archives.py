@@ -7,7 +7,7 @@ and agents would see two messages under one id. Likewise where the numbers noted
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,8 @@ from mcp_agent_mail.domain.project_identity import slug_alias
 from mcp_agent_mail.domain.projects import is_slug
 from mcp_agent_mail.features.archiving.protocol import archive_folders, archive_path
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.noted_numbers import note_given, read_noted
-from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, highest_of
+from mcp_agent_mail.store.engine.noted_numbers import NoteFailed, note_given, read_noted
+from mcp_agent_mail.store.engine.numbers import GAP, REACH, GivenNumbers, highest_of
 from mcp_agent_mail.store.transaction import Tx, View
 
 _logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def is_stray(archive: StoreArchive, knows: Callable[[str], bool], highest: Outbo
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shown:
     """`held`: the newest event that any archive shows; `held_by_strays`: that one whose project the database does not
-    know shows. `noted`: what the store has noted of numbers.
+    know shows. `noted`: what the store has noted of numbers. All within reach of the database's own.
     """
 
     held: int
@@ -60,9 +60,18 @@ class _Shown:
     noted: GivenNumbers
 
 
-async def go_on_above_archives(store: Store, storage_root: Path) -> list[ArchiveAhead]:
-    """Before anything is given out; whoever calls owns the store. Returns the archives of projects that the database
-    does not know: nobody else tells of them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AheadReport:
+    """`strays`: archives of projects that the database does not know: nobody else tells of them. `unnoted`: why what
+    the database gives out from now on could not be noted, if so; above what was known it is in any case.
+    """
+
+    strays: Sequence[ArchiveAhead] = ()
+    unnoted: NoteFailed | None = None
+
+
+async def go_on_above_archives(store: Store, storage_root: Path) -> AheadReport:
+    """Before anything is given out; whoever calls owns the store.
 
     Where no archive is ahead nothing is written, and of an archive that stands where it was seen last one file is read.
     """
@@ -74,18 +83,50 @@ async def go_on_above_archives(store: Store, storage_root: Path) -> list[Archive
     strays = await store.read(
         lambda view: [unclaimed(one) for one in ours if is_stray(one, lambda slug: _knows(view, slug), highest)]
     )
-    by_strays = max((one.data["archive_seq"] for one in strays), default=0)
-    noted = await computed(lambda: read_noted(storage_root)) or _NOTHING
-    if not strays and held <= highest and not _is_below(own, noted):
-        return []
-    shown = _Shown(held=max(held, by_strays), held_by_strays=by_strays, noted=noted)
+    noted = await computed(lambda: read_noted(storage_root, store_id, own))
+    shown = _Shown(
+        held=_in_reach([held, *(one.data["archive_seq"] for one in strays)], highest),
+        held_by_strays=_in_reach((one.data["archive_seq"] for one in strays), highest),
+        noted=_NOTHING if noted is None else noted,
+    )
+    if not strays and shown.held <= highest and not _is_below(own, shown.noted):
+        return AheadReport()
     if await store.write(lambda tx: _raise(tx, shown)):
-        facts = {"archives_hold": shown.held, "database_gave": highest}
-        _logger.warning("the database is an older copy: ids go on above all that is known", extra={"facts": facts})
+        _tell_why(shown, own, highest)
     # Whatever becomes of this database: what it gives out from now on is above what is known to be given.
     given = await store.read(lambda view: view.meta.given_numbers())
-    await computed(lambda: note_given(storage_root, given))
-    return strays
+    try:
+        await computed(lambda: note_given(storage_root, store_id, given, replaced=own))
+    except NoteFailed as unnoted:
+        # Mail goes on: the database is above already. Only what replaces it, once it is moved away, knows less.
+        _logger.warning("what the store gives out is not noted", extra={"facts": {"why": unnoted.text}})
+        return AheadReport(strays=strays, unnoted=unnoted)
+    return AheadReport(strays=strays)
+
+
+def _in_reach(held: Iterable[int], highest: OutboxSeq) -> int:
+    """The newest of these events; what no history of this store comes to proves nothing."""
+    return max((seq for seq in held if seq <= highest + REACH), default=0)
+
+
+def _tell_why(shown: _Shown, own: GivenNumbers, highest: OutboxSeq) -> None:
+    if shown.held > highest or not _is_below(own, shown.noted):
+        facts = {"archives_hold": shown.held, "database_gave": highest}
+        _logger.warning(
+            "an archive has what the database does not know: ids go on above all that is known", extra={"facts": facts}
+        )
+        return
+    facts = {
+        f"{what}_{name}": number
+        for what, numbers in (("noted", shown.noted), ("database_gave", own))
+        for name, number in {**numbers.sequences, **numbers.counters}.items()
+        if name in (*_TABLES, *_COUNTERS)
+    }
+    _logger.warning(
+        "numbers.json notes more than the database gave out (a database that was put in its place and is gone, or a "
+        "restore or rebuild that was interrupted): ids go on above that",
+        extra={"facts": facts},
+    )
 
 
 def _seen(view: View) -> tuple[Mapping[str, str | None], OutboxSeq, str, GivenNumbers]:

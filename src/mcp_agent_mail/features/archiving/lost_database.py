@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.own_files import RESTORING
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.store.engine.faults import WAYS_BACK
-from mcp_agent_mail.store.engine.file_kind import is_database_file
+from mcp_agent_mail.store.engine.file_kind import is_sqlite_file
 
 _GIT_FOLDER = ".git"
 
@@ -30,7 +30,7 @@ def require_database(storage_root: Path, database_path: Path) -> None:
 
     One that is being put in place just now is not lost.
     """
-    if is_database_file(database_path) or (storage_root / SWAP_FILE).exists():
+    if is_sqlite_file(database_path) or (storage_root / SWAP_FILE).exists():
         return
     restoring = storage_root / RESTORING
     if restoring.exists():

@@ -36,6 +36,7 @@ from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.faults import StoreFailed
 from mcp_agent_mail.store.engine.migrate import StoreRefused
+from mcp_agent_mail.store.engine.noted_numbers import NOTE_FILE, flaw_of_note
 
 LOW_SPACE_BYTES = 256 * 1024 * 1024
 _PRIVATE = stat.S_IRWXG | stat.S_IRWXO
@@ -86,6 +87,7 @@ def check_everything(place: CheckTarget, progress: Progress = lambda _done, _tot
     yield _space(place)
     if place.owner is None:
         yield _locks(place)
+    yield _note(place)
     store = _store(place)
     yield store
     yield _git()
@@ -250,6 +252,17 @@ def _store(place: CheckTarget) -> CheckResult:
         return CheckResult(check="database", evidence=refused.message, findings=(finding,))
     evidence = f"pages, schema, references, counters and search index of {place.database_path}, compared in a copy"
     return CheckResult(check="database", evidence=evidence, findings=tuple(findings))
+
+
+def _note(place: CheckTarget) -> CheckResult:
+    """Without it a database that gave out numbers, and was moved away, is known to nobody."""
+    path = place.storage_root / NOTE_FILE
+    flaw = flaw_of_note(place.storage_root)
+    if flaw is None:
+        return CheckResult(check="numbers", evidence=f"{path} can be read, or is not there: it is not needed yet")
+    step = f"move away what lies there (ls -ld {path}*): it is written anew when it is needed"
+    finding = _finding("numbers", "unreadable", flaw, step, path=str(path))
+    return CheckResult(check="numbers", evidence=flaw, findings=(finding,))
 
 
 def _git() -> CheckResult:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from mcp_agent_mail.features.doctor.verify import Finding
@@ -26,6 +27,28 @@ _REPAIR = "Stop the server and run `am doctor repair`, which makes it anew from 
 def verify_store(database_path: Path) -> list[Finding]:
     """Check pages, schema, values, references, counters and the search index. Changes nothing. Raises StoreRefused."""
     return [_finding(fault, database_path) for fault in find_faults(database_path)]
+
+
+def named_as(findings: Iterable[Finding], names: Mapping[Path, object]) -> list[Finding]:
+    """What was found of a copy that nobody sees, told of what it was made of: `names` says how each of its files and
+    folders is called.
+    """
+    longest_first = sorted(names.items(), key=lambda item: len(str(item[0])), reverse=True)
+
+    def told(text: str) -> str:
+        for path, name in longest_first:
+            text = text.replace(str(path), str(name))
+        return text
+
+    return [
+        replace(
+            one,
+            path=None if one.path is None else told(one.path),
+            evidence=told(one.evidence),
+            next_step=told(one.next_step),
+        )
+        for one in findings
+    ]
 
 
 def says_nothing(findings: Iterable[Finding]) -> bool:

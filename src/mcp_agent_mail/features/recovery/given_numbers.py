@@ -20,7 +20,8 @@ from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_
 from mcp_agent_mail.features.recovery.numbered_names import oldest_first
 from mcp_agent_mail.features.recovery.rebuild import rebuild_database
 from mcp_agent_mail.features.recovery.refusals import RebuildRefused
-from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER, UNDO_FOLDER
+from mcp_agent_mail.store.checks.artifacts import read_store_id
+from mcp_agent_mail.store.engine.database_files import UNDO_FOLDER, kept_folder, remove_database
 from mcp_agent_mail.store.engine.noted_numbers import read_noted
 from mcp_agent_mail.store.engine.numbers import GivenNumbers, highest_of, read_numbers, within_reach
 
@@ -38,7 +39,8 @@ def given_out(storage_root: Path, database_path: Path, built: Path, scratch: Pat
     Archives are read only where the replaced database is behind one of them, cannot be read, or is out of reach: it is
     a stranger's then.
     """
-    own, known = read_numbers(built) or _NONE, _known(storage_root, database_path)
+    own = read_numbers(built) or _NONE
+    known = _known(storage_root, database_path, built, own)
     there = read_numbers(database_path)
     if there is not None and within_reach(there, own, now) != there:
         there = None
@@ -49,7 +51,8 @@ def given_before(
     storage_root: Path, database_path: Path, built: Path, scratch: Path, now: Micros, *, without: Collection[str]
 ) -> GivenNumbers:
     """As `given_out`, but for what a rebuild of the archives has seen itself: `without` some, it has not seen all."""
-    own, known = read_numbers(built) or _NONE, _known(storage_root, database_path)
+    own = read_numbers(built) or _NONE
+    known = _known(storage_root, database_path, built, own)
     archived = _archived(storage_root, read_numbers(database_path), scratch) if without else ()
     return _within(own, [*known, *archived], now)
 
@@ -58,8 +61,9 @@ def _within(own: GivenNumbers, found: Iterable[GivenNumbers], now: Micros) -> Gi
     return highest_of([own, *(within_reach(one, own, now) for one in found)])
 
 
-def _known(storage_root: Path, database_path: Path) -> list[GivenNumbers]:
-    there, noted = read_numbers(database_path), read_noted(storage_root)
+def _known(storage_root: Path, database_path: Path, built: Path, own: GivenNumbers) -> list[GivenNumbers]:
+    there = read_numbers(database_path)
+    noted = None if own is _NONE else read_noted(storage_root, read_store_id(built), own)
     return [*filter(None, [there, noted]), *_kept(storage_root, database_path)]
 
 
@@ -104,15 +108,14 @@ def _counted(archives: Path, counted: Path) -> Iterator[GivenNumbers]:
     except (AgentMailError, OSError):
         return  # Of no archive more can be told than the newest event.
     finally:
-        for end in DATABASE_ENDS:
-            counted.with_name(f"{counted.name}{end}").unlink(missing_ok=True)
+        remove_database(counted)
 
 
 def _kept(storage_root: Path, database: Path) -> Iterator[GivenNumbers]:
     """Of the databases that were replaced before: the newest of each way, as far as they can be read."""
     undone = [path / database.name for path in _newest_in(storage_root / UNDO_FOLDER)]
     beside = islice(reversed(oldest_first(database.parent.glob(f"{database.name}.{UNDO_FOLDER}-*"))), _MOST_KEPT)
-    kept = [path / database.name for path in _newest_in(database.parent / KEPT_FOLDER)]
+    kept = [path / database.name for path in _newest_in(kept_folder(database.parent))]
     for path in (*undone, *beside, *kept):
         yield from filter(None, [read_numbers(path)])
 

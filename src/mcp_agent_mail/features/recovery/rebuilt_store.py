@@ -6,7 +6,6 @@ What is made is verified before it is anybody's. In place the old database is ke
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -32,10 +31,9 @@ from mcp_agent_mail.features.archiving.backfill import has_backfill, queue_backf
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, archive_path
 from mcp_agent_mail.features.doctor.verify import AHEAD, Finding, find_strange_archives, verify_archives
-from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.doctor.verify_store import named_as, verify_store
 from mcp_agent_mail.features.recovery.given_numbers import given_before
-from mcp_agent_mail.features.recovery.kept_folders import free_place
-from mcp_agent_mail.features.recovery.numbered_names import oldest_first
+from mcp_agent_mail.features.recovery.kept_folders import free_place, remove_oldest_databases
 from mcp_agent_mail.features.recovery.outside_store import require_outside
 from mcp_agent_mail.features.recovery.rebuild import Rebuilt, rebuild_database
 from mcp_agent_mail.features.recovery.refusals import ArchiveProblems, RebuildRefused, next_step
@@ -48,11 +46,11 @@ from mcp_agent_mail.features.recovery.sources import (
     require_mentioned,
     require_there,
 )
-from mcp_agent_mail.store.checks.artifacts import open_artifacts
+from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.database_files import (
-    KEPT_FOLDER,
     database_files,
+    kept_folder,
     rebuilt_aside,
     remove_unfinished,
 )
@@ -62,11 +60,6 @@ from mcp_agent_mail.store.engine.numbers import raise_numbers, read_numbers
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 
-KEPT_MOST = 3
-DATABASE = DATABASE_FILE
-"""Of a store that is made somewhere else."""
-
-_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-(?:[0-9a-f]{4}|n\d{1,15})")
 _TIMEOUT_S = 3_600.0
 _OWNER_ONLY = 0o700
 _SNAPSHOT = "lease snapshot"
@@ -92,12 +85,15 @@ class NotEmpty(InvalidInput):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuiltStore:
-    """`kept`: where lies what was replaced. `findings`: what was wrong before, and still is."""
+    """`kept`: where lies what was replaced. `removed`: databases that were kept there before, and are not any more.
+    `findings`: what was wrong before, and still is.
+    """
 
     database: Path
     rebuilt: Rebuilt
     kept: Path | None
     findings: tuple[Finding, ...]
+    removed: tuple[Path, ...] = ()
 
 
 async def give_pending(settings: ArchiverSettings, *, without: Collection[str], progress: Progress) -> str | None:
@@ -162,7 +158,7 @@ def rebuild_in_place(
     """Put a new database in the place of the present one, whatever that is; what is left out is moved away as well.
 
     The caller holds the store lock. `store_id`: of the present one, where that can be read. Raises RebuildRefused,
-    RebuildUnverified, UnknownSlug; then nothing has changed.
+    RebuildUnverified, UnknownSlug, NoteFailed; then nothing has changed.
     """
     root, database = Path(settings.storage_root), Path(settings.database_path).resolve()
     doubtful = doubtful_slugs(root, without, database)
@@ -183,6 +179,8 @@ def rebuild_in_place(
             require_mentioned(doubtful, rebuilt.stand_ins, root)
             _go_on_above(root, database, built, without, clock())
             findings = _verified(root, built, told, without)
+            if (gives := read_numbers(built)) is not None:
+                note_given(root, read_store_id(built), gives, replaced=read_numbers(database))
             fault_hook(FailPoint.REBUILT)
         except BaseException:
             remove_unfinished(built)
@@ -195,8 +193,14 @@ def rebuild_in_place(
         swap(SwapPlaces(storage_root=root, database_path=database), moves, fault_hook=fault_hook)
     with suppress(OSError):
         kept.rmdir()  # Nothing was there.
-    _remove_oldest(kept.parent, database.name, new=kept)
-    return RebuiltStore(database=database, rebuilt=rebuilt, kept=kept if kept.exists() else None, findings=findings)
+    removed = remove_oldest_databases(kept.parent, database.name, new=kept)
+    return RebuiltStore(
+        database=database,
+        rebuilt=rebuilt,
+        kept=kept if kept.exists() else None,
+        findings=findings,
+        removed=removed,
+    )
 
 
 def _go_on_above(root: Path, database: Path, built: Path, without: Collection[str], now: Micros) -> None:
@@ -205,8 +209,6 @@ def _go_on_above(root: Path, database: Path, built: Path, without: Collection[st
     """
     with scratch_folder(aside(database, REBUILDING), for_what=database) as scratch:
         raise_numbers(built, given_before(root, database, built, scratch.path, now, without=without))
-    if (gives := read_numbers(built)) is not None:
-        note_given(root, gives)
 
 
 @contextmanager
@@ -223,7 +225,7 @@ def _repair_told(store_id: str | None) -> Iterator[None]:
 
 def _moves_of_left_out(root: Path, stamp: str, without: Collection[str], built: Path) -> Iterator[Move]:
     """And of snapshots of leases without a project, which nothing reads any more."""
-    projects, kept = root / PROJECTS_FOLDER, root / KEPT_FOLDER / stamp / PROJECTS_FOLDER
+    projects, kept = root / PROJECTS_FOLDER, kept_folder(root) / stamp / PROJECTS_FOLDER
     with open_artifacts(built) as artifacts:
         known = {project.slug for project in artifacts.projects()}
     strange = (Path(one.path).name for one in find_strange_archives(root, known) if one.check == _SNAPSHOT and one.path)
@@ -233,12 +235,18 @@ def _moves_of_left_out(root: Path, stamp: str, without: Collection[str], built: 
             yield Move(place=projects / name, built=None, kept=kept / name)
 
 
-def _verified(root: Path, database: Path, told: Told, without: Collection[str] = ()) -> tuple[Finding, ...]:
-    """What is wrong with the archives themselves. Raises RebuildUnverified for anything else."""
-    of_store = verify_store(database)
+def _verified(
+    root: Path, database: Path, told: Told, without: Collection[str] = (), *, becomes: Path | None = None
+) -> tuple[Finding, ...]:
+    """What is wrong with the archives themselves; `becomes`: where what lies in `root` is to be. Raises
+    RebuildUnverified for anything else.
+    """
+    names = {database: "it", root: becomes or root}
+    of_store = named_as(verify_store(database), names)
     report = verify_archives(root, database, progress=told("rendering messages"), comparing=told("comparing files"))
-    is_strange = [one for one in report.findings if _is_nobodys(one, without)]
-    others = [one for one in report.findings if one not in is_strange]
+    found = named_as(report.findings, names)
+    is_strange = [one for one in found if _is_nobodys(one, without)]
+    others = [one for one in found if one not in is_strange]
     new = [*of_store, *(one for one in others if one.check not in _ELSEWHERE)]
     if new:
         first = new[0]
@@ -252,9 +260,7 @@ def _verified(root: Path, database: Path, told: Told, without: Collection[str] =
         )
     left_out = frozenset(without)
     return tuple(
-        one
-        for one in report.findings
-        if one not in is_strange or (one.check != _SNAPSHOT and one.project not in left_out)
+        one for one in found if one not in is_strange or (one.check != _SNAPSHOT and one.project not in left_out)
     )
 
 
@@ -265,26 +271,6 @@ def _is_nobodys(finding: Finding, without: Collection[str]) -> bool:
     if finding.problem == AHEAD:
         return finding.project in without
     return finding.problem == "unexpected" and (finding.check == _SNAPSHOT or finding.path is None)
-
-
-def _remove_oldest(folder: Path, name: str, *, new: Path) -> None:
-    """The oldest databases that a rebuild has put there, and nothing else: an archive may be the last one there is.
-    What was just kept (`new`) stays in any case.
-    """
-    with suppress(OSError):
-        ours = [path for path in folder.iterdir() if _STAMP.fullmatch(path.name) and not path.is_symlink()]
-        holding = oldest_first(
-            path for path in ours if any(os.path.lexists(one) for one in database_files(path / name))
-        )
-        for path in (path for path in holding[:-KEPT_MOST] if path != new):
-            _remove_database(path / name)
-            with suppress(OSError):
-                path.rmdir()  # Archives stay.
-
-
-def _remove_database(path: Path) -> None:
-    for one in database_files(path):
-        one.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,7 +310,7 @@ def rebuild_into(
             )
             show_files(place, most=plan.most_files, clock=clock)
             copied(done, len(commits))
-        database = building / DATABASE
+        database = building / DATABASE_FILE
         rebuilt = rebuild_database(
             building / PROJECTS_FOLDER,
             database,
@@ -334,8 +320,8 @@ def rebuild_into(
             clock=clock,
         )
         require_mentioned(doubtful, rebuilt.stand_ins, storage_root)
-        findings = _verified(building, database, told)
-    return RebuiltStore(database=into / DATABASE, rebuilt=rebuilt, kept=None, findings=findings)
+        findings = _verified(building, database, told, becomes=into)
+    return RebuiltStore(database=into / DATABASE_FILE, rebuilt=rebuilt, kept=None, findings=findings)
 
 
 def _require_room(storage_root: Path, into: Path) -> None:

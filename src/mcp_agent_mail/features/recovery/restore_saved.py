@@ -17,14 +17,13 @@ from mcp_agent_mail.archive.transfer.bundles import ArchiveTooLarge, show_files
 from mcp_agent_mail.core.clock import Micros, iso, system_clock
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
-from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.domain.projects import AliasKind
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.doctor.verify import verify_archives
-from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
+from mcp_agent_mail.features.doctor.verify_store import named_as, says_nothing, verify_store
 from mcp_agent_mail.features.projects.ensure import record_event
 from mcp_agent_mail.features.projects.lookup import find_known_path
 from mcp_agent_mail.features.recovery.outside_store import require_outside
@@ -34,8 +33,8 @@ from mcp_agent_mail.features.recovery.saved_archives import unpack
 from mcp_agent_mail.features.recovery.saved_file import SavedManifest
 from mcp_agent_mail.features.recovery.scratch import PlaceTaken, aside, built_aside, remove_left
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.database_files import beside, database_files, hidden_beside
-from mcp_agent_mail.store.engine.numbers import AHEAD, read_numbers
+from mcp_agent_mail.store.engine.database_files import beside, database_files, hidden_beside, remove_database
+from mcp_agent_mail.store.engine.numbers import AHEAD, leaves_enough, read_numbers
 from mcp_agent_mail.store.engine.swap import swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 from mcp_agent_mail.store.transaction import Tx
@@ -117,8 +116,7 @@ def restore_here(
     if database_path.parent.resolve() != storage_root.resolve():
         # Renamed into its place, so in its file system.
         database = hidden_beside(database_path, f".{RESTORING}")
-    for left in database_files(database):
-        left.unlink(missing_ok=True)
+    remove_database(database)
     shutil.rmtree(built, ignore_errors=True)
     built.mkdir(mode=0o700)
     try:
@@ -126,7 +124,7 @@ def restore_here(
             restored = build_saved(request, built, database)
     except BaseException:
         shutil.rmtree(built, ignore_errors=True)
-        database.unlink(missing_ok=True)
+        remove_database(database)
         raise
     moves = [
         Move(place=storage_root / name, built=built / name, kept=built / f"{name}.before")
@@ -200,16 +198,16 @@ def _rebuilt(
 def _require_numbers_left(file: Path, database: Path) -> None:
     """What goes on far above what archives may hold could not be restored again, and time does not go back."""
     given = read_numbers(database)
-    if given is None or max((*given.sequences.values(), *given.counters.values()), default=0) > MOST_TAKEN_OVER:
+    if given is None or not leaves_enough(given):
         raise RestoreRefused(
             f"{file} has used up more numbers than a store gives out: too few are left for what comes.",
-            hint="It was made by hand: do not use it. Take another saved file, or a backup: am doctor backups",
+            hint="It was made by hand: do not use it. Use another one, or go back to a backup: am doctor backups",
         )
     if given.latest > system_clock() + AHEAD:
         raise RestoreRefused(
             f"{file} tells of mail that was delivered on {iso(Micros(given.latest))}: what comes would be later.",
-            hint="If the clock of this machine is wrong (date), set it right and restore again. Else take another "
-            "saved file, or a backup: am doctor backups",
+            hint="If the clock of this machine is wrong (date), set it right and restore again. Else use another "
+            "saved file, or go back to a backup: am doctor backups",
         )
 
 
@@ -264,13 +262,14 @@ def _require_clean(folder: Path, database: Path) -> None:
     if not says_nothing(findings):
         report = verify_archives(folder, database, progress=lambda _done, _total: None)
         findings, pending = [*findings, *report.findings], report.pending_events
+    findings = named_as(findings, {database: "its database", folder: "the new store"})
     if findings or pending:
         first = findings[0] if findings else None
         told = f"{first.check} {first.problem}: {first.evidence}" if first else "events are not in Git"
         raise RestoreRefused(
             f"The store made of the file is not as it should be ({len(findings)} findings; {told}). "
             "Nothing was put in place.",
-            hint="Take another saved file, or a backup: am doctor backups",
+            hint="Use another saved file, or go back to a backup: am doctor backups",
         )
 
 

@@ -106,9 +106,9 @@ class Artifacts:
         self._overdue = Overdue(connection)
         self.outbox = Outbox(connection)
         self.pages = ThreadPages(connection)
-        meta = Meta(connection)
-        self.store_id = meta.store_id()
-        self.schema_version = meta.schema_version()
+        self._meta = Meta(connection)
+        self.store_id = self._meta.store_id()
+        self.schema_version = self._meta.schema_version()
 
     def projects(self) -> Iterator[Project]:
         """All projects, those set aside too, by id; read in pages."""
@@ -140,6 +140,10 @@ class Artifacts:
         """How many messages there are, and how many agents."""
         messages, agents = self._connection.execute(_COUNTS).fetchone()
         return messages, agents
+
+    def has_lost_tokens(self) -> bool:
+        """Was it made of archives alone, and has an agent of that time got no token since?"""
+        return self._meta.has_lost_tokens()
 
     def agents(self) -> Iterator[Agent]:
         """The agents of all projects, retired ones too, by id; one at a time."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.store.checks.strange_events import strange_events
-from mcp_agent_mail.store.checks.strange_fields import strange_fields
+from mcp_agent_mail.store.checks.strange_fields import strange_fields, too_long
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
 from mcp_agent_mail.store.engine.faults import faults_told, is_damage, is_outside_fault
 from mcp_agent_mail.store.engine.free_space import told_when_full
@@ -69,9 +69,9 @@ class IntegrityFault:
 
 
 def find_faults(path: Path) -> list[IntegrityFault]:
-    """All faults, at most FAULTS_SHOWN of each part; where the schema is at fault, those of the schema alone. Raises
-    StoreRefused for another program's file, DiskFull where there is no room for the copy, and StoreFailed where that
-    cannot be read or written.
+    """All faults, at most FAULTS_SHOWN of each part; where the schema is at fault, or a text longer than any is, those
+    alone. Raises StoreRefused for another program's file, DiskFull where there is no room for the copy, and StoreFailed
+    where that cannot be read or written.
 
     Needs as much free space for temporary files as the store is large; takes seconds per GB.
     """
@@ -109,6 +109,10 @@ def _faults(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
     if changed := list(_found_by(_schema, connection)):
         yield from changed
         return
+    # Constraints read values too: to tell that one is JSON takes many times its length.
+    if long := list(_found_by(_lengths, connection)):
+        yield from long
+        return
     for check in (_pages, _values, _references, _counters, _search_index):
         yield from _found_by(check, connection)
 
@@ -134,6 +138,11 @@ def _pages(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
 def _schema(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
     for changed in changed_parts(connection)[:FAULTS_SHOWN]:
         yield IntegrityFault(part=DatabasePart.SCHEMA, evidence=changed)
+
+
+def _lengths(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
+    for long in too_long(connection):
+        yield IntegrityFault(part=DatabasePart.VALUES, evidence=long)
 
 
 def _values(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:

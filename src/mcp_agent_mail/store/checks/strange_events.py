@@ -12,15 +12,18 @@ import orjson
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
+from mcp_agent_mail.core.json_limits import require_bounded
 from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.archive_format.layout import batch_files, is_own
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, is_content_path
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import is_slug
+from mcp_agent_mail.store.checks.strange_fields import MOST_BYTES, MOST_PARTS
 
-_PENDING = """
-    SELECT o.seq, o.project_id, p.slug, o.kind, o.agent_id, o.created_ts, o.snapshot
+_PENDING = f"""
+    SELECT o.seq, o.project_id, p.slug, o.kind, o.agent_id, o.created_ts,
+           CASE WHEN length(CAST(o.snapshot AS BLOB)) <= {MOST_BYTES} THEN o.snapshot ELSE '' END
     FROM outbox o INDEXED BY outbox_oldest JOIN projects p ON p.id = o.project_id WHERE o.commit_id IS NULL
     ORDER BY o.seq
 """
@@ -39,7 +42,9 @@ class _PendingRow:
 
     def event(self) -> OutboxEvent:
         """Raises ValueError, TypeError."""
-        value = orjson.loads(self.snapshot)
+        content = self.snapshot.encode()
+        require_bounded(content, MOST_PARTS, longest=MOST_BYTES)
+        value = orjson.loads(content)
         if not isinstance(value, dict):
             raise TypeError("its snapshot is no object")
         return OutboxEvent(

@@ -6,7 +6,6 @@ One pass over each table, whose rows stay in SQLite: what is kept of them is one
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 from mcp_agent_mail.core.clock import LATEST, from_datetime, from_seconds, to_datetime
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
+from mcp_agent_mail.core.json_limits import read_bounded, require_bounded
 from mcp_agent_mail.domain.agents import AgentStatus, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.archive_format.names import UnsafeName, safe_name
 from mcp_agent_mail.domain.attachments import MAX_NAME, Attachment, from_json, is_content_path
@@ -26,12 +26,17 @@ from mcp_agent_mail.domain.identity.windows import find_window_uuid
 from mcp_agent_mail.domain.products import uid_of
 from mcp_agent_mail.domain.projects import canonical_path, is_path, is_slug, plain_slug
 from mcp_agent_mail.domain.threads import parse_thread_id, parse_topic
+from mcp_agent_mail.store.engine.numbers import NAMED, SEQUENCES
 
 _TABLES = """
     SELECT name FROM pragma_table_list
     WHERE schema = 'main' AND type = 'table' AND name NOT GLOB 'sqlite_*' ORDER BY name
 """
 _COLUMNS = 'SELECT name, type, "notnull" FROM pragma_table_info(?) ORDER BY cid'
+_SHOWN = """
+    SELECT CASE WHEN typeof("{column}") IN ('text', 'blob') THEN substr("{column}", 1, 200) ELSE "{column}" END
+    FROM "{table}" WHERE {condition} LIMIT 1
+"""
 _NAME = re.compile(r"[a-z_]+")
 _HEX = re.compile(r"[0-9a-f]+")
 _STORE_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
@@ -45,14 +50,41 @@ _MOST_DEPTH = 64
 _UNBOUNDED = frozenset({("digests", "span"), ("leases", "promises"), ("counters", "value")})
 """A caller asked for it, it may fall below zero, or `_BEYOND_COUNTERS` looks at it."""
 
-_BEYOND_SEQUENCES = """
+_BEYOND_SEQUENCES = f"""
     SELECT 'the number of ' || name, seq FROM sqlite_sequence
-    WHERE typeof(seq) <> 'integer' OR seq > :most LIMIT 1
+    WHERE name IN ({NAMED}) AND (typeof(seq) <> 'integer' OR seq > :most) LIMIT 1
+"""
+_UNKNOWN_SEQUENCE = f"""
+    SELECT CAST(substr(name, 1, 50) AS BLOB) FROM sqlite_sequence
+    WHERE typeof(name) <> 'text' OR name NOT IN ({NAMED}) LIMIT 1
+"""
+_SEQUENCE_TWICE = f"""
+    SELECT name FROM sqlite_sequence WHERE name IN ({NAMED})
+    GROUP BY name HAVING count(*) > 1 LIMIT 1
+"""
+_BEHIND = """
+    SELECT max({key}) FROM "{table}"
+    WHERE {key} > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = '{table}')
 """
 _BEYOND_COUNTERS = """
     SELECT 'the counter ' || name, value FROM counters
     WHERE value > CASE name WHEN 'delivered_ts' THEN :latest ELSE :most END LIMIT 1
 """
+MOST_BYTES = 32 << 20
+"""Of any text. The longest that are written are events and answers: a body of three million bytes, each of which may
+take six in JSON, with all whom a broadcast reaches."""
+
+_SMALLER = {
+    ("guard_events", "detail"): 4 << 20,  # A request is no longer, and before it had a bound of its own it was whole.
+    ("leases", "evidence"): 4 << 20,
+    ("digests", "summary_text"): 4 << 20,
+    ("digests", "source_thread_ids"): 4 << 20,
+    ("message_attachments", "attachments"): 1 << 20,
+}
+MOST_PARTS = 400_000
+"""Of a JSON text: 5,000 recipients of a broadcast, each with some twenty names and values, four times over."""
+
+_MOST_LOADED = 2 * MOST_BYTES
 _COUNTERS_SINCE = {
     1: ("delivered_ts", "delivery"),
     3: ("fencing", "leases_ended"),
@@ -65,8 +97,10 @@ _COUNTERS_SINCE = {
 def strange_fields(connection: sqlite3.Connection) -> Iterator[str]:
     """What stands there that this program writes nowhere, in words; of each rule the first that breaks it.
 
-    Times may be in the future, after a clock that was set back, but within the calendar.
+    Times may be in the future, after a clock that was set back, but within the calendar. From here on the connection
+    loads no value that is longer than any of this program's.
     """
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_LOADED)
     for name, rule in _RULES.items():
         connection.create_function(f"is_{name}", 1, rule, deterministic=True)
     for name, derive in _DERIVED.items():
@@ -74,8 +108,27 @@ def strange_fields(connection: sqlite3.Connection) -> Iterator[str]:
     for (table,) in connection.execute(_TABLES).fetchall():
         if _NAME.fullmatch(table):  # Others are not of this program, which the schema tells.
             yield from _in_table(connection, table)
+    yield from _sequences(connection)
     yield from _beyond(connection)
     yield from _missing(connection)
+
+
+def too_long(connection: sqlite3.Connection) -> Iterator[str]:
+    """Which column of each table holds text that is longer than this program writes there: before anything else reads
+    it, SQLite's own checks too, which take many times its length. From here on no value is loaded that is far longer.
+    """
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_LOADED)
+    for (table,) in connection.execute(_TABLES).fetchall():
+        if not _NAME.fullmatch(table):
+            continue
+        columns = [column for column, kind, _ in connection.execute(_COLUMNS, (table,)).fetchall() if kind == "TEXT"]
+        bounds = [(column, _SMALLER.get((table, column), MOST_BYTES)) for column in columns]
+        broken = " OR ".join(f'length(CAST("{column}" AS BLOB)) > {most}' for column, most in bounds)
+        try:
+            if broken and connection.execute(f'SELECT 1 FROM "{table}" WHERE {broken} LIMIT 1').fetchone():
+                yield f"{table} holds text that is longer than any that is written there"
+        except sqlite3.DataError:
+            yield f"{table} holds a value of more than {_MOST_LOADED:,} bytes"
 
 
 def _in_table(connection: sqlite3.Connection, table: str) -> Iterator[str]:
@@ -87,9 +140,11 @@ def _in_table(connection: sqlite3.Connection, table: str) -> Iterator[str]:
         if connection.execute(f'SELECT 1 FROM "{table}" WHERE {broken} LIMIT 1').fetchone() is None:
             return
         for column, condition in conditions:
-            row = connection.execute(f'SELECT "{column}" FROM "{table}" WHERE {condition} LIMIT 1').fetchone()
+            row = connection.execute(_SHOWN.format(column=column, table=table, condition=condition)).fetchone()
             if row is not None:
                 yield f"{table}.{column} cannot be {row[0]!r:.100}"
+    except sqlite3.DataError:
+        yield f"{table} holds a value of more than {_MOST_LOADED:,} bytes"
     except sqlite3.OperationalError as failed:
         if failed.sqlite_errorcode != sqlite3.SQLITE_ERROR:
             raise
@@ -113,15 +168,37 @@ def _conditions(connection: sqlite3.Connection, table: str) -> Iterator[tuple[st
             yield column, f"length({name}) <> {_HASH_BYTES}"
         elif kind == "TEXT":
             rule = _TEXTS.get((table, column)) or _TEXTS.get(("", column), "text")
-            asked = f"NOT is_{rule}({name})"
+            most = _SMALLER.get((table, column), MOST_BYTES)
+            # In this order: what is too long is not given to a function.
+            asked = f"CASE WHEN length(CAST({name} AS BLOB)) > {most} THEN 1 ELSE NOT is_{rule}({name}) END"
             yield column, asked if is_needed else f"{name} IS NOT NULL AND {asked}"
             if (table, column) in _FOLLOWS:
                 yield column, f"{name} <> {_FOLLOWS[table, column]}"
 
 
+def _sequences(connection: sqlite3.Connection) -> Iterator[str]:
+    """Each table's numbers are known by its name, once, and none of its rows is above them."""
+    for (name,) in connection.execute(_UNKNOWN_SEQUENCE):
+        shown = None if name is None else name.decode("utf-8", "backslashreplace")
+        yield f"a table whose rows are numbered cannot be {shown!r:.100}"
+    for (name,) in connection.execute(_SEQUENCE_TWICE):
+        yield f"the number of {name} cannot be there twice"
+    for table, key in _numbered(connection):
+        (highest,) = connection.execute(_BEHIND.format(table=table, key=key)).fetchone()
+        if highest is not None:
+            yield f"the number of {table} cannot be below that of a row, {highest}"
+
+
+def _numbered(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """The tables of this version that number their rows, and by what column."""
+    there = {table for (table,) in connection.execute(_TABLES)}
+    return [(table, "seq" if table == "outbox" else "id") for table in sorted(SEQUENCES & there)]
+
+
 def _beyond(connection: sqlite3.Connection) -> Iterator[str]:
+    bounds = {"most": MOST_TAKEN_OVER, "latest": LATEST}
     for sql in (_BEYOND_SEQUENCES, _BEYOND_COUNTERS):
-        for what, value in connection.execute(sql, {"most": MOST_TAKEN_OVER, "latest": LATEST}):
+        for what, value in connection.execute(sql, bounds):
             yield f"{what} cannot be {value!r:.100}"
 
 
@@ -156,7 +233,7 @@ def _is_agent(text: str) -> bool:
 def _is_json(text: str) -> bool:
     """Of a depth that whatever goes through it can take."""
     try:
-        level = [json.loads(text)]
+        level = [read_bounded(text.encode(), MOST_PARTS, longest=MOST_BYTES)]
     except (ValueError, RecursionError):
         return False
     for _ in range(_MOST_DEPTH):
@@ -175,6 +252,7 @@ def _inner(value: object) -> Collection[object]:
 def _are_attachments(text: str) -> bool:
     """As `to_json` writes them: a digest is a path, a media type a header of HTTP."""
     try:
+        require_bounded(text.encode(), MOST_PARTS)
         return all(map(_is_attachment, from_json(text)))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False

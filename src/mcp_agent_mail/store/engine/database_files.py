@@ -16,6 +16,8 @@ UNDO_FOLDER = "undo"
 DATABASE_ENDS = ("", "-wal", "-shm", "-journal")
 """A database, and what SQLite writes beside it: read with it, whatever database lies there by then."""
 
+REBUILT_ENDING = ".rebuilt"
+
 _AFTER_THE_NAME = ("-", ".")
 
 
@@ -43,18 +45,24 @@ def unfinished(database: Path) -> Path:
 
 def rebuilt_aside(database: Path) -> Path:
     """Where a rebuild makes what is to take its place."""
-    return beside(database, ".rebuilt")
+    return beside(database, REBUILT_ENDING)
 
 
 def remove_unfinished(database: Path) -> None:
     """Remove a database that nobody has use for, and what was being made into it, whether they are there or not."""
-    for file in (*database_files(database), *database_files(unfinished(database))):
+    remove_database(database)
+    remove_database(unfinished(database))
+
+
+def remove_database(database: Path) -> None:
+    """Remove it with what SQLite has written beside it, whether they are there or not."""
+    for file in database_files(database):
         file.unlink(missing_ok=True)
 
 
-def kept_folder(database: Path) -> Path:
-    """Where lies, by time, what a rebuild has replaced."""
-    return database.with_name(KEPT_FOLDER)
+def kept_folder(parent: Path) -> Path:
+    """Where lies, by time, what a rebuild has replaced: in STORAGE_ROOT, or in the folder of a database elsewhere."""
+    return parent / KEPT_FOLDER
 
 
 def is_of_database(name: str, database_name: str) -> bool:

@@ -26,8 +26,8 @@ _OUTSIDE_FAULTS = frozenset(
 _PRIMARY_CODE = 0xFF  # Extended result codes hold the primary one in their low byte.
 
 WAYS_BACK = (
-    "Take a backup (am doctor backups lists them): am doctor restore BACKUP. Or make it anew from the archives: "
-    "am doctor rebuild, which does not bring back what Git had not got yet."
+    "Go back to a backup (am doctor backups lists them): am doctor restore BACKUP. Or make the database anew from the "
+    "archives: am doctor rebuild, which does not bring back what Git had not got yet."
 )
 """To a database that can be used, for whoever has lost it or has one that is damaged."""
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_MAGIC = b"SQLite format 3"
+from mcp_agent_mail.domain.own_files import is_sqlite
+
+_ENOUGH = 100
+"""The header of a database; less of it tells as well."""
 
 
-def is_database_file(path: Path) -> bool:
+def is_sqlite_file(path: Path) -> bool:
     """Whether it begins as every SQLite database does, whosever it is. False too where there is none."""
     try:
         with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            return is_sqlite(file.read(_ENOUGH))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return False

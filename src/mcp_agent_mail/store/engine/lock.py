@@ -109,7 +109,7 @@ def left_alone(storage_root: Path, database_path: Path) -> Iterator[None]:
     """For who only reads a store of which nothing may be written, not even a lock: nobody owns it meanwhile, since the
     locks that are there are shared. Raises StoreInUse.
     """
-    files = [storage_root / LOCK_FILE, database_path.with_name(f"{database_path.name}.lock")]
+    files = [storage_root / LOCK_FILE, beside(database_path, ".lock")]
     with ExitStack() as held:
         for path, flags in ((storage_root, os.O_DIRECTORY), *((file, os.O_NONBLOCK | os.O_NOFOLLOW) for file in files)):
             try:

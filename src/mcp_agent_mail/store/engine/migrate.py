@@ -21,7 +21,13 @@ from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import new_store_id
 from mcp_agent_mail.domain.own_files import APPLICATION_ID, is_database, is_sqlite
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
-from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, beside, database_files, unfinished
+from mcp_agent_mail.store.engine.database_files import (
+    DATABASE_ENDS,
+    beside,
+    database_files,
+    remove_database,
+    unfinished,
+)
 
 PAGE_BYTES = 2_048
 """Of a new store. A send touches 24 pages, most of them by one row; each goes whole into the log (docs/adr/0032)."""
@@ -148,7 +154,7 @@ def keep_copy(connection: sqlite3.Connection, path: Path, *, before: int) -> Pat
     """Copy the store beside itself and drop the oldest copies beyond COPIES_KEPT. Safe to repeat."""
     copy = beside(path, f".before-{before:04}")
     building = unfinished(copy)
-    _remove(building)
+    remove_database(building)
     try:
         with closing(sqlite3.connect(building, isolation_level=None)) as target:
             building.chmod(0o600)
@@ -157,7 +163,7 @@ def keep_copy(connection: sqlite3.Connection, path: Path, *, before: int) -> Pat
         _move_into_place(building, copy)
     except (sqlite3.Error, OSError):
         # Where there is no room for it, half a copy must not take up what there is.
-        _remove(building)
+        remove_database(building)
         raise
     copies = sorted(path.parent.glob(f"{path.name}.before-[0-9][0-9][0-9][0-9]"))
     for outdated in copies[:-COPIES_KEPT]:
@@ -168,7 +174,7 @@ def keep_copy(connection: sqlite3.Connection, path: Path, *, before: int) -> Pat
 def _create(path: Path, migrations: Sequence[Migration], fault_hook: FaultHook) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     building = unfinished(path)
-    _remove(building)
+    remove_database(building)
     with closing(_connect(building)) as connection:
         building.chmod(0o600)
         connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
@@ -247,9 +253,3 @@ def _move_into_place(building: Path, place: Path) -> None:
             stray.replace(beside(place, f".stray{ending}"))
     building.replace(place)
     sync_path(place.parent)
-
-
-def _remove(building: Path) -> None:
-    """What an attempt that was stopped left behind."""
-    for path in database_files(building):
-        path.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.clock import LATEST, SECOND, Micros
 from mcp_agent_mail.core.file_sync import sync_path
-from mcp_agent_mail.core.ids import MOST_NUMBER
+from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.migrate import StoreRefused, require_ours
 from mcp_agent_mail.store.engine.schema import require_own_tables
@@ -27,7 +27,27 @@ REACH = 1 << 40
 AHEAD = 365 * 86_400 * SECOND
 """So far may the clock of a machine have been ahead while its store delivered mail."""
 
-_SEQUENCES = "SELECT name, seq FROM sqlite_sequence WHERE typeof(seq) = 'integer' ORDER BY name"
+MOST_RESTORED = MOST_TAKEN_OVER - REACH
+"""Nothing is restored that has given out higher ones: what it goes on with has to be restored again, many times."""
+
+SEQUENCES = frozenset(
+    {
+        *("agents", "commits", "contacts", "digests", "guard_events", "join_codes", "leases", "messages", "outbox"),
+        *("products", "projects", "windows"),
+    }
+)
+"""The tables that number their rows. No other name in `sqlite_sequence` is read: a stranger's may be anything."""
+
+COUNTERS = frozenset({"delivery", "fencing"})
+
+NAMED = ", ".join(f"'{table}'" for table in sorted(SEQUENCES))
+"""As SQL lists them."""
+
+_SEQUENCES = f"""
+    SELECT name, max(seq) FROM sqlite_sequence
+    WHERE name IN ({NAMED}) AND typeof(name) = 'text' AND typeof(seq) = 'integer'
+    GROUP BY name ORDER BY name
+"""
 _COUNTERS = """
     SELECT name, value FROM counters
     WHERE name IN ('delivery', 'fencing') AND typeof(value) = 'integer' ORDER BY name
@@ -78,6 +98,11 @@ def numbers_in(connection: sqlite3.Connection) -> GivenNumbers:
     )
 
 
+def leaves_enough(given: GivenNumbers) -> bool:
+    """Can what goes on from these be restored again? None is above MOST_RESTORED then."""
+    return max((*given.sequences.values(), *given.counters.values()), default=0) <= MOST_RESTORED
+
+
 def highest_of(all_given: Iterable[GivenNumbers]) -> GivenNumbers:
     """Of each kind the highest that any of them names."""
     sequences: dict[str, int] = {}
@@ -110,8 +135,9 @@ def _near(numbers: Mapping[str, int], own: Mapping[str, int]) -> dict[str, int]:
 
 
 def raise_numbers(database_path: Path, given: GivenNumbers) -> None:
-    """Let the store at `database_path` go on at least GAP above those that were `given`, but never above MOST_NUMBER,
-    nor with a time beyond LATEST. Safe to repeat; on disk when this returns. Nobody else has it open.
+    """Let the store at `database_path` go on at least GAP above those that were `given`, but never above
+    MOST_TAKEN_OVER, beyond which it could not be restored, nor with a time beyond LATEST. Safe to repeat; on disk when
+    this returns. Nobody else has it open.
     """
     with closing(sqlite3.connect(database_path, timeout=_BUSY_S, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous=FULL")
@@ -126,15 +152,17 @@ def raise_numbers(database_path: Path, given: GivenNumbers) -> None:
 
 def raise_in(connection: sqlite3.Connection, given: GivenNumbers) -> None:
     """As `raise_numbers`, within the transaction of whoever has the database open."""
-    known = {name for (name,) in connection.execute(_TABLES)}
+    known = {name for (name,) in connection.execute(_TABLES)} & SEQUENCES
     for table, number in given.sequences.items():
         if table in known:
             connection.execute(_RAISE_SEQUENCE, (_above(number), table))
             connection.execute(_ADD_SEQUENCE, (table, _above(number)))
     for counter, number in given.counters.items():
+        if counter not in COUNTERS:
+            continue
         connection.execute(_RAISE_COUNTER, (_above(number), counter))
     connection.execute(_RAISE_LATEST, (min(given.latest, LATEST),))
 
 
 def _above(number: int) -> int:
-    return min(number + GAP, MOST_NUMBER)
+    return min(number + GAP, MOST_TAKEN_OVER)

@@ -98,15 +98,18 @@ def require_own_tables(connection: sqlite3.Connection, path: Path, tables: Colle
 def _foreign(path: Path, changed: list[str]) -> ForeignParts:
     return ForeignParts(
         f"{path} is not used: its schema is not the one that this program makes. {in_a_sentence(changed)}",
-        hint=f"{_take_out(changed)}{WAYS_BACK} Both keep it.",
+        hint=f"{_ways_on(changed)} Both keep the present database.",
         data={"path": str(path), "changed": changed[:_SHOWN]},
     )
 
 
-def _take_out(changed: list[str]) -> str:
+def _ways_on(changed: list[str]) -> str:
     if not any(_ADDED in one for one in changed):
-        return ""  # What is missing, or differs, nobody mends by hand.
-    return "What you have added yourself, take out with sqlite3 (DROP TRIGGER, DROP INDEX, DROP TABLE). Else: "
+        return WAYS_BACK  # What is missing, or differs, nobody mends by hand.
+    return (
+        "Take out with sqlite3 what you have added yourself (DROP TRIGGER, DROP INDEX, DROP TABLE). Otherwise "
+        f"{WAYS_BACK[0].lower()}{WAYS_BACK[1:]}"
+    )
 
 
 def changes_of(path: Path) -> list[str]:

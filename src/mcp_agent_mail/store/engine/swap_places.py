@@ -16,14 +16,21 @@ from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.store_owner import SWAP_FILE
+from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
+from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, KEPT_FOLDER, REBUILT_ENDING, UNDO_FOLDER
 
 STORE_FOLDERS = ("projects", "adopted", "attachments", "moving")
 """Of a store, beside its database."""
 
 _FOLDER = "|".join(STORE_FOLDERS)
 _ONE = r"(?!\.{1,2}(?:[/\0]|\Z))[^/\0]+"
-_END = r"(?:-wal|-shm|-journal)?"
-_ASIDE = rf"restoring|undo/{_ONE}"
+_END = f"(?:{'|'.join(map(re.escape, DATABASE_ENDS))})"
+_MADE = re.escape(DATABASE_FILE)
+_REBUILT = re.escape(REBUILT_ENDING)
+_KEPT = f"{KEPT_FOLDER}/{_ONE}"
+_UNDO = f"{UNDO_FOLDER}/{_ONE}"
+_UNDO_ENDING = rf"\.{UNDO_FOLDER}-{_ONE}"
+_ASIDE = f"{RESTORING}|{_UNDO}"
 _SHOWN = 300
 
 
@@ -96,27 +103,25 @@ class SwapPlaces:
     @cached_property
     def _move(self) -> re.Pattern[str]:
         """Place, built and kept of one move, each on the way from `root/` or, elsewhere, `beside/` the database."""
-        name, made = self._name, rf"(?:{self._name}|mail\.sqlite3)"
+        name, made = self._name, f"(?:{self._name}|{_MADE})"
         return re.compile(
             # A folder: by a restore of a backup, or of a saved file where nothing was.
             rf"root/(?P<folder>{_FOLDER})\0(?:root/(?:{_ASIDE})/(?P=folder))?\0"
-            rf"root/(?:undo/{_ONE}/(?P=folder)|restoring/(?P=folder)\.before)"
+            rf"root/(?:{_UNDO}/(?P=folder)|{RESTORING}/(?P=folder)\.before)"
             # An archive that a rebuild leaves out.
-            rf"|root/projects/(?P<slug>{_ONE})\0\0root/kept/{_ONE}/projects/(?P=slug)"
+            rf"|root/projects/(?P<slug>{_ONE})\0\0root/{_KEPT}/projects/(?P=slug)"
             # The database in the store's folder: by either of them, or by a rebuild.
-            rf"|root/{name}(?P<end>{_END})\0(?:root/(?:{_ASIDE})/{made}(?P=end)|root/{name}\.rebuilt)?\0"
-            rf"root/(?:(?:undo|kept)/{_ONE}/{name}(?P=end)|restoring/{made}\.before)"
+            rf"|root/{name}(?P<end>{_END})\0(?:root/(?:{_ASIDE})/{made}(?P=end)|root/{name}{_REBUILT})?\0"
+            rf"root/(?:(?:{_UNDO}|{_KEPT})/{name}(?P=end)|{RESTORING}/{made}\.before)"
             # Likewise, elsewhere.
             rf"|beside/{name}(?P<other>{_END})\0"
-            rf"(?:beside/(?:\.{name}\.restoring(?P=other)|{name}\.undo-{_ONE}(?P=other)|{name}\.rebuilt))?\0"
-            rf"beside/(?:{name}\.undo-{_ONE}(?P=other)|kept/{_ONE}/{name}(?P=other)|\.{name}\.restoring\.before)"
+            rf"(?:beside/(?:\.{name}\.{RESTORING}(?P=other)|{name}{_UNDO_ENDING}(?P=other)|{name}{_REBUILT}))?\0"
+            rf"beside/(?:{name}{_UNDO_ENDING}(?P=other)|{_KEPT}/{name}(?P=other)|\.{name}\.{RESTORING}\.before)"
         )
 
     @cached_property
     def _leftover(self) -> re.Pattern[str]:
-        return re.compile(
-            rf"root/(?:{_ASIDE})|root/undo/{_ONE}/{self._name}{_END}|beside/{self._name}\.undo-{_ONE}{_END}"
-        )
+        return re.compile(f"root/(?:{_ASIDE})|root/{_UNDO}/{self._name}{_END}|beside/{self._name}{_UNDO_ENDING}{_END}")
 
     def _spelt_move(self, move: Move) -> Iterator[str]:
         for place in self._spelt(move.place):

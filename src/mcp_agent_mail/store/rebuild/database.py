@@ -41,11 +41,13 @@ from mcp_agent_mail.store.engine.database_files import remove_unfinished
 from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_in
 from mcp_agent_mail.store.mail.inbox_counts import RECOUNT
+from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.rebuild.ends import settle_ends
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltMail
 from mcp_agent_mail.store.transaction import Tx
 
 _CACHE_KIB = 8 * 1024
+_HASH_BYTES = 32
 _ADD_PROJECT = """
 INSERT INTO projects (id, slug, human_key, plain_slug, created_ts, archived_ts) VALUES (?, ?, ?, ?, ?, ?)
 """
@@ -181,6 +183,7 @@ class RebuiltDatabase:
             self._connection = _opened(self._path)
             self._connection.execute("BEGIN EXCLUSIVE")
             self._connection.execute(_STORE_ID, (self._store_id,))
+            self._no_token = Meta(self._connection).note_rebuilt()
             self._mail = MailRows(self._connection)
             # Of what archives tell no feed does: its triggers come back in the end.
             self._feed_triggers = self._connection.execute(_FEED_TRIGGERS).fetchall()
@@ -216,7 +219,8 @@ class RebuiltDatabase:
 
     def add_agent(self, agent: ArchivedAgent) -> None:
         """Tokens are in no archive. Each name stays taken all the same: nobody knows a token that fits."""
-        token_hash = secrets.token_bytes(32) if agent.kind is AgentKind.AGENT else None
+        no_token = self._no_token + secrets.token_bytes(_HASH_BYTES - len(self._no_token))
+        token_hash = no_token if agent.kind is AgentKind.AGENT else None
         self._run(
             _ADD_AGENT,
             (

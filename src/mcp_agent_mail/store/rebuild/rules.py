@@ -41,7 +41,7 @@ _NUMBER_OF_ROW = "numbers rows, and nobody is shown it"
 RULES: Mapping[str, TableRule] = MappingProxyType(
     {
         "meta": TableRule(
-            origin=Origin.ARCHIVES, of="archive.json: store_id; the rest are notes of a running server",
+            origin=Origin.ARCHIVES, of="archive.json: store_id; else notes of a running server, and of a rebuild",
             columns=("key", "value"),
         ),
         "counters": TableRule(

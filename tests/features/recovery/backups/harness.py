@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +14,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, BackupReport, faults_of_store, untold
+from mcp_agent_mail.features.recovery.backups.manifest import manifest_checksum
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.restore import Restorer
 from mcp_agent_mail.store.engine.connection import open_reading
@@ -81,3 +85,25 @@ def fill(harness: ArchiveHarness) -> Stored:
     harness.read(project, red, message)
     harness.archive()
     return Stored(harness, project, blue, red)
+
+
+def change_manifest(backup: Path, **fields: object) -> None:
+    """Let its manifest say this, with a checksum that fits."""
+    manifest = backup / "manifest.json"
+    said = json.loads(manifest.read_text()) | fields
+    manifest.write_text(json.dumps(said | {"sha256": manifest_checksum(said)}))
+
+
+def spoil(backup: Path, *statements: str) -> None:
+    """Run these on its database, and let all that the backup says of itself fit."""
+    with closing(sqlite3.connect(backup / "mail.sqlite3")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    content = (backup / "mail.sqlite3").read_bytes()
+    lines = (backup / "checksums.txt").read_text().splitlines(keepends=True)
+    fresh = f"{hashlib.sha256(content).hexdigest()}  {len(content)}  mail.sqlite3\n"
+    text = "".join(fresh if line.endswith("  mail.sqlite3\n") else line for line in lines)
+    (backup / "checksums.txt").write_text(text)
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    change_manifest(backup, checksums_sha256=sha256, verified=False, findings=["as it was"])

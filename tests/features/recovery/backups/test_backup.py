@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import stat
@@ -121,6 +122,31 @@ def test_a_store_at_fault_is_not_backed_up_unless_it_is_taken_as_it_is(stored: S
     made = BackupMaker(place=stored.place, takes_faults=True).make(tmp_path / "backups", keep=7)
     assert not made.verified
     assert "its counter says 7" in made.findings[0]
+
+
+@pytest.mark.parametrize("fault", ["UPDATE agents SET status = 'gone'", "UPDATE agents SET unread_count = 7"])
+def test_a_fault_is_told_of_the_store_and_not_of_a_copy_that_is_gone(
+    fault: str, stored: Stored, tmp_path: Path
+) -> None:
+    stored.harness.connection.execute(fault)
+
+    with pytest.raises(BackupUnfit) as refused:
+        stored.back_up(tmp_path / "backups")
+
+    assert f": {stored.place.database_path}: agent" in refused.value.message
+    assert ".building-" not in f"{refused.value.text} {refused.value.data}"
+    assert "Take a backup" not in refused.value.hint
+
+
+def test_a_content_that_is_nowhere_is_told_of_by_where_the_store_has_it(stored: Stored, tmp_path: Path) -> None:
+    stored.harness.send(stored.blue, [stored.red], carried=[b"not in Git yet"])
+    sha256 = hashlib.sha256(b"not in Git yet").hexdigest()
+    (stored.place.storage_root / "attachments" / sha256[:2] / sha256).unlink()
+
+    made = BackupMaker(place=stored.place, takes_faults=True).make(tmp_path / "backups", keep=7)
+
+    assert any(str(stored.place.storage_root / "attachments") in told for told in made.findings), made.findings
+    assert not any(".building-" in told for told in made.findings)
 
 
 def test_a_lost_archive_is_named(stored: Stored, tmp_path: Path) -> None:

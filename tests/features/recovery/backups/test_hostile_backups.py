@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import sqlite3
@@ -13,41 +12,23 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, system_clock
-from mcp_agent_mail.core.ids import MOST_TAKEN_OVER
 from mcp_agent_mail.domain.projects import plain_slug
-from mcp_agent_mail.features.recovery.backups.manifest import manifest_checksum
+from mcp_agent_mail.features.archiving.ahead_archives import go_on_above_archives
+from mcp_agent_mail.features.recovery.backups.backup import untold
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.restore_refusals import RestoreUnfit
 from mcp_agent_mail.features.recovery.backups.source import ForeignBackup
+from mcp_agent_mail.features.recovery.rebuilt_store import rebuild_in_place
+from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.engine.numbers import AHEAD, GAP, GivenNumbers, read_numbers
+from mcp_agent_mail.store.engine.noted_numbers import NoteFailed
+from mcp_agent_mail.store.engine.numbers import AHEAD, GAP, MOST_RESTORED, GivenNumbers, read_numbers
 from mcp_agent_mail.store.engine.schema import ForeignParts
 from tests.archive_harness import open_archive_harness
-from tests.features.recovery.backups.harness import Stored, faults_in, files_below, restorer_of
+from tests.features.recovery.backups.harness import Stored, change_manifest, faults_in, files_below, restorer_of, spoil
 from tests.store.foreign_parts import put_check, put_view
 
 _TRIGGER = "CREATE TRIGGER {name} AFTER INSERT ON messages BEGIN UPDATE agents SET task_description = 'read'; END"
-
-
-def _change(backup: Path, **fields: object) -> None:
-    manifest = backup / "manifest.json"
-    said = json.loads(manifest.read_text()) | fields
-    manifest.write_text(json.dumps(said | {"sha256": manifest_checksum(said)}))
-
-
-def _spoil(backup: Path, *statements: str) -> None:
-    """And let all that the backup says of itself fit."""
-    with closing(sqlite3.connect(backup / "mail.sqlite3")) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
-    content = (backup / "mail.sqlite3").read_bytes()
-    lines = (backup / "checksums.txt").read_text().splitlines(keepends=True)
-    fresh = f"{hashlib.sha256(content).hexdigest()}  {len(content)}  mail.sqlite3\n"
-    text = "".join(fresh if line.endswith("  mail.sqlite3\n") else line for line in lines)
-    (backup / "checksums.txt").write_text(text)
-    sha256 = hashlib.sha256(text.encode()).hexdigest()
-    _change(backup, checksums_sha256=sha256, verified=False, findings=["as it was"])
 
 
 FOREIGN = {
@@ -79,7 +60,7 @@ FOREIGN = {
 def test_a_backup_that_says_it_was_at_fault_is_refused_all_the_same(
     name: str, went_on: StorePlace, backup: Path
 ) -> None:
-    _spoil(backup, *FOREIGN[name])
+    spoil(backup, *FOREIGN[name])
     before = went_on.database_path.read_bytes()
 
     why = "damaged: row" if name.startswith("references") else "not the schema that this program makes"
@@ -90,7 +71,7 @@ def test_a_backup_that_says_it_was_at_fault_is_refused_all_the_same(
 
 
 def test_what_a_repair_mends_is_no_reason_to_refuse_the_backup_that_it_made(went_on: StorePlace, backup: Path) -> None:
-    _spoil(backup, "UPDATE agents SET unread_count = unread_count + 1")
+    spoil(backup, "UPDATE agents SET unread_count = unread_count + 1")
 
     done = restorer_of(went_on).restore(backup)
 
@@ -107,6 +88,11 @@ STRANGE = {
     "counters that leave too few": f"UPDATE counters SET value = {_FAR}",
     "no counters": "DELETE FROM counters",
     "no name": "DELETE FROM meta",
+    "numbers of nothing": "INSERT INTO sqlite_sequence VALUES (NULL, 5)",
+    "numbers by bytes": "INSERT INTO sqlite_sequence VALUES (x'ff00', 5)",
+    "numbers by what is no text": "INSERT INTO sqlite_sequence VALUES (CAST(x'ff00' AS TEXT), 5)",
+    "numbers of no table": "INSERT INTO sqlite_sequence VALUES (hex(zeroblob(50000)), 5)",
+    "numbers that are there twice": "INSERT INTO sqlite_sequence SELECT * FROM sqlite_sequence WHERE name = 'agents'",
 }
 
 
@@ -114,7 +100,7 @@ STRANGE = {
 def test_a_value_that_this_program_never_writes_is_refused_whatever_the_backup_says(
     name: str, went_on: StorePlace, backup: Path
 ) -> None:
-    _spoil(backup, STRANGE[name])
+    spoil(backup, STRANGE[name])
     before = files_below(went_on.storage_root)
 
     with pytest.raises(RestoreUnfit, match="holds what this program never writes"):
@@ -143,8 +129,8 @@ def test_the_numbers_of_a_hostile_backup_go_with_it(went_on: StorePlace, backup:
     """Whether what was there comes back by --undo, or out of a backup of its own."""
     own, before = tmp_path / "own", _numbers(went_on)
     shutil.copytree(backup, own)
-    most = MOST_TAKEN_OVER - 150_000
-    _spoil(
+    most = MOST_RESTORED - 10 * GAP
+    spoil(
         backup,
         f"UPDATE sqlite_sequence SET seq = {most}",
         f"UPDATE counters SET value = {most} WHERE name IN ('delivery', 'fencing')",
@@ -165,8 +151,55 @@ def test_the_numbers_of_a_hostile_backup_go_with_it(went_on: StorePlace, backup:
     assert faults_in(went_on) == []
 
 
+async def test_nor_does_a_start_or_a_rebuild_of_what_came_back_go_on_above_them(
+    went_on: StorePlace, backup: Path, tmp_path: Path
+) -> None:
+    own, before = tmp_path / "own", _numbers(went_on)
+    shutil.copytree(backup, own)
+    spoil(
+        backup,
+        f"UPDATE sqlite_sequence SET seq = {MOST_RESTORED - 10 * GAP}",
+        f"UPDATE counters SET value = {MOST_RESTORED - 10 * GAP} WHERE name IN ('delivery', 'fencing')",
+    )
+    restorer = restorer_of(went_on)
+    restorer.restore(backup)
+    restorer.undo()
+
+    async with Store(went_on.database_path) as store:
+        await go_on_above_archives(store, went_on.storage_root)
+    rebuild_in_place(restorer.archiver, told=untold)
+
+    after = _numbers(went_on)
+    assert all(after.sequences[name] <= number + 5 * GAP for name, number in before.sequences.items())
+    assert all(after.counters[name] <= number + 5 * GAP for name, number in before.counters.items())
+    restorer.restore(own)
+    assert faults_in(went_on) == []
+
+
+def test_numbers_that_could_not_be_restored_again_are_refused(went_on: StorePlace, backup: Path) -> None:
+    spoil(backup, f"UPDATE sqlite_sequence SET seq = {MOST_RESTORED - GAP + 1}")
+    before = files_below(went_on.storage_root)
+
+    with pytest.raises(RestoreUnfit, match="more numbers than a store gives out"):
+        restorer_of(went_on).restore(backup)
+
+    assert files_below(went_on.storage_root) == before
+
+
+def test_where_the_note_cannot_be_written_nothing_is_restored(went_on: StorePlace, backup: Path) -> None:
+    (went_on.storage_root / "numbers.json").mkdir()
+    before = files_below(went_on.storage_root)
+
+    with pytest.raises(NoteFailed, match=r"numbers\.json") as refused:
+        restorer_of(went_on).restore(backup)
+
+    assert "Move away what lies there" in refused.value.hint
+    assert files_below(went_on.storage_root) == before
+    assert not (went_on.storage_root / "restoring").exists()
+
+
 def test_what_a_restored_store_gives_out_is_given_out_by_no_other(went_on: StorePlace, backup: Path) -> None:
-    _spoil(backup, "UPDATE sqlite_sequence SET seq = 70000000", "UPDATE agents SET unread_count = unread_count + 1")
+    spoil(backup, "UPDATE sqlite_sequence SET seq = 70000000", "UPDATE agents SET unread_count = unread_count + 1")
     restorer = restorer_of(went_on)
     restorer.restore(backup)
     given = _numbers(went_on)
@@ -182,7 +215,7 @@ _DAY = 86_400 * SECOND
 @pytest.mark.parametrize("ahead", [AHEAD * 1_000, 2 * _DAY])
 def test_a_backup_that_delivered_its_mail_after_today_is_refused(ahead: int, went_on: StorePlace, backup: Path) -> None:
     latest = max(system_clock(), _numbers(went_on).latest) + ahead
-    _spoil(backup, f"UPDATE counters SET value = {latest} WHERE name = 'delivered_ts'")
+    spoil(backup, f"UPDATE counters SET value = {latest} WHERE name = 'delivered_ts'")
 
     with pytest.raises(RestoreUnfit, match="Its newest mail was delivered on"):
         restorer_of(went_on).restore(backup)
@@ -194,7 +227,7 @@ def test_mail_of_a_clock_that_was_set_back_since_is_restored_over_its_own_store(
     latest = system_clock() + 3 * AHEAD
     with closing(sqlite3.connect(went_on.database_path)) as connection, connection:
         connection.execute("UPDATE counters SET value = ? WHERE name = 'delivered_ts'", (latest,))
-    _spoil(backup, f"UPDATE counters SET value = {latest} WHERE name = 'delivered_ts'")
+    spoil(backup, f"UPDATE counters SET value = {latest} WHERE name = 'delivered_ts'")
 
     restorer_of(went_on).restore(backup)
 
@@ -230,7 +263,7 @@ def test_files_go_back_to_the_directory_of_their_project(lying_in_code: Stored, 
 
 def _elsewhere(backup: Path, work_tree: Path) -> None:
     (archive,) = json.loads((backup / "manifest.json").read_text())["archives"]
-    _change(backup, archives=[archive | {"work_tree": str(work_tree)}])
+    change_manifest(backup, archives=[archive | {"work_tree": str(work_tree)}])
 
 
 @pytest.mark.parametrize("where", ["home", "home/.mcp-mail", "code", "code/../home/.mcp-mail", "code/below/.mcp-mail"])
@@ -294,15 +327,15 @@ def test_no_directory_is_written_to_that_the_replaced_store_does_not_write_to_it
 ) -> None:
     """The project, too, is where the backup says: its database is its maker's."""
     (tmp_path / "home").mkdir()
-    _spoil(backup, f"UPDATE projects SET human_key = '{tmp_path}/home' WHERE slug = '{stored.project.slug}'")
+    spoil(backup, f"UPDATE projects SET human_key = '{tmp_path}/home' WHERE slug = '{stored.project.slug}'")
     with closing(sqlite3.connect(backup / "mail.sqlite3")) as connection:
         connection.create_function("plain", 1, plain_slug)
         connection.execute("UPDATE projects SET plain_slug = plain(human_key)")
         connection.commit()
-    _spoil(backup)
+    spoil(backup)
     archives = json.loads((backup / "manifest.json").read_text())["archives"]
     mine = [one | ({"work_tree": f"{tmp_path}/home/.mcp-mail"} if "app" in one["slug"] else {}) for one in archives]
-    _change(backup, archives=mine)
+    change_manifest(backup, archives=mine)
 
     done = restorer_of(went_on).restore(backup)
 
@@ -342,7 +375,7 @@ def test_a_kept_store_with_a_strangers_parts_is_not_gone_back_to(
 def test_a_store_with_a_strangers_parts_is_still_replaced_by_none_but_itself(went_on: StorePlace, backup: Path) -> None:
     put_view(went_on.database_path, "projects")
     shutil.rmtree(went_on.storage_root / "projects")
-    _change(backup, store_id="another")
+    change_manifest(backup, store_id="another")
 
     with pytest.raises(ForeignBackup, match="of store another"):
         restorer_of(went_on).restore(backup)
@@ -355,3 +388,11 @@ def test_a_backup_of_a_store_with_a_strangers_parts_is_not_made(stored: Stored, 
         stored.back_up(tmp_path / "backups")
 
     assert list((tmp_path / "backups").glob("2*")) == []
+
+
+def test_a_fault_that_is_restored_is_told_of_the_store_that_has_it_now(went_on: StorePlace, backup: Path) -> None:
+    spoil(backup, "UPDATE agents SET unread_count = 7 WHERE name = 'BlueLake'")
+
+    (told,) = restorer_of(went_on).restore(backup).findings
+
+    assert told.startswith(f"counters wrong: {went_on.database_path}: ")

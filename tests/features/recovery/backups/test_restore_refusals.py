@@ -10,6 +10,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.features.recovery.backups.restore_refusals import (
     RestoreUnfit,
     faults_to_mend,
+    require_numbers_left,
     require_ours,
     require_own_values,
     require_times_left,
@@ -81,3 +82,14 @@ def test_the_newest_delivery_is_no_later_than_a_clock_can_have_shown(
             require_times_left(built, place, NOW)
     else:
         require_times_left(built, place, NOW)
+
+
+def test_a_database_that_does_not_say_what_it_gave_out_is_refused(tmp_path: Path) -> None:
+    built = _store(tmp_path / "built.sqlite3", latest=NOW)
+    with closing(sqlite3.connect(built)) as connection, connection:
+        connection.execute("DELETE FROM counters")
+
+    with pytest.raises(RestoreUnfit, match="does not say which numbers"):
+        require_times_left(built, tmp_path / "mail.sqlite3", NOW)
+    with pytest.raises(RestoreUnfit, match="too few are left"):
+        require_numbers_left(built)

@@ -3,17 +3,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.ids import new_token, token_hash
+from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, untold
 from mcp_agent_mail.features.recovery.backups.manifest import NewerBackup
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.source import ForeignSource, UnfinishedSource, UnknownSource
+from mcp_agent_mail.features.recovery.rebuilt_store import StoreCopyPlan, rebuild_into
+from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
+from mcp_agent_mail.store.meta import Meta
 from tests.features.recovery.backups.harness import Stored, faults_in, files_below, restorer_of, subjects_in
 from tests.store.foreign_parts import change, put_view
 
@@ -23,6 +30,30 @@ def test_the_folder_of_another_store_is_a_source_too(went_on: StorePlace, filled
 
     assert restorer_of(went_on).restore(tmp_path / "rebuilt").verified
     assert (subjects_in(went_on), faults_in(went_on)) == (["Plan"], [])
+
+
+def test_a_folder_that_was_rebuilt_says_that_no_token_came_along_until_each_agent_has_one(
+    went_on: StorePlace, filled: Stored, tmp_path: Path
+) -> None:
+    plan = StoreCopyPlan(most_files=100_000)
+    made = rebuild_into(filled.harness.root, tmp_path / "rebuilt", plan, told=untold)
+    restorer = restorer_of(went_on)
+
+    done = restorer.restore(tmp_path / "rebuilt")
+    assert done.not_rebuilt == made.rebuilt.not_rebuilt != ()
+    # It is what is put in place that says so, not how it came there.
+    backup = BackupMaker(place=went_on).make(tmp_path / "backups", keep=7).path
+    assert restorer.undo().not_rebuilt == ()
+    assert restorer.undo().not_rebuilt == restorer.restore(backup).not_rebuilt == made.rebuilt.not_rebuilt
+
+    with closing(sqlite3.connect(went_on.database_path)) as connection, connection:
+        agents = [agent for (agent,) in connection.execute("SELECT id FROM agents WHERE token_hash IS NOT NULL")]
+        for agent in agents[1:]:
+            Agents(connection).set_token_hash(agent, token_hash(new_token("t-")))
+        assert Meta(connection).has_lost_tokens()
+        Agents(connection).set_token_hash(agents[0], token_hash(new_token("t-")))
+        assert not Meta(connection).has_lost_tokens()
+    assert len(agents) == 3
 
 
 def test_neither_a_file_nor_any_folder_is_a_source(went_on: StorePlace, tmp_path: Path) -> None:
@@ -37,6 +68,16 @@ def other(filled: Stored, tmp_path: Path) -> Path:
     """The folder of a store, as somebody has sent it."""
     shutil.copytree(filled.harness.root, tmp_path / "other")
     return tmp_path / "other"
+
+
+def test_a_fault_of_a_source_is_told_of_the_file_that_lies_there(went_on: StorePlace, other: Path) -> None:
+    change(other / "mail.sqlite3", "UPDATE agents SET unread_count = 7 WHERE name = 'BlueLake'")
+
+    with pytest.raises(AgentMailError, match="its counter says 7") as refused:
+        restorer_of(went_on).restore(other)
+
+    assert str(other / "mail.sqlite3") in refused.value.message
+    assert "restoring" not in f"{refused.value.text} {refused.value.data}"
 
 
 def test_nothing_is_written_in_a_store_that_is_a_source(went_on: StorePlace, other: Path) -> None:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
+from types import MappingProxyType
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER
@@ -29,11 +30,12 @@ from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.own_files import DATABASE_FILE
 from mcp_agent_mail.features.archiving.ahead.older_database import find_ahead, find_unclaimed
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_folders, archive_path, place_in
 from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
-from mcp_agent_mail.features.doctor.verify_store import says_nothing, verify_store
+from mcp_agent_mail.features.doctor.verify_store import named_as, says_nothing, verify_store
 from mcp_agent_mail.features.recovery.backups.backup_folder import (
     BUILDING,
     alone,
@@ -46,7 +48,6 @@ from mcp_agent_mail.features.recovery.backups.files import BackupFiles, pieces_o
 from mcp_agent_mail.features.recovery.backups.manifest import (
     ADOPTED,
     CONTENTS,
-    DATABASE,
     MANIFEST_FILE,
     Manifest,
     SavedArchive,
@@ -97,9 +98,12 @@ def untold(_what: str) -> Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupMaker:
-    """Backs up the store at `place`. `takes_faults`: also one that is at fault, as it is; the backup says so."""
+    """Backs up the store at `place`. `takes_faults`: also one that is at fault, as it is; the backup says so.
+    `database_named`: what the database is called to people, where `place` has a copy of it.
+    """
 
     place: StorePlace
+    database_named: Path | None = None
     clock: Clock = system_clock
     takes_faults: bool = False
     told: Told = untold
@@ -149,7 +153,7 @@ class BackupMaker:
 
     def _fill(self, folder: Path, *, number: int) -> Manifest:
         created = iso(self.clock())
-        database, findings = folder / DATABASE, list[str]()
+        database, findings = folder / DATABASE_FILE, list[str]()
         copy_database(
             self.place.database_path,
             database,
@@ -302,13 +306,17 @@ class BackupMaker:
                     source = place_in(self.place.storage_root / among, archive.slug)
                     with damage_told(source, told_by=(UnfitBundle,)), opened_of(folder, archive.path) as bundle:
                         begin_from_bundle(place, archive.commit, pieces_of(bundle))
-            found = faults_of_store(scratch, folder / DATABASE, self.told)
+            names = {
+                scratch: self.place.storage_root,
+                folder / DATABASE_FILE: self.database_named or self.place.database_path,
+            }
+            found = faults_of_store(scratch, folder / DATABASE_FILE, self.told, names=names)
         finally:
             shutil.rmtree(scratch)
         if found and not self.takes_faults:
             raise BackupUnfit(
                 f"No backup was made: the store is at fault, and so is what a restore would give ({found[0]}).",
-                hint=f"`am doctor verify` lists what is wrong{_way_on(folder / DATABASE)}",
+                hint=f"`am doctor verify` lists what is wrong{_way_on(folder / DATABASE_FILE)}",
                 data={"findings": found[:_SHOWN]},
             )
         return found
@@ -322,12 +330,17 @@ def _way_on(database: Path) -> str:
 
 
 def faults_of_store(
-    storage_root: Path, database_path: Path, told: Told, *, shows_files: Callable[[str], bool] = lambda _: False
+    storage_root: Path,
+    database_path: Path,
+    told: Told,
+    *,
+    shows_files: Callable[[str], bool] = lambda _: False,
+    names: Mapping[Path, object] = MappingProxyType({}),
 ) -> list[str]:
-    """What is wrong with a store, in words: its database, and its archives against that."""
+    """What is wrong with a store, in words: its database, and its archives against that. `names`: as for `named_as`."""
     found = [*verify_store(database_path)]
     if says_nothing(found):
-        return [_in_words(finding) for finding in found]
+        return [_in_words(finding) for finding in named_as(found, names)]
     report = verify_archives(
         storage_root,
         database_path,
@@ -335,7 +348,7 @@ def faults_of_store(
         comparing=told("comparing files"),
         shows_files=shows_files,
     )
-    return [_in_words(finding) for finding in (*found, *report.findings)]
+    return [_in_words(finding) for finding in named_as((*found, *report.findings), names)]
 
 
 def _in_words(finding: Finding) -> str:

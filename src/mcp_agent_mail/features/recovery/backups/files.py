@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import IO, Self
 
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
-from mcp_agent_mail.features.recovery.backups.manifest import CHECKSUMS_FILE, DATABASE, ListedFile
+from mcp_agent_mail.domain.own_files import DATABASE_FILE
+from mcp_agent_mail.features.recovery.backups.manifest import CHECKSUMS_FILE, ListedFile
 
 _OWNER_ONLY = 0o700
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -65,7 +66,7 @@ class BackupFiles:
         """It is there already, and the last by its name."""
         with database.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        self._note(ListedFile(path=DATABASE, bytes=database.stat().st_size, sha256=digest))
+        self._note(ListedFile(path=DATABASE_FILE, bytes=database.stat().st_size, sha256=digest))
 
     def _note(self, file: ListedFile) -> None:
         line = file.to_line().encode()

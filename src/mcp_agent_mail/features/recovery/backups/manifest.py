@@ -24,7 +24,6 @@ from mcp_agent_mail.domain.own_files import BACKUP_KIND, BACKUP_MANIFEST, DATABA
 
 MANIFEST_FILE = BACKUP_MANIFEST
 CHECKSUMS_FILE = "checksums.txt"
-DATABASE = DATABASE_FILE
 ARCHIVES = "archives"
 ADOPTED = "adopted"
 CONTENTS = "attachments"
@@ -41,7 +40,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,254}")
 _STORE_ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 _FILE = re.compile(
-    rf"{re.escape(DATABASE)}|(?:{ARCHIVES}|{ADOPTED})/[a-z0-9][a-z0-9-]{{0,254}}\.bundle|"
+    rf"{re.escape(DATABASE_FILE)}|(?:{ARCHIVES}|{ADOPTED})/[a-z0-9][a-z0-9-]{{0,254}}\.bundle|"
     rf"{CONTENTS}/([0-9a-f]{{2}})/\1[0-9a-f]{{62}}"
 )
 

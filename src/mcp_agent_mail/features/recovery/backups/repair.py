@@ -140,7 +140,7 @@ class Repairer:
         if not self.place.database_path.is_file():
             raise NoDatabase(
                 f"There is no database at {self.place.database_path}.",
-                hint="`am doctor rebuild` makes one from the archives; `am doctor restore` takes a backup.",
+                hint="`am doctor restore BACKUP` goes back to a backup; `am doctor rebuild` makes it of archives.",
             )
         require_current(self.place.database_path)
 

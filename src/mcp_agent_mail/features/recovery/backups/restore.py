@@ -22,14 +22,13 @@ from mcp_agent_mail.archive.workspace import may_return
 from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.domain.own_files import RESTORING
+from mcp_agent_mail.domain.own_files import DATABASE_FILE, RESTORING
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings, archive_path, place_in
 from mcp_agent_mail.features.recovery.backups.backup import Told, faults_of_store, untold
 from mcp_agent_mail.features.recovery.backups.files import make_private, pieces_of, write_new
 from mcp_agent_mail.features.recovery.backups.manifest import (
     CONTENTS,
-    DATABASE,
     Manifest,
     SavedArchive,
     UnreadableBackup,
@@ -40,6 +39,7 @@ from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.restore_refusals import (
     RestoreUnfit,
     faults_to_mend,
+    require_numbers_left,
     require_ours,
     require_times_left,
 )
@@ -56,6 +56,7 @@ from mcp_agent_mail.features.recovery.backups.undo import (
     why_no_undo,
 )
 from mcp_agent_mail.features.recovery.given_numbers import given_out
+from mcp_agent_mail.features.recovery.rebuild import NOT_REBUILT
 from mcp_agent_mail.store.checks.artifacts import open_artifacts, read_store_id
 from mcp_agent_mail.store.engine.faults import StoreFailed, faults_told
 from mcp_agent_mail.store.engine.migrate import StoreRefused, migrate
@@ -74,9 +75,10 @@ class RestoreReport:
     """`undo`: where the replaced store is kept; None where there was none. `in_workspaces`: projects whose archives'
     files lie in their own directories, and are not shown there yet; `now_in_store`: those that the backup says this of,
     and that are shown in the store from now on (`workspace.may_return`). `verified` is None where nothing was compared:
-    what had been in place is put back as it was. Of a saved file: the projects that it was made without (`left_out`),
-    and what no archive tells of (`not_rebuilt`). `removed`: older stores that are not kept any more. `newest_mail`:
-    when the last message of the store that is in place now was sent. `no_undo`: why nobody goes back, if so.
+    what had been in place is put back as it was. `left_out`: the projects that a saved file was made without.
+    `not_rebuilt`: what no archive tells of, where what is in place now was made of archives alone. `removed`: older
+    stores that are not kept any more. `newest_mail`: when the last message of the store that is in place now was sent.
+    `no_undo`: why nobody goes back, if so.
     """
 
     source: Path
@@ -98,10 +100,11 @@ class RestoreReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _MailInPlace:
+class _StoreInPlace:
     projects: int | None = None
     messages: int | None = None
     newest: str | None = None
+    not_rebuilt: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,20 +118,30 @@ class Restorer:
     fault_hook: FaultHook = no_fault
 
     def restore(self, path: Path) -> RestoreReport:
-        """Raises what `open_source` and `SavedSource` do, ForeignBackup, RestoreUnfit, and changes nothing then."""
+        """Raises what `open_source` and `SavedSource` do, ForeignBackup, RestoreUnfit, NoteFailed; then nothing has
+        changed.
+        """
         building = built_in(self.place.storage_root / RESTORING, self.place)
         _remove(building)
         try:
             building.folder.mkdir(mode=_OWNER_ONLY)
             report = self._build_saved(path, building) if path.is_file() else self._build_backup(path, building)
             self.fault_hook(FailPoint.RESTORE_BUILT)
+            self._note_given(building)
         except BaseException:
             _remove(building)
             raise
         undo, removed = self._put_in_place(building)
-        newest = _told_of(self.place.database_path).newest
+        found = _told_of(self.place.database_path)
         no_undo = "" if undo is None else why_no_undo(self.place)
-        return replace(report, undo=undo, removed=removed, newest_mail=newest, no_undo=no_undo)
+        return replace(
+            report,
+            undo=undo,
+            removed=removed,
+            newest_mail=found.newest,
+            not_rebuilt=found.not_rebuilt,
+            no_undo=no_undo,
+        )
 
     def _build_backup(self, path: Path, building: StoreParts) -> RestoreReport:
         with open_source(path, self.place, building.folder / "source") as source:
@@ -161,6 +174,7 @@ class Restorer:
         made = saved.build(building, self.archiver, self.told)
         require_times_left(building.database, self.place.database_path, self.clock())
         self._go_on_above(building.database, building.folder)
+        require_numbers_left(building.database)
         return RestoreReport(
             source=path,
             undo=None,
@@ -169,7 +183,6 @@ class Restorer:
             projects=made.rebuilt.projects,
             messages=made.rebuilt.messages,
             left_out=made.left_out,
-            not_rebuilt=made.rebuilt.not_rebuilt,
         )
 
     def undo(self) -> RestoreReport:
@@ -182,9 +195,10 @@ class Restorer:
             has_database = has_own_schema(kept.database) and read_numbers(kept.database) is not None
         if has_database:
             self._go_on_above(kept.database, kept.folder)
+            self._note_given(kept)
         returning = tuple(_to_be_shown(kept.folder / PROJECTS_FOLDER))
         undo, removed = self._put_in_place(kept)
-        found = _told_of(self.place.database_path) if has_database else _MailInPlace()
+        found = _told_of(self.place.database_path) if has_database else _StoreInPlace()
         return RestoreReport(
             source=kept.folder,
             undo=undo,
@@ -194,13 +208,12 @@ class Restorer:
             projects=found.projects,
             messages=found.messages,
             newest_mail=found.newest,
+            not_rebuilt=found.not_rebuilt,
             has_database=self.place.database_path.is_file(),
         )
 
     def _put_in_place(self, built: StoreParts) -> tuple[Path | None, tuple[Path, ...]]:
         """Where the old store is kept, and which older ones are not kept any more."""
-        if (gives := read_numbers(built.database)) is not None:
-            note_given(self.place.storage_root, gives)
         kept = new_undo(self.place, self.clock)
         removed = tuple(one.folder for one in surplus(kept, built, self.place))
         swap(
@@ -211,6 +224,12 @@ class Restorer:
         )
         is_kept = any(kept.folder.iterdir()) or kept.database.exists()
         return (kept.folder if is_kept else None), removed
+
+    def _note_given(self, built: StoreParts) -> None:
+        """Before it is in place: once that is begun, whoever comes next finishes it. Raises NoteFailed."""
+        if (gives := read_numbers(built.database)) is not None:
+            store_id, replaced = read_store_id(built.database), read_numbers(self.place.database_path)
+            note_given(self.place.storage_root, store_id, gives, replaced=replaced)
 
     def _require_own(self, store_id: str) -> str | None:
         """An empty place takes any store; a store is replaced by none but itself. The id of the one that is there."""
@@ -246,7 +265,7 @@ class Restorer:
 
     def _build_database(self, source: RestoreSource, building: StoreParts) -> None:
         manifest = source.manifest
-        with opened_of(source.folder, DATABASE) as database:
+        with opened_of(source.folder, DATABASE_FILE) as database:
             write_new(building.database, pieces_of(database))
         require_ours(building.database)
         self._require_fit([fault.evidence for fault in faults_to_mend(building.database)], manifest)
@@ -255,9 +274,9 @@ class Restorer:
             found = (artifacts.store_id, artifacts.schema_version)
         if found != (manifest.store_id, manifest.schema_version):
             raise UnreadableBackup(
-                f"The database in {source.folder} is of another store than its manifest says.",
-                hint="Nothing was changed. Take another backup.",
-                data={"path": str(source.folder)},
+                f"The database in {source.named} is of another store than its manifest says.",
+                hint="Nothing was changed. Go back to another backup.",
+                data={"path": str(source.named)},
             )
         self._migrate(building.database)
 
@@ -266,11 +285,22 @@ class Restorer:
         self._build_archives(source, building, returning)
         _copy_contents(source, building)
         self._go_on_above(building.database, building.folder)
+        require_numbers_left(building.database)
         faults = faults_of_store(
-            building.folder, building.database, self.told, shows_files=lambda slug: slug not in returning
+            building.folder,
+            building.database,
+            self.told,
+            shows_files=lambda slug: slug not in returning,
+            names=self._names(source, building),
         )
         self._require_fit(faults, source.manifest)
         return faults
+
+    def _names(self, source: RestoreSource, building: StoreParts) -> dict[Path, Path]:
+        """Of what is refused with any fault (`_require_fit`) that of the source; else those that it is about to get."""
+        if source.manifest.verified:
+            return {building.folder: source.named, building.database: source.named / DATABASE_FILE}
+        return {building.folder: self.place.storage_root, building.database: self.place.database_path}
 
     def _returning(self, manifest: Manifest, building: StoreParts) -> frozenset[str]:
         """The projects whose archives' files go back to their own directories: where the archive that is in place has
@@ -292,7 +322,8 @@ class Restorer:
         if faults and manifest.verified:
             raise RestoreUnfit(
                 f"The store that was made of it is at fault: {faults[0]}.",
-                hint="Nothing was changed. Take another backup: `am doctor backups --check` says which are whole.",
+                hint="Nothing was changed. Go back to another backup: `am doctor backups --check` says which are "
+                "whole.",
                 data={"findings": faults[:_SHOWN]},
             )
 
@@ -336,16 +367,17 @@ def _to_be_shown(projects: Path) -> Iterator[str]:
             yield path.name
 
 
-def _told_of(database: Path) -> _MailInPlace:
+def _told_of(database: Path) -> _StoreInPlace:
     """Nothing where its tables cannot be read."""
     with suppress(StoreFailed, StoreRefused), faults_told(), open_artifacts(database) as artifacts:
         newest = artifacts.newest_mail()
-        return _MailInPlace(
+        return _StoreInPlace(
             projects=len(list(artifacts.projects())),
             messages=artifacts.counts()[0],
             newest=None if newest is None else iso(newest),
+            not_rebuilt=NOT_REBUILT if artifacts.has_lost_tokens() else (),
         )
-    return _MailInPlace()
+    return _StoreInPlace()
 
 
 def _copy_contents(source: RestoreSource, building: StoreParts) -> None:

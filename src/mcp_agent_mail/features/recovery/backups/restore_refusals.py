@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.store.checks.derived_parts import is_derived
 from mcp_agent_mail.store.checks.integrity import DatabasePart, IntegrityFault, find_faults, find_strange
-from mcp_agent_mail.store.engine.numbers import AHEAD, read_numbers
+from mcp_agent_mail.store.engine.numbers import AHEAD, leaves_enough, read_numbers
 from mcp_agent_mail.store.engine.schema import changes_of, in_a_sentence
 
 _SHOWN = 20
@@ -26,7 +26,8 @@ def require_ours(database: Path) -> None:
     if changed := changes_of(database):
         raise RestoreUnfit(
             f"Its database has not the schema that this program makes: {in_a_sentence(changed)}",
-            hint="Nothing was changed. Take another backup; do not use this one if you have it from somebody else.",
+            hint="Nothing was changed. Go back to another backup; do not use this one if you have it from somebody "
+            "else.",
             data={"findings": changed[:_SHOWN]},
         )
 
@@ -53,8 +54,8 @@ def _grave(faults: list[IntegrityFault]) -> RestoreUnfit:
     what = f"holds what this program never writes: {strange[0]}" if strange else f"is damaged: {shown[0]}"
     return RestoreUnfit(
         f"Its database {what}.",
-        hint="Nothing was changed. Take another backup, or make the database anew from the archives: am doctor "
-        "rebuild. If you have it from somebody else, do not use it.",
+        hint="Nothing was changed. Go back to another backup, or make the database anew from the archives: am "
+        "doctor rebuild. If you have it from somebody else, do not use it.",
         data={"findings": shown[:_SHOWN]},
     )
 
@@ -68,7 +69,7 @@ def require_times_left(database: Path, replaced: Path, now: Micros) -> None:
     """
     given, there = read_numbers(database), read_numbers(replaced)
     if given is None:
-        return
+        raise _numbers_unfit("Its database does not say which numbers it has given out, and when mail was delivered.")
     most = now + AHEAD if there is None else max(now, there.latest) + _DAY
     if given.latest > most:
         raise RestoreUnfit(
@@ -77,3 +78,19 @@ def require_times_left(database: Path, replaced: Path, now: Micros) -> None:
             "If you have it from somebody else, do not use it.",
             data={"latest": given.latest, "now": now},
         )
+
+
+def require_numbers_left(database: Path) -> None:
+    """Raise RestoreUnfit where the store has given out so high numbers, as they are once they were raised, that what it
+    goes on with could not be restored again.
+    """
+    given = read_numbers(database)
+    if given is None or not leaves_enough(given):
+        raise _numbers_unfit("It has used up more numbers than a store gives out: too few are left for what comes.")
+
+
+def _numbers_unfit(what: str) -> RestoreUnfit:
+    return RestoreUnfit(
+        what,
+        hint="Nothing was changed. It was made by hand: do not use it. Take another backup: am doctor backups",
+    )

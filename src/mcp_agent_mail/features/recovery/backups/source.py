@@ -36,7 +36,7 @@ from mcp_agent_mail.features.recovery.backups.manifest import (
 )
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.backups.restore_refusals import require_own_values
-from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS
+from mcp_agent_mail.store.engine.database_files import database_files
 from mcp_agent_mail.store.engine.faults import faults_told
 from mcp_agent_mail.store.engine.lock import left_alone
 from mcp_agent_mail.store.engine.migrate import NewerStore, shipped_migrations
@@ -70,9 +70,12 @@ class ForeignBackup(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreSource:
-    """A backup, by its folder and by what it says of itself: every byte of it is as it was made."""
+    """A backup, by its folder and by what it says of itself: every byte of it is as it was made. `named`: the folder
+    that people know, where it was made of that.
+    """
 
     folder: Path
+    named: Path
     manifest: Manifest
 
 
@@ -88,7 +91,7 @@ def open_source(path: Path, place: StorePlace, scratch: Path) -> Iterator[Restor
     if not folder.exists():
         raise SourceNotFound(f"There is nothing at {path}.", hint="`am doctor backups` lists the backups.")
     if is_backup(folder):
-        yield RestoreSource(folder=folder, manifest=_whole(folder))
+        yield RestoreSource(folder=folder, named=folder, manifest=_whole(folder))
     elif (folder / DATABASE_FILE).is_file() and not (folder / DATABASE_FILE).is_symlink():
         yield _of_store(folder, place, scratch)
     else:
@@ -133,9 +136,9 @@ def _of_store(folder: Path, place: StorePlace, scratch: Path) -> RestoreSource:
         _require_own(copied / DATABASE_FILE, folder)
         require_own_values(copied / DATABASE_FILE)
         of_store = StorePlace(storage_root=folder, database_path=copied / DATABASE_FILE)
-        manifest = BackupMaker(place=of_store).fill(scratch / "backup")
+        manifest = BackupMaker(place=of_store, database_named=folder / DATABASE_FILE).fill(scratch / "backup")
         shutil.rmtree(copied, ignore_errors=True)
-    return RestoreSource(folder=scratch / "backup", manifest=manifest)
+    return RestoreSource(folder=scratch / "backup", named=folder, manifest=manifest)
 
 
 def _require_plain_archives(folder: Path) -> None:
@@ -152,9 +155,15 @@ def _copy_database(folder: Path, copied: Path) -> None:
     """With what belongs to it, none of it over a link. Nobody writes it meanwhile."""
     copied.mkdir(mode=_OWNER_ONLY)
     with opened(folder) as fd:
-        for name in (f"{DATABASE_FILE}{end}" for end in DATABASE_ENDS if end not in _MADE_ANEW):
-            with suppress(FileNotFoundError), opened_file(fd, name) as file, open(file, "rb", closefd=False) as content:
-                write_new(copied / name, pieces_of(content))
+        for copy in database_files(copied / DATABASE_FILE):
+            if copy.name.endswith(_MADE_ANEW):
+                continue
+            with (
+                suppress(FileNotFoundError),
+                opened_file(fd, copy.name) as file,
+                open(file, "rb", closefd=False) as content,
+            ):
+                write_new(copy, pieces_of(content))
 
 
 def _require_own(database: Path, folder: Path) -> None:
@@ -166,8 +175,8 @@ def _require_own(database: Path, folder: Path) -> None:
         raise ForeignSource(
             f"The database in {folder} has not the schema that this program makes: "
             f"{in_a_sentence(foreign.data['changed'])}",
-            hint="Nothing was changed. Take a backup (am doctor backups), or another store's folder; do not use this "
-            "one if you have it from somebody else.",
+            hint="Nothing was changed. Go back to a backup (am doctor backups lists them), or to another store's "
+            "folder; do not use this one if you have it from somebody else.",
             data={"path": str(folder), "findings": foreign.data["changed"]},
         ) from foreign
     except NewerStore as newer:

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.features.recovery.backups.place import FOLDERS, StorePlace
 from mcp_agent_mail.features.recovery.numbered_names import next_name, oldest_first
-from mcp_agent_mail.store.engine.database_files import DATABASE_ENDS, UNDO_FOLDER, beside, hidden_beside
+from mcp_agent_mail.store.engine.database_files import UNDO_FOLDER, beside, database_files, hidden_beside
 from mcp_agent_mail.store.engine.numbers import read_numbers
 from mcp_agent_mail.store.engine.schema import ForeignParts, require_own_schema
 from mcp_agent_mail.store.engine.swap_places import Move
@@ -39,8 +39,9 @@ class StoreParts:
 
     def moves_into(self, place: StorePlace, kept: StoreParts) -> Iterator[Move]:
         """What puts it in its place and keeps what lies there; a part that it has not only leaves."""
-        for end in DATABASE_ENDS:
-            yield from _move(_ended(place.database_path, end), _ended(self.database, end), _ended(kept.database, end))
+        files = (database_files(one.database) for one in (self, kept))
+        for there, built, kept_file in zip(database_files(place.database_path), *files, strict=True):
+            yield from _move(there, built, kept_file)
         for name in FOLDERS:
             yield from _move(place.storage_root / name, self.folder / name, kept.folder / name)
 
@@ -50,10 +51,6 @@ def _move(place: Path, built: Path, kept: Path) -> Iterator[Move]:
         yield Move(place=place, built=built, kept=kept)
     elif place.exists():
         yield Move(place=place, built=None, kept=kept)
-
-
-def _ended(database: Path, end: str) -> Path:
-    return beside(database, end) if end else database
 
 
 def built_in(folder: Path, place: StorePlace) -> StoreParts:
@@ -85,7 +82,7 @@ def newest_undo(place: StorePlace) -> StoreParts:
             return kept
     raise NothingToUndo(
         f"There is no store in {place.storage_root / UNDO_FOLDER} to go back to: no restore has replaced one.",
-        hint="`am doctor backups` lists the backups; `am doctor restore` takes one.",
+        hint="`am doctor backups` lists the backups: `am doctor restore BACKUP` goes back to one.",
     )
 
 
@@ -130,7 +127,7 @@ def leftovers(kept: StoreParts, built: StoreParts, place: StorePlace) -> Iterato
     for path in _all(place):
         other = _kept_at(path, place)
         if path not in (kept.folder, built.folder) and (other in gone or not _holds_store(other)):
-            yield from (_ended(other.database, end) for end in DATABASE_ENDS)
+            yield from database_files(other.database)
             yield path
     yield built.folder
 
