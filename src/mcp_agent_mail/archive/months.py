@@ -21,7 +21,8 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.plain_files import UnfitFile
-from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH, UnknownMonth, month_folders, month_of
+from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH
+from mcp_agent_mail.domain.archive_format.months import UnknownMonth, month_folders, month_of
 from mcp_agent_mail.domain.archive_format.thread_pages import THREADS_FOLDER
 
 EXTRA_MONTHS = 12

@@ -43,7 +43,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText, attachments_text, conversion_text
-from mcp_agent_mail.domain.archive_format.layout import month_of
+from mcp_agent_mail.domain.archive_format.months import month_of
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 
 MANY_PACKS = 50

@@ -20,13 +20,13 @@ from mcp_agent_mail.domain.archive_format.layout import (
     batch_files,
     mail_files,
     mail_snapshot,
-    month_of,
     profile_snapshot,
     project_snapshot,
     receipt_snapshot,
     subject_slug,
 )
 from mcp_agent_mail.domain.archive_format.leases import lease_snapshot
+from mcp_agent_mail.domain.archive_format.months import month_of
 from mcp_agent_mail.domain.archive_format.names import UnsafeName
 from mcp_agent_mail.domain.archive_format.overdue_notices import overdue_snapshot
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.archive_format.layout import month_of
+from mcp_agent_mail.domain.archive_format.months import month_of
 from mcp_agent_mail.domain.archive_format.thread_pages import (
     MAX_BYTES,
     MAX_COUNTED,

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_agent_mail.archive.locks import ArchiveLock, ArchivesBusy
 from mcp_agent_mail.core.failpoints import FailPoint
-from mcp_agent_mail.domain.archive_format.layout import UnknownMonth
+from mcp_agent_mail.domain.archive_format.months import UnknownMonth
 from mcp_agent_mail.features.archiving.offline_drain import check_out_in_process, drain_in_process
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, CheckOut
 from mcp_agent_mail.store.database import Store

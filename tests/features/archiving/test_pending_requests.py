@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from mcp_agent_mail.core.errors import Busy, Unavailable
-from mcp_agent_mail.domain.archive_format.layout import UnknownMonth
+from mcp_agent_mail.domain.archive_format.months import UnknownMonth
 from mcp_agent_mail.features.archiving import pending_requests
 from mcp_agent_mail.features.archiving.pending_requests import MOST, Requests, require_done
 from mcp_agent_mail.features.archiving.protocol import CheckedOut, CheckOut

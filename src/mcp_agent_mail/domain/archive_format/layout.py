@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
-from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.attachments import Content, attachment_entry, carried_files, freed_paths
@@ -22,7 +21,7 @@ from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER, conta
 from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_format.names import name_in, safe_name
-from mcp_agent_mail.domain.archive_format.overdue_notices import OVERDUE_FOLDER, overdue_notice_file
+from mcp_agent_mail.domain.archive_format.overdue_notices import overdue_notice_file
 from mcp_agent_mail.domain.archive_format.products import PRODUCTS_FOLDER, product_file
 from mcp_agent_mail.domain.archive_format.terms import terms_front, terms_record
 from mcp_agent_mail.domain.archive_format.versions import block_folder, mail_end
@@ -56,13 +55,6 @@ Changes = dict[str, Content | None]
 
 _SLUG_LENGTH = 80
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9._-]+")
-_OF_A_MONTH = re.compile(
-    r"(?:messages|receipts|agents/[^/]+/(?:inbox|outbox|overdue|receipts)|(?:file_reservations|build_slots)/released)/([0-9]{4})/([0-9]{2})/"
-)
-
-
-class UnknownMonth(NotFound):
-    """The archive has no files of this month."""
 
 
 def project_snapshot(project: Project, aliases: Sequence[StoredAlias] = ()) -> Snapshot:
@@ -305,30 +297,6 @@ def held_copies(snapshot: Snapshot, version: int) -> list[str]:
         for entry in snapshot["recipients"]
         if "held_code" in entry and entry["project_id"] == home
     ]
-
-
-def month_of(path: str) -> str | None:
-    """The month (`2026-11`) in whose folder a file lies; None for what belongs to no month."""
-    found = _OF_A_MONTH.match(path)
-    return None if found is None else f"{found[1]}-{found[2]}"
-
-
-def require_month(text: str) -> str:
-    """`2026-11` as it came. Raises InvalidInput for anything else."""
-    month = text.strip()
-    if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", month):
-        raise InvalidInput(f"{text!r:.100} is no month.", hint="Write it as YYYY-MM, for example 2026-11.")
-    return month
-
-
-def month_folders(month: str, agents: Iterable[str]) -> Iterator[str]:
-    """Every folder in which files of a month may lie."""
-    year_and_month = month.replace("-", "/")
-    for folder in ("messages", "receipts", *(f"{leases}/released" for leases in FOLDERS.values())):
-        yield f"{folder}/{year_and_month}"
-    for agent in agents:
-        for box in ("inbox", "outbox", OVERDUE_FOLDER, "receipts"):
-            yield f"agents/{agent}/{box}/{year_and_month}"
 
 
 def subject_slug(subject: str) -> str:

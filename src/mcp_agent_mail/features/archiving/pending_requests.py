@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import count
 
 from mcp_agent_mail.core.errors import Busy, Unavailable
-from mcp_agent_mail.domain.archive_format.layout import UnknownMonth
+from mcp_agent_mail.domain.archive_format.months import UnknownMonth
 from mcp_agent_mail.features.archiving.protocol import CheckedOut, CheckOut
 
 MOST = 16

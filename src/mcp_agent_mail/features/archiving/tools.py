@@ -8,7 +8,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.params import Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.archive_format.layout import require_month
+from mcp_agent_mail.domain.archive_format.months import require_month
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.archiving.service import ArchivingService
 
