@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.features.history.message_events import read_message_events
 from tests.features.delivery.harness import DeliveryHarness, refused
 
 NOTHING = {"total": 0, "unread_count": 0, "ack_pending": 0, "urgent_unread": 0}
@@ -99,3 +101,20 @@ async def test_the_archives_of_all_projects_concerned_are_told(harness: Delivery
         (harness.seeded.lib.id, harness.seeded.blue.id),
     ]
     assert all('"withdrawn_reason":"wrong file"' in row[2] for row in told)
+
+
+async def test_the_history_of_a_message_tells_of_its_withdrawal_and_of_copies_that_expired(
+    harness: DeliveryHarness,
+) -> None:
+    sent = await harness.sent_id(to=["RedStone", "GreenField"], valid_until=harness.in_seconds(5))
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=sent)
+    harness.seeded.clock.step(10)
+    await harness.withdraw(sent)
+
+    history = await harness.seeded.store.read(lambda view: read_message_events(view, MessageId(sent), None, 50))
+
+    assert [(one.event.value, one.agent and one.agent.name) for one in history.events][3:] == [
+        ("read", "RedStone"),
+        ("expired", "GreenField"),
+        ("withdrawn", "BlueLake"),
+    ]

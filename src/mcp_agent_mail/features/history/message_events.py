@@ -45,9 +45,11 @@ class _Steps:
         self._slugs: Mapping[ProjectId, str] = {one.id: one.slug for one in found if one is not None}
         self._first: dict[tuple[ProjectId, EventKind], RecordedStep] = {}
         self._by: dict[tuple[ProjectId, AgentId | None, str | None], RecordedStep] = {}
+        self._last: dict[tuple[ProjectId, AgentId | None, str | None], RecordedStep] = {}
         for step in steps:
             self._first.setdefault((step.project_id, step.kind), step)
             self._by.setdefault((step.project_id, step.agent_id, step.step), step)
+            self._last[step.project_id, step.agent_id, step.step] = step
 
     def event(
         self, ts: Micros, event: MessageEvent, agent: AgentAddress | None, step: RecordedStep | None
@@ -66,8 +68,12 @@ class _Steps:
         return self._first.get((project_id, EventKind.MAIL))
 
     def mail_by(self, project_id: ProjectId, agent_id: AgentId | None) -> RecordedStep | None:
-        """What it was told because this agent decided on its copy; None is the server, which purged it."""
+        """What it was told first because this agent decided on its copy; None is the server, for which it expired."""
         return self._by.get((project_id, agent_id, None))
+
+    def last_mail_by(self, project_id: ProjectId, agent_id: AgentId | None) -> RecordedStep | None:
+        """What it was told last because of this agent: its withdrawal, after the sending; or of the server's purge."""
+        return self._last.get((project_id, agent_id, None))
 
     def receipt(self, recipient: Recipient, step: ReceiptStep) -> RecordedStep | None:
         return self._by.get((recipient.project_id, recipient.agent_id, step.value))
@@ -79,8 +85,11 @@ def _events(message: Message, recipients: Sequence[Recipient], found: _Steps) ->
     yield found.event(message.created_ts, MessageEvent.SENT, sender, found.sent(home))
     for one in recipients:
         yield from _events_of_copy(message, one, found)
+    if message.terms.withdrawn_ts is not None:
+        told = found.last_mail_by(home, message.sender_id)
+        yield found.event(message.terms.withdrawn_ts, MessageEvent.WITHDRAWN, sender, told)
     if message.purged_ts is not None:
-        yield found.event(message.purged_ts, MessageEvent.PURGED, None, found.mail_by(home, None))
+        yield found.event(message.purged_ts, MessageEvent.PURGED, None, found.last_mail_by(home, None))
 
 
 def _events_of_copy(message: Message, one: Recipient, found: _Steps) -> Iterator[RecordedEvent]:
@@ -94,6 +103,8 @@ def _events_of_copy(message: Message, one: Recipient, found: _Steps) -> Iterator
     if one.refused_ts is not None:
         told = found.mail_by(message.project_id, one.agent_id)
         yield found.event(one.refused_ts, MessageEvent.REFUSED, who, told)
+    if one.expired_ts is not None:
+        yield found.event(one.expired_ts, MessageEvent.EXPIRED, who, found.mail_by(message.project_id, None))
     acknowledged = found.receipt(one, ReceiptStep.ACKNOWLEDGED)
     if one.read_ts is not None:
         # An acknowledgement of what was unread says both.

@@ -23,6 +23,8 @@ class MessageEvent(StrEnum):
     REFUSED = "refused"
     READ = "read"
     ACKNOWLEDGED = "acknowledged"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
     PURGED = "purged"
 
 
