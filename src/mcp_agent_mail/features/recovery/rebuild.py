@@ -34,6 +34,8 @@ NOT_REBUILT = (
     "join codes",
     "idempotency keys",
     "presence",
+    "steps handed_over and shown",
+    "feed of events",
     "windows",
     "stored summaries",
     "guard log",
