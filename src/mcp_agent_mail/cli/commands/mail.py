@@ -327,7 +327,7 @@ def status(
     exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """Show how far a message got with each recipient, and since when.
+    """Show how far a message got with each recipient.
 
     held, delivered, handed_over, shown, read, acknowledged, answered; or refused, expired, withdrawn.
     """
