@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.server.rest.routes import PREFIX, ROUTES, OwnAnswer, RestRoute, ToolCall
+from mcp_agent_mail.server.rest.routes import PREFIX, ROUTES, RestRoute, RouteAnswer, ToolCall
 
 
 def route(path: str) -> RestRoute:
@@ -39,7 +39,7 @@ def test_no_two_rows_answer_the_same_request() -> None:
 
 
 def test_a_stream_is_not_asked_for_by_head() -> None:
-    stream = OwnAnswer(name="s", title="", description="", is_stream=True)
+    stream = RouteAnswer(name="s", title="", description="", is_stream=True)
 
     assert RestRoute(method="GET", path="s", target=stream).methods == ("GET",)
     assert RestRoute(method="GET", path="s", target=ToolCall(tool="s")).methods == ("GET", "HEAD")

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from mcp_agent_mail.core.tools import ToolSpec
-from mcp_agent_mail.server.rest.routes import PREFIX, ROUTES, OwnAnswer, ResourceRead, RestRoute, ToolCall
+from mcp_agent_mail.server.rest.routes import PREFIX, ROUTES, ResourceRead, RestRoute, RouteAnswer, ToolCall
 from tests.server.whole_app import WholeApp, open_whole_app
 
 APP = "/code/rest-app"
@@ -66,7 +66,7 @@ class Twins:
 
     async def over_rest(self, route: RestRoute, given: dict[str, Any]) -> httpx.Response:
         """The tool's arguments as its route takes them."""
-        assert not isinstance(route.target, OwnAnswer)
+        assert not isinstance(route.target, RouteAnswer)
         rest, path = dict(given), route.path
         for key, argument in route.target.from_path.items():
             path = path.replace(f"{{{key}}}", quote(str(rest.pop(argument)), safe=""))

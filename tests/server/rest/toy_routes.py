@@ -15,7 +15,7 @@ from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.rendering.responses import send_value
 from mcp_agent_mail.server.rest.endpoint import MOUNT, Rest
-from mcp_agent_mail.server.rest.routes import ROUTES, OwnAnswer, ResourceRead, RestRoute, ToolCall
+from mcp_agent_mail.server.rest.routes import ROUTES, ResourceRead, RestRoute, RouteAnswer, ToolCall
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
 from tests.server.hosted import VERSION, always_ready, toy_gate, toy_resources, toy_tools
 
@@ -70,7 +70,7 @@ TOY_ROUTES = (
     RestRoute(
         method="GET",
         path="stream",
-        target=OwnAnswer(
+        target=RouteAnswer(
             name="stream",
             title="Stream",
             description="Goes on.",

@@ -38,6 +38,7 @@ def status_of(gateway: Gateway, message_id: int, asking: str | None, project: st
 def withdraw(
     gateway: Gateway, message_id: int, sender: str, reason: str | None, project: str | None, context: CliContext
 ) -> Any:
+    """In the project that was named, else in that of the message. What is not the sender's is refused."""
     message = _message(gateway, message_id, project, context)
     arguments = {
         "project_key": _home(message, project, context),
@@ -49,6 +50,7 @@ def withdraw(
 
 
 def print_status(answer: Row, *, exact: bool) -> None:
+    """A line per recipient with the time of its status; how many more there are than the answer lists."""
     rows = [{**row, "reached": _reached(row)} for row in answer["recipients"]]
     print_rows(rows, STATUS_COLUMNS, nothing="Nobody has got it yet.", exact=exact)
     if more := answer["total"] - len(rows):
@@ -56,6 +58,7 @@ def print_status(answer: Row, *, exact: bool) -> None:
 
 
 def print_withdrawal(answer: Row) -> None:
+    """When, from whom, and for whom it came too late, with what their copies had come to."""
     gone = [one["name"] for one in answer["recipients"] if one["status"] == "withdrawn"]
     kept = [f"{one['name']} ({one['status']})" for one in answer["recipients"] if one["status"] != "withdrawn"]
     print_fields(

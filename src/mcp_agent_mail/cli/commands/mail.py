@@ -64,6 +64,17 @@ AttachOption = Annotated[
     list[str] | None,
     typer.Option("--attach", metavar="FILE", help="Send a file along, or sha256:… of an attachment. Repeat for more."),
 ]
+ToOption = Annotated[
+    list[str] | None,
+    typer.Option("--to", metavar="NAME", help="Recipient: Name, or Name@project; repeat for more."),
+]
+ValidUntilOption = Annotated[
+    str | None,
+    typer.Option("--valid-until", metavar="TIME", help="Of no use from then on (ISO 8601): it expires unread."),
+]
+SupersedesOption = Annotated[
+    int | None, typer.Option("--supersedes", metavar="ID", help="Id of an own message that it replaces.")
+]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many.")]
 
 
@@ -243,10 +254,7 @@ def search(
 
 @app.command("send", cls=LeanCommand)
 def send(
-    to: Annotated[
-        list[str] | None,
-        typer.Option("--to", metavar="NAME", help="Recipient: Name, or Name@project; repeat for more."),
-    ] = None,
+    to: ToOption = None,
     body: Annotated[
         str | None, typer.Argument(metavar="BODY", help="The text (Markdown); - reads it from standard input.")
     ] = None,
@@ -272,13 +280,8 @@ def send(
     no_convert: Annotated[
         bool, typer.Option("--no-convert", help="Send images as they are, and none that the text shows.")
     ] = False,
-    valid_until: Annotated[
-        str | None,
-        typer.Option("--valid-until", metavar="TIME", help="Of no use from then on (ISO 8601): it expires unread."),
-    ] = None,
-    supersedes: Annotated[
-        int | None, typer.Option("--supersedes", metavar="ID", help="Id of an own message that it replaces.")
-    ] = None,
+    valid_until: ValidUntilOption = None,
+    supersedes: SupersedesOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Send a message, as Human unless told otherwise.

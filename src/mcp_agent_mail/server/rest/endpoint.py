@@ -30,7 +30,7 @@ from mcp_agent_mail.server.rest.arguments import (
     without_connection,
 )
 from mcp_agent_mail.server.rest.openapi import describe
-from mcp_agent_mail.server.rest.routes import OPENAPI, PREFIX, ROUTES, OwnAnswer, ResourceRead, RestRoute, ToolCall
+from mcp_agent_mail.server.rest.routes import OPENAPI, PREFIX, ROUTES, ResourceRead, RestRoute, RouteAnswer, ToolCall
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.transport.http import Route
@@ -79,7 +79,7 @@ class Rest:
                 return tool in self._calls.tools
             case ResourceRead(uri=uri):
                 return uri in self._resources
-            case OwnAnswer(name=name):
+            case RouteAnswer(name=name):
                 return name in self._own
 
     async def answer(self, scope: Scope, facts: RequestFacts, receive: Receive, send: Send) -> None:
@@ -111,7 +111,7 @@ class Rest:
         is_head = scope["method"] == "HEAD"
         if is_head:
             send = _without_body(send)
-        if isinstance(route.target, OwnAnswer):
+        if isinstance(route.target, RouteAnswer):
             await self._own[route.target.name](scope, facts, receive, send)
             return
         try:

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.params import IdentityPart
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.tools import Json, JsonObject, ToolSpec, ToolTable
 from mcp_agent_mail.server.rendering.wire import ERROR_TYPES
-from mcp_agent_mail.server.rest.routes import PREFIX, OwnAnswer, ResourceRead, RestRoute, ToolCall
+from mcp_agent_mail.server.rest.routes import PREFIX, ResourceRead, RestRoute, RouteAnswer, ToolCall
 
 OPENAPI_VERSION = "3.1.0"
 _JSON = "application/json"
@@ -104,7 +104,7 @@ def _operation(
             return _of_tool(route, route.target, spec, known)
         case ResourceRead(uri=uri):
             return _of_resource(route, route.target, resources[uri])
-        case OwnAnswer():
+        case RouteAnswer():
             return _described(route, route.target.name, route.target.title, route.target.description) | {
                 **_given(route, route.target.arguments, {}),
                 "responses": _responses({"type": "object"}, route.target.media_type),

@@ -35,7 +35,7 @@ class ResourceRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnAnswer:
+class RouteAnswer:
     """What no tool does: `Rest` is given the function of this `name`, which checks its arguments itself.
 
     `arguments` is their JSON schema: of the query where the method is GET, else of the body. What `is_stream` is not
@@ -56,7 +56,7 @@ class RestRoute:
 
     method: Literal["GET", "POST"]
     path: str
-    target: ToolCall | ResourceRead | OwnAnswer
+    target: ToolCall | ResourceRead | RouteAnswer
 
     @property
     def shown(self) -> str:
@@ -65,7 +65,7 @@ class RestRoute:
     @property
     def methods(self) -> tuple[str, ...]:
         """Those that it answers."""
-        is_stream = isinstance(self.target, OwnAnswer) and self.target.is_stream
+        is_stream = isinstance(self.target, RouteAnswer) and self.target.is_stream
         return ("GET", "HEAD") if self.method == "GET" and not is_stream else (self.method,)
 
     def match(self, path: str) -> dict[str, str] | None:
@@ -119,7 +119,7 @@ ROUTES: tuple[RestRoute, ...] = (
     RestRoute(
         method="GET",
         path="openapi.json",
-        target=OwnAnswer(
+        target=RouteAnswer(
             name=OPENAPI,
             title="These routes, described",
             description="This description, OpenAPI 3.1.",
