@@ -124,6 +124,9 @@ ROUTES: Mapping[str, tuple[str, Json]] = {
     f"/attachments/code-reading-app/{ATTACHED_SHA256}": ("GET", None),
     "/guard/check": ("POST", _CHECK),
     "/guard/events": ("POST", {"events": []}),
+    f"/rest/v1/inbox?project_key={APP}&agent_name={BLIND}&include_bodies=true": ("GET", None),
+    f"/rest/v1/search?project_key={APP}&query=secret": ("GET", None),
+    "/rest/v1/openapi.json": ("GET", None),
 }
 
 COMPLETIONS = ("project", "slug", "agent", "thread_id")

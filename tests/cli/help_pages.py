@@ -23,6 +23,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("mail", "thread"),
     ("mail", "search"),
     ("mail", "send"),
+    ("mail", "status"),
+    ("mail", "withdraw"),
     ("mail", "attachment"),
     ("agents",),
     ("agents", "list"),

@@ -64,6 +64,11 @@ AWKWARD = '/code/it\'s "my" (old) app'
         ('cc is a list: cc=["O\'Neill"].', """--cc takes one name: --cc 'O'"'"'Neill'."""),
         ("to is a list: to=[X].", "--to takes one name; repeat it for more."),
         ("Leave thread_id out: it joins.", "Leave --thread out: it joins."),
+        ("Give a later time, or leave valid_until out.", "Give a later time, or leave --valid-until out."),
+        (
+            "message_status tells it; withdraw_message undoes it.",
+            "am mail status tells it; am mail withdraw undoes it.",
+        ),
         (
             "Or send again with auto_contact_if_blocked=true.",
             "Or send again with an agent's auto_contact_if_blocked=true.",

@@ -30,6 +30,7 @@ COMMANDS = {
     "list_contacts": "am contacts list",
     "list_guard_events": "am guard log",
     "list_join_codes": "am projects codes",
+    "message_status": "am mail status",
     "read_mail": "am mail read",
     "reissue_token": "am token reissue",
     "release_file_reservations": "am reservations release",
@@ -41,6 +42,7 @@ COMMANDS = {
     "uninstall_precommit_guard": "am guard uninstall",
     "unretire_agent": "am agents unretire",
     "whois": "am agents show",
+    "withdraw_message": "am mail withdraw",
 }
 """The command that does for a person what the tool does for an agent."""
 
@@ -64,7 +66,7 @@ _CUT_SHORT = r"[^\n]*"
 
 _ONE_ARGUMENT = re.compile(rf"\s*(?P<name>\w+)=(?P<value>{_VALUE})\s*")
 _EACH = "--to for each that am agents list names"
-_OPTIONS = {"thread_id": "--thread", "reply_to": "--reply-to"}
+_OPTIONS = {"thread_id": "--thread", "reply_to": "--reply-to", "valid_until": "--valid-until"}
 
 _DATA = rf"(?<!\w){_VALUE}|(?<![\w/:.])/\S*"
 """Outside of calls: in quotes, or a path."""

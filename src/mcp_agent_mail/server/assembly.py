@@ -24,6 +24,8 @@ from mcp_agent_mail.server.observability.metrics import PATH as METRICS
 from mcp_agent_mail.server.observability.metrics import BesideFigures, MetricsPage
 from mcp_agent_mail.server.preferences import Connections
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
+from mcp_agent_mail.server.rest.endpoint import MOUNT as REST
+from mcp_agent_mail.server.rest.endpoint import Rest
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ def build_http_app(
             log_requests=settings.http_request_log_enabled,
             reads_trace=calls.are_traced,
             connections=connections_of(settings),
-            routes={path: make(services) for path, make in ROUTES.items()},
+            routes={path: make(services, calls) for path, make in ROUTES.items()},
         ),
         is_ready=services.health.is_ready,
     )
@@ -99,11 +101,12 @@ def _attachments(services: Services) -> AttachmentEndpoint:
     return AttachmentEndpoint(services.messaging, services.identity.caller)
 
 
-ROUTES: Mapping[str, Callable[[Services], Route]] = {
-    METRICS: lambda services: _metrics(services).answer,
-    CHECK: lambda services: _guard(services).check,
-    EVENTS: lambda services: _guard(services).record,
-    ATTACHMENTS: lambda services: _attachments(services).answer,
+ROUTES: Mapping[str, Callable[[Services, Calls], Route]] = {
+    METRICS: lambda services, _: _metrics(services).answer,
+    CHECK: lambda services, _: _guard(services).check,
+    EVENTS: lambda services, _: _guard(services).record,
+    ATTACHMENTS: lambda services, _: _attachments(services).answer,
+    REST: lambda _, calls: Rest(calls).answer,
 }
 """The paths beside MCP and `/rpc`, admitted as that is: whole ones, and with a closing slash all below."""
 

@@ -135,7 +135,7 @@ class Calls:
                 EndedCall(
                     tool=name,
                     is_known=spec is not None,
-                    changes=spec is not None and _changes(spec, arguments),
+                    changes=spec is not None and changes(spec, arguments),
                     arguments=arguments,
                     result=result,
                     error=error,
@@ -191,8 +191,8 @@ _MARKS = "mark_read"
 """With it a look at an inbox changes what is unread."""
 
 
-def _changes(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
-    """Asked of the value that the tool is given, however it was written."""
+def changes(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
+    """Whether the call changes anything. Asked of the value that the tool is given, however it was written."""
     marks = spec.params.get(_MARKS)
     if not spec.read_only or marks is None:
         return not spec.read_only

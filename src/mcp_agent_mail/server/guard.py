@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Json, call_as
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.guarding.schemas import check_value, read_check, read_events
@@ -15,8 +15,8 @@ from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.projects.path_resolution import PathResolver
 from mcp_agent_mail.server.dispatch import RequestFacts, masked
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.rendering.responses import send_detail, send_json, send_value
-from mcp_agent_mail.server.rendering.wire import error_object, http_status
+from mcp_agent_mail.server.plain_calls import is_json, parse_object, refuse_type, send_error
+from mcp_agent_mail.server.rendering.responses import send_json, send_value
 from mcp_agent_mail.server.transport.limits import read_body
 
 CHECK = "/guard/check"
@@ -48,13 +48,14 @@ class GuardEndpoint:
         headers: Headers = dict(scope["headers"])
         if scope["method"] != "POST":
             await send_value(send, 405, {"detail": f"Use POST {scope['path']}."}, (b"allow", b"POST"))
-        elif headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
-            await send_detail(send, 415, "Send Content-Type: application/json.")
+        elif not is_json(headers):
+            await refuse_type(send)
         else:
             try:
-                result = await self._run(answering, _parse(await read_body(receive)), facts)
+                value = parse_object(await read_body(receive), hint="docs/reference/http.md shows it.")
+                result = await self._run(answering, value, facts)
             except AgentMailError as error:
-                await send_value(send, http_status(error), error_object(error))
+                await send_error(send, error)
             else:
                 await send_json(send, 200, orjson.dumps(result))
 
@@ -76,13 +77,3 @@ class GuardEndpoint:
 
     async def _record(self, value: Json) -> Json:
         return await self._service.record(await self._current_caller(), read_events(value))
-
-
-def _parse(body: bytes) -> Mapping[str, Json]:
-    try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError as broken:
-        raise InvalidInput(f"The body is no JSON: {broken}.", hint="Send one JSON object in UTF-8.") from broken
-    if not isinstance(value, dict):
-        raise InvalidInput("The body must be a JSON object.", hint="docs/reference/http.md shows it.")
-    return value

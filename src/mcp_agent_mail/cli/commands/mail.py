@@ -8,6 +8,8 @@ import typer
 
 from mcp_agent_mail.cli.commands.all_projects import find_thread, is_outside, search_everywhere
 from mcp_agent_mail.cli.commands.attachments import attached, bare_digest, save_as
+from mcp_agent_mail.cli.commands.delivery import print_status, print_withdrawal, status_of
+from mcp_agent_mail.cli.commands.delivery import withdraw as take_back
 from mcp_agent_mail.cli.commands.inboxes import read_inbox
 from mcp_agent_mail.cli.commands.send import as_answer, body_text, send_there, subject_from
 from mcp_agent_mail.cli.commands.send import send as send_here
@@ -61,6 +63,17 @@ app = typer.Typer(
 AttachOption = Annotated[
     list[str] | None,
     typer.Option("--attach", metavar="FILE", help="Send a file along, or sha256:… of an attachment. Repeat for more."),
+]
+ToOption = Annotated[
+    list[str] | None,
+    typer.Option("--to", metavar="NAME", help="Recipient: Name, or Name@project; repeat for more."),
+]
+ValidUntilOption = Annotated[
+    str | None,
+    typer.Option("--valid-until", metavar="TIME", help="Of no use from then on (ISO 8601): it expires unread."),
+]
+SupersedesOption = Annotated[
+    int | None, typer.Option("--supersedes", metavar="ID", help="Id of an own message that it replaces.")
 ]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many.")]
 
@@ -241,10 +254,7 @@ def search(
 
 @app.command("send", cls=LeanCommand)
 def send(
-    to: Annotated[
-        list[str] | None,
-        typer.Option("--to", metavar="NAME", help="Recipient: Name, or Name@project; repeat for more."),
-    ] = None,
+    to: ToOption = None,
     body: Annotated[
         str | None, typer.Argument(metavar="BODY", help="The text (Markdown); - reads it from standard input.")
     ] = None,
@@ -270,6 +280,8 @@ def send(
     no_convert: Annotated[
         bool, typer.Option("--no-convert", help="Send images as they are, and none that the text shows.")
     ] = False,
+    valid_until: ValidUntilOption = None,
+    supersedes: SupersedesOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Send a message, as Human unless told otherwise.
@@ -294,6 +306,8 @@ def send(
         "ack_required": ack,
         "attachment_paths": [attached(one) for one in attach or ()],
         "convert_images": False if no_convert else None,
+        "valid_until": valid_until,
+        "supersedes": supersedes,
     }
     with open_gateway(context) as gateway:
         if to:
@@ -304,6 +318,50 @@ def send(
         print_json(answer)
     else:
         print_sent(answer)
+
+
+@app.command("status", cls=LeanCommand)
+def status(
+    message_id: Annotated[int, typer.Argument(metavar="ID", help="The message's id.")],
+    project: ProjectOption = None,
+    asking: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="As this agent is told it. Else as its sender is.")
+    ] = None,
+    exact: ExactFlag = False,
+    json: JsonFlag = False,
+) -> None:
+    """Show how far a message got with each recipient.
+
+    held, delivered, handed_over, shown, read, acknowledged, answered; or refused, expired, withdrawn.
+    """
+    context = load_context()
+    with open_gateway(context) as gateway:
+        answer = status_of(gateway, message_id, asking, project, context)
+    if json:
+        print_json(answer)
+    else:
+        print_status(answer, exact=exact)
+
+
+@app.command("withdraw", cls=LeanCommand)
+def withdraw(
+    message_id: Annotated[int, typer.Argument(metavar="ID", help="The message's id.")],
+    sender: Annotated[str, typer.Option("--from", "--as", metavar="NAME", help="Its sender.")] = HUMAN,
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Told to whoever has read it.")] = None,
+    project: ProjectOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Take back a message, as Human unless told otherwise.
+
+    Unread copies disappear; whoever has read it sees when and why. The archive's history keeps the text.
+    """
+    context = load_context()
+    with open_gateway(context) as gateway:
+        answer = take_back(gateway, message_id, sender, reason, project, context)
+    if json:
+        print_json(answer)
+    else:
+        print_withdrawal(answer)
 
 
 @app.command("attachment", cls=LeanCommand)

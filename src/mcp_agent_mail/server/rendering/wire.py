@@ -31,6 +31,7 @@ _HTTP_STATUS = {
     "UNAVAILABLE": 503,
     "INTERNAL": 500,
 }
+ERROR_TYPES = tuple(_HTTP_STATUS)
 
 INVALID_PARAMS = -32602
 _INTERNAL_ERROR = -32603
@@ -65,12 +66,13 @@ def tool_result(spec: ToolSpec, result: Json, output: Output = PLAIN) -> dict[st
     """
     if (envelope := _shorter_envelope(result, output)) is not None:
         return _call_result(compact(envelope), envelope, is_error=False)
-    structured = _structured_list(result) if spec.result_list else result
+    structured = structured_list(result) if spec.result_list else result
     text = to_markdown(None, result) if output.format is OutputFormat.MD else compact(result)
     return _call_result(text, structured, is_error=False)
 
 
-def _structured_list(result: Json) -> dict[str, Any]:
+def structured_list(result: Json) -> dict[str, Any]:
+    """The object in which a list tool's answer stands."""
     if isinstance(result, dict):
         return {"result": [], **result}
     return {"result": result, **(result.beside if isinstance(result, ResultList) else {})}

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.cli.commands.delivery import print_status, print_withdrawal
+from tests.cli.conftest import Post
+from tests.cli.shell import Shell
+
+T1, T2 = "2026-01-01T00:00:00+00:00", "2026-01-01T00:05:00+00:00"
+
+
+def recipient(name: str, status: str, **steps: str) -> dict[str, Any]:
+    return {"name": name, "kind": "to", "status": status, "steps": steps}
+
+
+def test_each_recipient_is_a_line_with_the_time_of_its_status(capsys: pytest.CaptureFixture[str]) -> None:
+    recipients = [recipient("RedStone", "read", delivered=T1, read=T2), recipient("GrayFox", "held", held=T1)]
+
+    print_status({"recipients": recipients, "total": 2, "counts": {}}, exact=True)
+
+    assert capsys.readouterr().out == f"RedStone\tto\tread\t{T2}\nGrayFox\tto\theld\t{T1}\n"
+
+
+def test_recipients_that_are_only_counted_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    print_status({"recipients": [recipient("RedStone", "read", read=T2)], "total": 1_001, "counts": {}}, exact=False)
+
+    assert capsys.readouterr().out.endswith("1000 more are counted in --json.\n")
+
+
+def test_a_withdrawal_says_from_whom_it_came_too_late(capsys: pytest.CaptureFixture[str]) -> None:
+    recipients = [{"name": "RedStone", "status": "withdrawn"}, {"name": "GrayFox", "status": "acknowledged"}]
+
+    print_withdrawal({"message_id": 7, "withdrawn_at": T1, "recipients": recipients})
+
+    lines = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert lines == {"id": "7", "withdrawn": T1, "taken back from": "RedStone", "not from": "GrayFox (acknowledged)"}
+
+
+def test_the_status_is_what_the_tool_answers_the_sender(at_post: Shell, post: Post) -> None:
+    told = at_post.am("mail", "status", str(post.first_id), "--json").json()
+
+    given = {"project_key": post.project, "message_id": post.first_id, "agent_name": "BlueLake"}
+    assert told == at_post.call("message_status", **given)
+    assert {one["name"] for one in told["recipients"]} == {"RedStone", "Human"}
+
+
+def test_a_blind_copy_is_told_to_its_sender_and_to_no_other(at_post: Shell) -> None:
+    sent = at_post.am("mail", "send", "--to", "RedStone", "--bcc", "BlueLake", "-s", "Blind", "x", "--json").json()
+    number = str(sent["deliveries"][0]["payload"]["id"])
+
+    as_sender = at_post.am("mail", "status", number).lines()
+    as_other = at_post.am("mail", "status", number, "--as", "RedStone").lines()
+
+    assert [line[:2] for line in as_sender] == [["RedStone", "to"], ["BlueLake", "bcc"]]
+    assert [line[:2] for line in as_other] == [["RedStone", "to"]]
+
+
+def test_an_agents_message_is_withdrawn_in_its_name(at_post: Shell) -> None:
+    sent = at_post.am("mail", "send", "--to", "RedStone", "--from", "BlueLake", "-s", "Mine", "x", "--json").json()
+    number = str(sent["deliveries"][0]["payload"]["id"])
+
+    first = at_post.am("mail", "withdraw", number, "--as", "BlueLake", "--json").json()
+    again = at_post.am("mail", "withdraw", number, "--from", "BlueLake", "--json").json()
+
+    assert first == again
+    assert first["recipients"] == [{"name": "RedStone", "status": "withdrawn"}]
+
+
+def test_what_is_nowhere_has_no_status(at_post: Shell) -> None:
+    for command in ("status", "withdraw"):
+        done = at_post.am("mail", command, "999999")
+
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith("Error (NOT_FOUND): ")
