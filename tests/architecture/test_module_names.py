@@ -10,7 +10,7 @@ from tests.architecture.trees import PACKAGE, ROOT
 VERBS = frozenset(
     """
 adopt check ensure extract install migrate offload open read rebuild register release renew reserve run send serve
-verify
+verify wait
     """.split()
 )
 """What a use case, a tool or a command does. Such a module begins or ends with it: `send`, `force_release`."""
@@ -31,9 +31,9 @@ pattern people place port preference preparation problem proces product profile 
 query queue ranking read readership receipt recipient record recording recovery redaction refinement refiner refresh
 refusal relocation repair report repository request reservation resolution resource response restore result retention
 rewrite round row rpc rule save saved schema scratch search segment sequence server service session setup shape shim
-signal silence size slot snapshot sort source space spool stalenes statu stemming step store story summarie
+signal silence size slot snapshot sort source space spool stalenes statu stemming step store story stream summarie
 supervisor swap sweeper sync synonym syntax table target team text thread token tool toon tracing transaction turn type
-typer undo upkeep upstream uri usage version visibility window wire wiring withdrawal word work worker workflow
+typer undo upkeep upstream uri usage version visibility waiter window wire wiring withdrawal word work worker workflow
 workspace worktree writer
     """.split()
 )

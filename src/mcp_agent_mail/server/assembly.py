@@ -24,6 +24,8 @@ from mcp_agent_mail.server.observability.metrics import PATH as METRICS
 from mcp_agent_mail.server.observability.metrics import BesideFigures, MetricsPage
 from mcp_agent_mail.server.preferences import Connections
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
+from mcp_agent_mail.server.rest_events import PATH as STREAM
+from mcp_agent_mail.server.rest_events import EventsEndpoint
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ def build_http_app(
             reads_trace=calls.are_traced,
             connections=connections_of(settings),
             routes={path: make(services) for path, make in ROUTES.items()},
+            bound_waiters=services.delivery.waiters.bound,
         ),
         is_ready=services.health.is_ready,
     )
@@ -84,6 +87,8 @@ def _beside(services: Services) -> Callable[[], BesideFigures]:
         keepers=[keeper.figures() for keeper in services.keepers()],
         silent_directories=sum(looks.silent() for looks in services.all_looks()),
         lost_threads=sum(looks.lost_threads() for looks in services.all_looks()),
+        waiting=services.delivery.waiters.figures(),
+        feed_tail=services.delivery.feed_tail(),
     )
 
 
@@ -104,6 +109,7 @@ ROUTES: Mapping[str, Callable[[Services], Route]] = {
     CHECK: lambda services: _guard(services).check,
     EVENTS: lambda services: _guard(services).record,
     ATTACHMENTS: lambda services: _attachments(services).answer,
+    STREAM: lambda services: EventsEndpoint(services.streams, services.identity.caller).answer,
 }
 """The paths beside MCP and `/rpc`, admitted as that is: whole ones, and with a closing slash all below."""
 
