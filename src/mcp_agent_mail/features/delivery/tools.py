@@ -50,8 +50,8 @@ def delivery_tools(service: DeliveryService, current_caller: Callable[[], Awaita
         urgent_only: Annotated[bool, Flag()] = False,
         thread_id: Annotated[str | None, THREAD] = None,
     ) -> Json:
-        """Wait up to 50 s for mail; unread mail answers at once. Go on with after_cursor=next_cursor. Marks nothing read;
-        no bodies.
+        """Wait up to 50 s for mail; unread mail answers at once. Go on with after_cursor=next_cursor. Marks nothing
+        read; no bodies.
         """
         request = WaitRequest(
             project_key=project_key,
