@@ -6,64 +6,22 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.delivery.tools import FOLLOW
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH
-from mcp_agent_mail.server.assembly import build_http_app
 from mcp_agent_mail.server.dispatch import RequestFacts
 from mcp_agent_mail.server.rest_events import COMMENT, PATH, EventsEndpoint
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
-from mcp_agent_mail.store.database import Store
-from tests.server.hosted import hosted
-from tests.server.whole_app import OPERATOR, open_services, settings_of
+from tests.server.served_mail import ME, Served, serving
 
-PROJECT = "/code/app"
 FACTS = RequestFacts(credentials=Credentials(via="rpc"), request_id="req-1")
-ME = {"project_key": PROJECT, "agent_name": "RedStone"}
-
-
-@dataclass
-class Served:
-    services: Services
-    store: Store
-    client: httpx.AsyncClient
-    tokens: dict[str, str] = field(default_factory=dict)
-
-    async def call(self, tool: str, **arguments: Any) -> Any:
-        given = arguments if tool == "health_check" else {"project_key": PROJECT, **arguments}
-        answer = await self.client.post(f"/rpc/{tool}", json=given)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
-
-    async def send(self, **arguments: Any) -> int:
-        given = {"sender_name": "BlueLake", "to": ["RedStone"], "subject": "Plan", "body_md": "b", **arguments}
-        sent = await self.call("send_message", **given)
-        return int(sent["deliveries"][0]["payload"]["id"])
-
-    async def feed(self, agent: str = "RedStone") -> list[dict[str, Any]]:
-        return list((await self.call("fetch_inbox_events", agent_name=agent, limit=1_000))["events"])
-
-    async def refused(self, headers: dict[str, str] | None = None, **query: Any) -> tuple[int, str]:
-        answer = await self.client.get(PATH, params={**ME, **query}, headers=headers or {})
-        return answer.status_code, answer.json()["error"]["type"]
-
-    @property
-    def streams(self) -> int:
-        return self.services.delivery.waiters.figures().streams
-
-    async def until_streams(self, count: int) -> None:
-        async with asyncio.timeout(10):
-            while self.streams != count:
-                await asyncio.sleep(0.005)
 
 
 class Reading:
@@ -104,21 +62,9 @@ async def reading(
         yield Reading(answer)
 
 
-@asynccontextmanager
-async def serving(directory: Path, room: ConnectionLimits | None = None, **settings: str) -> AsyncIterator[Served]:
-    loaded = settings_of(directory, **settings)
-    async with open_services(loaded) as (services, store):
-        app = build_http_app(loaded, services, operator_token=OPERATOR)
-        async with (
-            hosted(app, on_stopping=services.wake, room_size=room) as url,
-            httpx.AsyncClient(base_url=url, timeout=30, limits=httpx.Limits(max_connections=None)) as client,
-        ):
-            served = Served(services, store, client)
-            await client.post("/rpc/ensure_project", json={"human_key": PROJECT})
-            for name in ("BlueLake", "RedStone"):
-                agent = await served.call("register_agent", name=name, program="p", model="m")
-                served.tokens[name] = agent["registration_token"]
-            yield served
+async def refused(served: Served, headers: dict[str, str] | None = None, **query: Any) -> tuple[int, str]:
+    answer = await served.client.get(PATH, params={**ME, **query}, headers=headers or {})
+    return answer.status_code, answer.json()["error"]["type"]
 
 
 @pytest.fixture
@@ -184,22 +130,22 @@ async def test_errors_come_as_json_before_a_stream_begins(served: Served) -> Non
     await served.store.write(lambda tx: tx.feed.forget(tx.now, 10))
     floor = served.services.delivery.feed_tail()
 
-    assert await served.refused(agent_name="NoBody") == (404, "NOT_FOUND")
-    assert await served.refused(after=str(floor + 1)) == (400, "CURSOR_AHEAD")
+    assert await refused(served, agent_name="NoBody") == (404, "NOT_FOUND")
+    assert await refused(served, after=str(floor + 1)) == (400, "CURSOR_AHEAD")
     # What a client has seen last beats what stands in its address.
-    assert await served.refused({"Last-Event-ID": str(floor - 1)}, after=floor) == (410, "CURSOR_EXPIRED")
-    assert await served.refused({"Last-Event-ID": "x"}) == (400, "INVALID_INPUT")
-    assert await served.refused(sinc="1") == (400, "INVALID_INPUT")
+    assert await refused(served, {"Last-Event-ID": str(floor - 1)}, after=floor) == (410, "CURSOR_EXPIRED")
+    assert await refused(served, {"Last-Event-ID": "x"}) == (400, "INVALID_INPUT")
+    assert await refused(served, sinc="1") == (400, "INVALID_INPUT")
     assert (await served.client.post(PATH, json=ME)).status_code == 405
     assert served.streams == 0
 
 
 async def test_in_strict_mode_a_stream_is_its_agents_alone(tmp_path: Path) -> None:
     async with serving(tmp_path, AGENT_AUTH="strict") as served:
-        status, code = await served.refused()
+        status, code = await refused(served)
         async with reading(served, token=served.tokens["RedStone"]) as stream:
             assert (await stream.block())["retry"] == "1000"
-        other = await served.refused({"X-Agent-Token": served.tokens["BlueLake"]})
+        other = await refused(served, {"X-Agent-Token": served.tokens["BlueLake"]})
 
     assert (status, code) == (401, "AUTHENTICATION_REQUIRED")
     assert other == (403, "PERMISSION_DENIED")
@@ -210,7 +156,7 @@ async def test_a_client_that_leaves_frees_its_place(served: Served) -> None:
         await stream.block()
         assert served.streams == 1
 
-    await served.until_streams(0)
+    await served.until_waiting()
 
 
 async def test_the_sixty_fifth_stream_of_an_agent_is_refused(served: Served) -> None:
@@ -218,7 +164,7 @@ async def test_the_sixty_fifth_stream_of_an_agent_is_refused(served: Served) -> 
         for _ in range(PLACES_EACH):
             await streams.enter_async_context(reading(served))
 
-        assert await served.refused() == (503, "UNAVAILABLE")
+        assert await refused(served) == (503, "UNAVAILABLE")
         assert (await served.call("health_check"))["delivery"]["streams"] == PLACES_EACH
         assert f"mcp_agent_mail_event_streams {float(PLACES_EACH)}" in (await served.client.get("/metrics")).text
 
@@ -234,9 +180,7 @@ async def test_a_stop_ends_streams_and_waits_before_it_waits_for_anybody(tmp_pat
         waiting = asyncio.create_task(
             served.client.post("/rpc/wait_for_messages", json={**ME, "timeout_s": 50}, timeout=60)
         )
-        async with asyncio.timeout(10):
-            while not served.services.delivery.waiters.figures().waits:
-                await asyncio.sleep(0.005)
+        await served.until_waiting(waits=1, streams=1)
 
         served.services.wake()
 

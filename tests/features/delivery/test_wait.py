@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.features.delivery.wait import MOST_MESSAGES
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, WaiterKind, WaiterLeft
 from tests.features.delivery.harness import DeliveryHarness, refused
@@ -166,7 +167,7 @@ async def test_a_cursor_that_is_not_kept_and_one_that_never_was_are_errors(harne
     for _ in range(2):
         await harness.sent_id()
     tail = (await harness.feed("RedStone", position_now=True))["tail_cursor"]
-    await harness.seeded.store.write(lambda tx: tx.feed.mark(tx.now, 0))
+    await harness.seeded.store.write(lambda tx: tx.feed.mark(tx.now, Micros(0)))
     await harness.seeded.store.write(lambda tx: tx.feed.forget(tx.now, 100))
 
     expired = await refused(wait(harness, after_cursor=tail - 1))
