@@ -10,6 +10,7 @@ import pytest
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.store_limits import Shortage
+from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.workers import Workers, build_workers
 from tests.seeded_store import SeededStore, open_seeded_store
 from tests.server.whole_app import settings_of
@@ -36,7 +37,14 @@ def workers_of(seeded: SeededStore, settings: Settings) -> Workers:
         pass
 
     contents = AttachmentFiles(settings.storage_root / ATTACHMENTS_FOLDER)
-    return build_workers(settings, seeded.store, throttle=throttle, contents=contents, clock=seeded.clock)
+    return build_workers(
+        settings,
+        seeded.store,
+        MailBus(seeded.store.on_mail_change),
+        throttle=throttle,
+        contents=contents,
+        clock=seeded.clock,
+    )
 
 
 async def test_without_a_setting_nothing_works_and_all_of_it_is_shown_as_off(
@@ -48,7 +56,8 @@ async def test_without_a_setting_nothing_works_and_all_of_it_is_shown_as_off(
     await workers.stop()
 
     assert workers.show() == {"acknowledgements": OFF, "retention": OFF, "signals": OFF}
-    assert [keeper.name for keeper in workers.keepers()] == ["store-size", "archive-backfill"]
+    names = [keeper.name for keeper in workers.keepers()]
+    assert names == ["store-size", "archive-backfill", "feed-upkeep", "mail-expiry"]
     assert workers.looks() == [workers.store_size.looks]
 
 
@@ -86,6 +95,8 @@ async def test_all_are_started_and_stopped_together(seeded: SeededStore, tmp_pat
         "retention",
         "store-size",
         "archive-backfill",
+        "feed-upkeep",
+        "mail-expiry",
     }
     assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 5, [True] * 5, [False] * 5)
     assert len(workers.looks()) == 2

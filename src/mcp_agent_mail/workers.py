@@ -1,5 +1,5 @@
-"""Signals, overdue acknowledgements, retention, the look at the store's size and what archives are told later, which
-work beside the requests: made, started, stopped and shown together.
+"""Signals, overdue acknowledgements, retention, the look at the store's size, what archives are told later, and what
+feeds need, which work beside the requests: made, started, stopped and shown together.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.domain.store_limits import StoreLimits
 from mcp_agent_mail.features.archiving.backfill import BackfillWorker, LostArchives
+from mcp_agent_mail.features.delivery.worker import FeedWorker
 from mcp_agent_mail.features.health.store_size import StoreSizeWorker
 from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker
 from mcp_agent_mail.features.projects.lookup import require_project
@@ -38,9 +39,17 @@ class Workers:
     retention_worker: RetentionWorker | None
     store_size: StoreSizeWorker
     backfill: BackfillWorker
+    feed: FeedWorker
 
     def start(self) -> None:
-        for worker in (self.store_size, self.signals, self.overdue, self.retention_worker, self.backfill):
+        for worker in (
+            self.store_size,
+            self.signals,
+            self.overdue,
+            self.retention_worker,
+            self.backfill,
+            self.feed,
+        ):
             if worker is not None:
                 worker.start()
 
@@ -48,13 +57,20 @@ class Workers:
         """Stop each worker, signals last, since the others may still have sent mail. Each pass under way gets
         `within_s` seconds.
         """
-        for worker in (self.backfill, self.retention_worker, self.overdue, self.signals, self.store_size):
+        for worker in (
+            self.feed,
+            self.backfill,
+            self.retention_worker,
+            self.overdue,
+            self.signals,
+            self.store_size,
+        ):
             if worker is not None:
                 await worker.stop(within_s)
 
     def keepers(self) -> list[Keeper]:
         kept = (self.signals, self.overdue, self.retention_worker, self.store_size, self.backfill)
-        return [worker.keeper for worker in kept if worker is not None]
+        return [*(worker.keeper for worker in kept if worker is not None), *self.feed.keepers()]
 
     def looks(self) -> list[Looks]:
         """At the folder for signals, and at the store."""
@@ -72,6 +88,7 @@ class Workers:
 def build_workers(
     settings: Settings,
     store: Store,
+    bus: MailBus,
     *,
     throttle: Callable[[], Awaitable[None]],
     contents: AttachmentFiles,
@@ -80,7 +97,6 @@ def build_workers(
     """What the settings switch on, not started. The retention service is there in any case, since a call may purge too;
     each purge awaits `throttle`, which holds it back while the archive is far behind.
     """
-    bus = MailBus(store.on_mail_change)
     retention = RetentionService(
         store,
         RetentionRules(
@@ -99,6 +115,7 @@ def build_workers(
         retention_worker=_retention_worker(settings, retention, clock),
         store_size=store_size,
         backfill=BackfillWorker(store, LostArchives(store, settings.storage_root, store_size.looks)),
+        feed=FeedWorker(store, keep_days=settings.feed_keep_days),
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
 from mcp_agent_mail.bootstrap.services import Services
-from mcp_agent_mail.bootstrap.tables import resource_table, tool_table
+from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table
 from mcp_agent_mail.bootstrap.wiring import (
     archive_places,
     archiver_settings,
     contact_service,
+    delivery_service,
     identity_service,
     introspection_service,
     lease_services,
@@ -25,7 +26,6 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.completion.service import SuggestionService
-from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
@@ -39,6 +39,7 @@ from mcp_agent_mail.features.projects.lent_folders import FolderLook
 from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.search.service import SearchService
+from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workers import build_workers
 
@@ -63,7 +64,9 @@ def build_services(
     messaging = messaging_service(settings, store, identity, attachments, throttle=archiving.pace.keep, clock=clock)
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
-    workers = build_workers(settings, store, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
+    bus = MailBus(store.on_mail_change)
+    delivery = delivery_service(settings, store, identity, bus)
+    workers = build_workers(settings, store, bus, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
     health = HealthService(
         store,
         place,
@@ -72,6 +75,7 @@ def build_services(
         sweep=leases.sweeper.figures,
         workers=workers.show,
         store_size=workers.store_size.figures,
+        waiting=delivery.waiters.figures,
     )
     guarding = GuardingService(store, clock=clock)
     services = Services(
@@ -85,7 +89,7 @@ def build_services(
         contacts=contact_service(settings, store, identity),
         attachments=attachments,
         messaging=messaging,
-        delivery=DeliveryService(store, note_activity=identity.touch),
+        delivery=delivery,
         search=SearchService(store),
         summaries=summaries,
         products=ProductService(store, summaries, load_inline=messaging.load_inline),
@@ -103,5 +107,6 @@ def build_services(
     health.keepers = services.keepers
     services.resolver = tables.resolver
     services.tools = tool_table(services, tables)
+    services.streams = stream_table(services, tables)
     services.resources = resource_table(services, tables, introspection_service(settings, store, services, clock))
     return services

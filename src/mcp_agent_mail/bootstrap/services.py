@@ -88,6 +88,8 @@ class Services:
     suggestions: SuggestionService = field(init=False)
     resolver: PathResolver = field(init=False)
     tools: ToolTable = field(init=False)
+    streams: ToolTable = field(init=False)
+    """What opens streams of events."""
     resources: ResourceTable = field(init=False)
 
     def start(self) -> None:
@@ -101,6 +103,7 @@ class Services:
     def wake(self) -> None:
         """A stop begins: whoever waits is told, so that the last answers can go out."""
         self.leases.reservations.wake()
+        self.delivery.waiters.close()
 
     def keepers(self) -> list[Keeper]:
         """The keeper of every task that works beside the requests."""

@@ -8,7 +8,7 @@ from mcp_agent_mail.core.tools import ToolSpec, ToolTable
 from mcp_agent_mail.features.archiving.tools import archiving_tools
 from mcp_agent_mail.features.build_slots.tools import build_slot_tools
 from mcp_agent_mail.features.contacts.tools import contact_tools
-from mcp_agent_mail.features.delivery.tools import delivery_tools
+from mcp_agent_mail.features.delivery.tools import delivery_tools, following
 from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
 from mcp_agent_mail.features.guarding.tools import guard_tools
 from mcp_agent_mail.features.health.resources import health_resources
@@ -38,6 +38,12 @@ from mcp_agent_mail.features.summaries.tools import summary_tools
 def tool_table(services: Services, tables: ResolvingTables) -> ToolTable:
     connection = ConnectionIdentity(services.identity, tables.resolver.run)
     return ConnectionTools(tables.tools(_tools(services)), connection)
+
+
+def stream_table(services: Services, tables: ResolvingTables) -> ToolTable:
+    """What opens streams: by the rules of calls, and no tool that anybody lists."""
+    connection = ConnectionIdentity(services.identity, tables.resolver.run)
+    return ConnectionTools(tables.tools(following(services.delivery, services.identity.caller)), connection)
 
 
 def resource_table(services: Services, tables: ResolvingTables, introspection: IntrospectionService) -> ResourceTable:

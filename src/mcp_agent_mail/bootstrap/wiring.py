@@ -33,6 +33,8 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.delivery.service import DeliveryService
+from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
@@ -54,6 +56,7 @@ from mcp_agent_mail.features.reservations.sweeper import Sweeper, SweepRules
 from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.llm.setup import model_of
+from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.facts import Workspaces
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
@@ -167,6 +170,16 @@ def messaging_service(
         prepare=attachments.service.prepared,
         contents=attachments.reader,
     )
+
+
+def delivery_service(settings: Settings, store: Store, identity: IdentityService, bus: MailBus) -> DeliveryService:
+    """With WAITERS_MAX places for those who wait. The bus is asked nothing before the first of them."""
+
+    async def settle() -> None:
+        await store.write(lambda _: None)
+
+    waiters = Waiters(bus, settle, limit=settings.waiters_max)
+    return DeliveryService(store, waiters, note_activity=identity.touch)
 
 
 def contact_service(settings: Settings, store: Store, identity: IdentityService) -> ContactService:

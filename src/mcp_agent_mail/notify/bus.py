@@ -1,4 +1,4 @@
-"""The bus of a process: which agents' unread mail has changed, told after the commit to whoever listens."""
+"""The bus of a process: which agents' unread mail, or feed, has changed, told after the commit to whoever listens."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class MailBus:
         self._listeners: list[Listener] = []
 
     def subscribe(self, listener: Listener) -> None:
-        """From now on `listener` is told after each commit that changed unread mail. Who subscribes twice is told
-        twice.
+        """From now on `listener` is told after each commit that changed unread mail or a feed. Who subscribes twice is
+        told twice.
         """
         self._listeners.append(listener)
         if not self._connected:

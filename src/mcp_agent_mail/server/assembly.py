@@ -26,6 +26,8 @@ from mcp_agent_mail.server.preferences import Connections
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
 from mcp_agent_mail.server.rest.endpoint import MOUNT as REST
 from mcp_agent_mail.server.rest.endpoint import Rest
+from mcp_agent_mail.server.rest_events import PATH as STREAM
+from mcp_agent_mail.server.rest_events import EventsEndpoint
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ def build_http_app(
             reads_trace=calls.are_traced,
             connections=connections_of(settings),
             routes={path: make(services, calls) for path, make in ROUTES.items()},
+            bound_waiters=services.delivery.waiters.bound,
         ),
         is_ready=services.health.is_ready,
     )
@@ -86,6 +89,8 @@ def _beside(services: Services) -> Callable[[], BesideFigures]:
         keepers=[keeper.figures() for keeper in services.keepers()],
         silent_directories=sum(looks.silent() for looks in services.all_looks()),
         lost_threads=sum(looks.lost_threads() for looks in services.all_looks()),
+        waiting=services.delivery.waiters.figures(),
+        feed_tail=services.delivery.feed_tail(),
     )
 
 
@@ -106,6 +111,7 @@ ROUTES: Mapping[str, Callable[[Services, Calls], Route]] = {
     CHECK: lambda services, _: _guard(services).check,
     EVENTS: lambda services, _: _guard(services).record,
     ATTACHMENTS: lambda services, _: _attachments(services).answer,
+    STREAM: lambda services, _: EventsEndpoint(services.streams, services.identity.caller).answer,
     REST: lambda _, calls: Rest(calls).answer,
 }
 """The paths beside MCP and `/rpc`, admitted as that is: whole ones, and with a closing slash all below."""

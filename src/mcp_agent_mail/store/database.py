@@ -98,7 +98,7 @@ class Store:
         self._writer.on_commit(listener)
 
     def on_mail_change(self, listener: Callable[[frozenset[AgentId]], None]) -> None:
-        """Call `listener` on the event loop with the agents whose unread mail a commit changed.
+        """Call `listener` on the event loop with the agents whose unread mail or feed a commit changed.
 
         It is sure to hear of what is committed after a write that was asked for after this call.
         """

@@ -90,6 +90,8 @@ _DEFAULTS: dict[str, Any] = {  # `Any`: as above
     "notifications_enabled": False,
     "notifications_include_metadata": True,
     "notifications_debounce_ms": 100,
+    "waiters_max": 5_000,
+    "feed_keep_days": 30,
     "tools_filter_enabled": True,
     "tools_filter_profile": "full",
     "tools_filter_mode": "include",

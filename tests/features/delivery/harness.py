@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,17 @@ from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.tools import delivery_tools
+from mcp_agent_mail.features.delivery.waiters import Waiters
+from mcp_agent_mail.notify.bus import MailBus
+from mcp_agent_mail.store.database import Store
 from tests.features.contacts.harness import NOBODY, ContactsHarness, open_contacts, refused
 
 
 @dataclass
 class DeliveryHarness(ContactsHarness):
     """`sent` is BlueLake's, and every message goes to RedStone unless said otherwise."""
+
+    service: DeliveryService = field(kw_only=True)
 
     async def sent_id(self, credentials: Credentials = NOBODY, /, **arguments: Any) -> int:
         sent = await self.send(credentials, **arguments)
@@ -54,12 +59,24 @@ class DeliveryHarness(ContactsHarness):
         return iso(type(self.seeded.clock.now)(self.seeded.clock.now + int(seconds * 1_000_000)))
 
 
+def open_waiters(store: Store, limit: int = 100) -> Waiters:
+    async def settle() -> None:
+        await store.write(lambda _: None)
+
+    return Waiters(MailBus(store.on_mail_change), settle, limit=limit)
+
+
 @asynccontextmanager
 async def open_delivery(directory: Path) -> AsyncIterator[DeliveryHarness]:
     async with open_contacts(directory) as opened:
-        service = DeliveryService(opened.seeded.store, note_activity=lambda agent: opened.noted.append(agent.name))
+        waiters = open_waiters(opened.seeded.store)
+        service = DeliveryService(
+            opened.seeded.store, waiters, note_activity=lambda agent: opened.noted.append(agent.name)
+        )
         tools = ToolTable([*opened.tools.specs(), *delivery_tools(service, opened.identities.caller)])
-        yield DeliveryHarness(opened.seeded, opened.identities, tools, opened.resources, opened.contacts, opened.noted)
+        yield DeliveryHarness(
+            opened.seeded, opened.identities, tools, opened.resources, opened.contacts, opened.noted, service=service
+        )
 
 
 __all__ = ["NOBODY", "DeliveryHarness", "open_delivery", "refused"]

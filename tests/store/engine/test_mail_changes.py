@@ -37,7 +37,21 @@ async def test_a_send_a_read_and_an_acknowledgement_are_told(listening: Listenin
     await seeded.store.write(lambda tx: tx.inboxes.acknowledge(seeded.fox.id, message.id, tx.now))
     await asyncio.sleep(0)
 
-    assert listening.told == [{seeded.red.id, seeded.fox.id}, {seeded.red.id}, {seeded.fox.id}]
+    sender = seeded.blue.id
+    assert listening.told == [{seeded.red.id, seeded.fox.id}, {seeded.red.id, sender}, {seeded.fox.id, sender}]
+
+
+async def test_whose_feed_gets_an_event_is_told_though_no_unread_mail_changes(listening: Listening) -> None:
+    seeded = listening.seeded
+    message, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+    await seeded.store.write(lambda tx: tx.inboxes.mark_read(seeded.red.id, message.id, tx.now))
+    await asyncio.sleep(0)
+    listening.told.clear()
+
+    await seeded.store.write(lambda tx: tx.inboxes.acknowledge(seeded.red.id, message.id, tx.now))
+    await asyncio.sleep(0)
+
+    assert listening.told == [{seeded.blue.id}]
 
 
 async def test_what_changes_no_mail_is_not_told(listening: Listening) -> None:
@@ -47,7 +61,7 @@ async def test_what_changes_no_mail_is_not_told(listening: Listening) -> None:
     await asyncio.sleep(0)
     listening.told.clear()
 
-    await seeded.store.write(lambda tx: tx.inboxes.acknowledge(seeded.red.id, message.id, tx.now))
+    await seeded.store.write(lambda tx: tx.inboxes.mark_read(seeded.red.id, message.id, tx.now))
     await seeded.store.write(lambda tx: tx.meta.note_check(tx.now))
     await asyncio.sleep(0)
 

@@ -96,6 +96,8 @@ class Settings:
     notifications_signals_dir: Path
     notifications_include_metadata: bool
     notifications_debounce_ms: int
+    waiters_max: int
+    feed_keep_days: int
     tools_filter_enabled: bool
     tools_filter_profile: str
     tools_filter_mode: str

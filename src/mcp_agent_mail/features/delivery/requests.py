@@ -35,3 +35,24 @@ class FeedRequest:
     after: int = 0
     limit: int = 100
     position_now: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitRequest:
+    """Without `after_cursor` unread mail is waited for, however old; 0 is the oldest cursor that is kept."""
+
+    project_key: str
+    agent_name: str
+    after_cursor: int | None = None
+    timeout_s: int = 25
+    urgent_only: bool = False
+    thread_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowRequest:
+    """`after` None: from now on; 0 is the oldest cursor that is kept."""
+
+    project_key: str
+    agent_name: str
+    after: int | None = None

@@ -8,7 +8,9 @@ from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.features.delivery.feed import FeedPage
 from mcp_agent_mail.features.delivery.status import MessageStatus
+from mcp_agent_mail.features.delivery.wait import FoundMail
 from mcp_agent_mail.features.delivery.withdraw import Withdrawal
+from mcp_agent_mail.features.messaging.shapes import show_inbox_item
 from mcp_agent_mail.store.feed import FeedEntry
 from mcp_agent_mail.store.ladder import LadderCopy
 
@@ -44,6 +46,16 @@ def show_withdrawal(done: Withdrawal) -> JsonObject:
         "message_id": done.message_id,
         "withdrawn_at": iso(done.withdrawn_ts),
         "recipients": [{"name": _name(copy, seen_from), "status": copy.progress.status} for copy in done.copies],
+    }
+
+
+def show_found_mail(found: FoundMail) -> JsonObject:
+    """The answer of `wait_for_messages`: items as `fetch_inbox` shows them, without bodies."""
+    seen_from = found.mailbox.project.id
+    return {
+        "messages": [show_inbox_item(entry, seen_from, found.read_ts, None) for entry in found.entries],
+        "next_cursor": found.next_cursor,
+        "timed_out": not found.entries,
     }
 
 

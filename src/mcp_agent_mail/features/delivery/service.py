@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
-from mcp_agent_mail.features.delivery.requests import FeedRequest, StatusRequest, WithdrawRequest
+from mcp_agent_mail.features.delivery.requests import (
+    FeedRequest,
+    FollowRequest,
+    StatusRequest,
+    WaitRequest,
+    WithdrawRequest,
+)
 from mcp_agent_mail.features.delivery.status import MessageStatus, read_status
+from mcp_agent_mail.features.delivery.stream import FeedStream
+from mcp_agent_mail.features.delivery.wait import FoundMail, look_for_mail, wait_for_mail
+from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.delivery.withdraw import Withdrawal, withdraw
 from mcp_agent_mail.store.database import Store
 
 
 class DeliveryService:
-    """`note_activity` is told of every agent that acts."""
+    """`note_activity` is told of every agent that acts; `waiters` are all who wait in this process."""
 
-    def __init__(self, store: Store, *, note_activity: Callable[[Agent], None]) -> None:
+    def __init__(self, store: Store, waiters: Waiters, *, note_activity: Callable[[Agent], None]) -> None:
         self._store = store
+        self.waiters = waiters
         self._note_activity = note_activity
 
     async def status(self, caller: Caller, request: StatusRequest) -> MessageStatus:
@@ -33,6 +44,37 @@ class DeliveryService:
         if not caller.is_operator:
             self._note_activity(page.mailbox.agent)
         return page
+
+    async def wait(self, caller: Caller, request: WaitRequest) -> FoundMail:
+        """Mail, or none when the time is over. Takes nothing: who asks again with the same cursor gets it again.
+
+        What is there is answered at once, however many wait. Raises NoPlaceToWait, and WaitingEnds at a stop.
+        """
+        found = await self._store.read(lambda view: look_for_mail(view, caller, request))
+        if not caller.is_operator:
+            self._note_activity(found.mailbox.agent)
+        if found.entries:
+            return found
+        going_on = replace(request, after_cursor=found.next_cursor)
+        return await wait_for_mail(self._store, self.waiters, caller, found.mailbox, going_on)
+
+    async def follow(self, caller: Caller, request: FollowRequest) -> FeedStream:
+        """The agent's feed from a cursor on, or from now. Raises ForgottenCursor and UnknownCursor."""
+        first = FeedRequest(
+            project_key=request.project_key,
+            agent_name=request.agent_name,
+            after=request.after or 0,
+            limit=1,
+            position_now=request.after is None,
+        )
+        await self.waiters.hear()
+        page = await self.feed(caller, first)
+        cursor = page.next_cursor if request.after is None else request.after or page.ends.floor
+        return FeedStream(self._store, self.waiters, page.mailbox, request, cursor)
+
+    def feed_tail(self) -> int:
+        """The last number that was given out."""
+        return self._store.read_now(lambda view: view.feed.ends()).tail
 
     async def withdraw(self, caller: Caller, request: WithdrawRequest) -> Withdrawal:
         """Take back a message of the sender's; a repeat gives the first time."""

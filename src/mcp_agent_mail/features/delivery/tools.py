@@ -10,11 +10,20 @@ from mcp_agent_mail.core.params import CALLER_NAME, PROJECT_KEY, Count, Flag, Id
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery import schemas
-from mcp_agent_mail.features.delivery.requests import FeedRequest, StatusRequest, WithdrawRequest
+from mcp_agent_mail.features.delivery.requests import (
+    FeedRequest,
+    FollowRequest,
+    StatusRequest,
+    WaitRequest,
+    WithdrawRequest,
+)
 from mcp_agent_mail.features.delivery.service import DeliveryService
+from mcp_agent_mail.features.messaging.parameters import THREAD
 
 _REASON = Text(max_length=1_000)
 _EVENTS = Count(1, 1_000)
+_CURSOR = Id(low=0)
+_TIMEOUT = Count(1, 50)
 
 
 def delivery_tools(service: DeliveryService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
@@ -32,11 +41,33 @@ def delivery_tools(service: DeliveryService, current_caller: Callable[[], Awaita
         request = StatusRequest(project_key=project_key, message_id=MessageId(message_id), agent_name=agent_name)
         return schemas.show_status(await service.status(await current_caller(), request))
 
+    async def wait_for_messages(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, CALLER_NAME],
+        after_cursor: Annotated[int | None, _CURSOR] = None,
+        timeout_s: Annotated[int, _TIMEOUT] = 25,
+        urgent_only: Annotated[bool, Flag()] = False,
+        thread_id: Annotated[str | None, THREAD] = None,
+    ) -> Json:
+        """Wait up to 50 s for mail; unread mail answers at once. Go on with after_cursor=next_cursor. Marks nothing
+        read; no bodies.
+        """
+        request = WaitRequest(
+            project_key=project_key,
+            agent_name=agent_name,
+            after_cursor=after_cursor,
+            timeout_s=timeout_s,
+            urgent_only=urgent_only,
+            thread_id=thread_id,
+        )
+        return schemas.show_found_mail(await service.wait(await current_caller(), request))
+
     async def fetch_inbox_events(
         *,
         project_key: Annotated[str, PROJECT_KEY],
         agent_name: Annotated[str, CALLER_NAME],
-        after: Annotated[int, Id(low=0)] = 0,
+        after: Annotated[int, _CURSOR] = 0,
         limit: Annotated[int, _EVENTS] = 100,
         position_now: Annotated[bool, Flag()] = False,
     ) -> Json:
@@ -63,6 +94,25 @@ def delivery_tools(service: DeliveryService, current_caller: Callable[[], Awaita
 
     return [
         tool(message_status, cluster="delivery", title="Message status", read_only=True, idempotent=True),
+        tool(wait_for_messages, cluster="delivery", title="Wait for messages", read_only=True, idempotent=True),
         tool(fetch_inbox_events, cluster="delivery", title="Inbox events", read_only=True, idempotent=True),
         tool(withdraw_message, cluster="delivery", title="Withdraw a message", destructive=True, idempotent=True),
     ]
+
+
+FOLLOW = "follow_feed"
+
+
+def following(service: DeliveryService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """What opens a stream of events: a call like a tool's, which answers with a `FeedStream`. No client lists it."""
+
+    async def follow_feed(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, CALLER_NAME],
+        after: Annotated[int | None, _CURSOR] = None,
+    ) -> Json:
+        request = FollowRequest(project_key=project_key, agent_name=agent_name, after=after)
+        return await service.follow(await current_caller(), request)
+
+    return [tool(follow_feed, cluster="delivery", title="Follow a feed", read_only=True)]

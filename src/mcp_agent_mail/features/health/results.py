@@ -47,6 +47,15 @@ class SweepFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingFigures:
+    """Calls that wait for mail, and streams of events that are open; `limit` is of both together."""
+
+    waits: int
+    streams: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     status: HealthStatus
     place: ServerPlace
@@ -56,6 +65,8 @@ class Health:
     archive_care: CareFigures
     sweep: SweepFigures | None
     workers: dict[str, Json]
+    waiting: WaitingFigures | None
+    feed_tail: int | None
     failing: list[KeeperFigures]
     store_size: StoreSizeFigures | None
     store_problem: str | None

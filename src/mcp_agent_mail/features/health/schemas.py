@@ -52,6 +52,12 @@ def show_health(health: Health) -> Json:
         },
         "reservations": None if health.sweep is None else _show_sweep(health.sweep),
         "workers": health.workers,
+        "delivery": {
+            "waits": health.waiting and health.waiting.waits,
+            "streams": health.waiting and health.waiting.streams,
+            "limit": health.waiting and health.waiting.limit,
+            "feed_tail": health.feed_tail,
+        },
         "failing": [
             {
                 "task": one.task,

@@ -13,7 +13,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import ArchivingService
-from mcp_agent_mail.features.health.results import Health, HealthStatus, ServerPlace, SweepFigures
+from mcp_agent_mail.features.health.results import Health, HealthStatus, ServerPlace, SweepFigures, WaitingFigures
 from mcp_agent_mail.features.health.store_size import StoreSizeFigures
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -31,11 +31,13 @@ class _HealthFigures:
     last_commit_at: Micros | None
     schema_version: int
     store_id: str
+    feed_tail: int
 
 
 class HealthService:
     """`sweep` tells what the sweeper of reservations did, `workers` what others did beside the requests, by name;
-    `store_size` what the store was last found to take. `keepers` are those of every task beside the requests.
+    `store_size` what the store was last found to take, `waiting` who waits for mail. `keepers` are those of every task
+    beside the requests.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class HealthService:
         sweep: Callable[[], SweepFigures] | None = None,
         store_size: Callable[[], StoreSizeFigures] | None = None,
         workers: Callable[[], dict[str, Json]] = dict,
+        waiting: Callable[[], WaitingFigures] | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -55,6 +58,7 @@ class HealthService:
         self._sweep = sweep
         self._store_size = store_size
         self._workers = workers
+        self._waiting = waiting
         self.keepers: Callable[[], Sequence[Keeper]] = tuple
         self.patience_s = PATIENCE_S
         self.place = place
@@ -89,6 +93,8 @@ class HealthService:
             archive_care=self._archive.care(),
             sweep=self._sweep() if self._sweep is not None else None,
             workers=self._workers(),
+            waiting=self._waiting() if self._waiting is not None else None,
+            feed_tail=figures.feed_tail if figures else None,
             failing=failing,
             store_size=self._store_size() if self._store_size is not None else None,
             store_problem=store_problem,
@@ -111,6 +117,7 @@ class HealthService:
                 last_commit_at=view.outbox.last_commit_at(),
                 schema_version=view.meta.schema_version(),
                 store_id=view.meta.store_id(),
+                feed_tail=view.feed.ends().tail,
             )
 
         try:

@@ -19,6 +19,7 @@ from mcp_agent_mail.core.tools import call_as
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.readership import require_reader
 from mcp_agent_mail.features.archiving.service import ArchiveStatus
+from mcp_agent_mail.features.health.results import WaitingFigures
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
 from mcp_agent_mail.server.dispatch import RequestFacts
@@ -39,11 +40,13 @@ _EVERY = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideFigures:
-    """What works beside the requests, and the looks at projects' directories."""
+    """What works beside the requests, the looks at projects' directories, and who waits for mail."""
 
     keepers: list[KeeperFigures]
     silent_directories: int
     lost_threads: int
+    waiting: WaitingFigures
+    feed_tail: int
 
 
 class MetricsPage:
@@ -132,7 +135,9 @@ class _Figures:
         yield from _of_tools(self._recording.usage.tools())
         if self._recording.queries is not None:
             yield from _of_queries(self._recording.queries)
-        yield from _of_tasks(self._beside())
+        beside = self._beside()
+        yield from _of_tasks(beside)
+        yield from _of_waiting(beside)
         yield from _of_archive(self._archive())
 
 
@@ -196,6 +201,18 @@ def _of_tasks(figures: BesideFigures) -> Iterator[Metric]:
     lost = GaugeMetricFamily(f"{_PREFIX}_lost_threads", "Threads that hang in a look at such a directory.")
     lost.add_metric([], figures.lost_threads)
     yield from (failing, restarts, silent, lost)
+
+
+def _of_waiting(figures: BesideFigures) -> Iterator[Metric]:
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415
+
+    waits = GaugeMetricFamily(f"{_PREFIX}_waits", "Calls that wait for mail just now.")
+    waits.add_metric([], figures.waiting.waits)
+    streams = GaugeMetricFamily(f"{_PREFIX}_event_streams", "Streams of events that are open.")
+    streams.add_metric([], figures.waiting.streams)
+    tail = GaugeMetricFamily(f"{_PREFIX}_feed_tail", "The last cursor that was given out.")
+    tail.add_metric([], figures.feed_tail)
+    yield from (waits, streams, tail)
 
 
 def _of_archive(status: ArchiveStatus) -> Iterator[Metric]:

@@ -63,6 +63,7 @@ class HttpOptions:
     """`http_path` is one more path for MCP beside `MCP_PATHS`; `routes` are protected as `/rpc` is: whole paths, and
     with a closing slash all below the first part of a path.
 
+    `bound_waiters` is told how many may wait for mail, calls and event streams together: each keeps a connection.
     `reads_trace` takes over the span that a request names as its parent.
     """
 
@@ -71,6 +72,7 @@ class HttpOptions:
     reads_trace: bool = False
     connections: Connections = field(default_factory=lambda: Connections(Profiles()))
     routes: Mapping[str, Route] = field(default_factory=dict)
+    bound_waiters: Callable[[int], None] = lambda _: None
 
 
 class HttpApp:
@@ -90,6 +92,7 @@ class HttpApp:
         self._gate = gate
         self._connections = options.connections
         self._routes = options.routes
+        self.bound_waiters = options.bound_waiters
         self._mcp_paths = both_forms((*MCP_PATHS, options.http_path))
         self._is_ready = is_ready
         self._log_requests = options.log_requests

@@ -21,7 +21,9 @@ KEEP_ALIVE_S = 75
 """Agents think for a minute between calls; uvicorn's 5 s would cost them a connection each time."""
 
 _STREAMS_PART = 4
-"""A quarter of the connections, where there are few: event streams that are held must leave room for calls."""
+"""A quarter of the connections, where there are few, for streams of MCP; a quarter is left for calls by those who wait
+for mail, in calls and in streams: what is held must leave room.
+"""
 _TICKS_BETWEEN_SWEEPS = 10
 """uvicorn ticks ten times a second."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -46,6 +48,7 @@ class WebServer(uvicorn.Server):
         room_size = room_size or ConnectionLimits()
         self._room = ConnectionLimiter(monotonic, room_size)
         app.bound_streams(min(MAX_STREAMS, room_size.connections // _STREAMS_PART))
+        app.bound_waiters(room_size.connections * (_STREAMS_PART - 1) // _STREAMS_PART)
         super().__init__(
             uvicorn.Config(
                 app,

@@ -1,8 +1,8 @@
-"""Which agents' unread mail a transaction changes, as SQLite itself sees it.
+"""Which agents' unread mail, or feed, a transaction changes, as SQLite itself sees it.
 
-A temporary trigger on the writing connection notes every agent whose unread counter is set, whichever statement sets
-it: a send, an approval, a receipt, mail from the server, or one that is written tomorrow. What is rolled back is not
-noted. Nothing is made, and nothing costs, before somebody watches.
+Temporary triggers on the writing connection note every agent whose unread counter is set, and every one whose feed gets
+an event, whichever statement does it: a send, an approval, a receipt, mail from the server, or one that is written
+tomorrow. What is rolled back is not noted. Nothing is made, and nothing costs, before somebody watches.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ _WATCH = (
     """
     CREATE TEMP TRIGGER mail_changed AFTER UPDATE OF unread_count ON main.agents BEGIN
         INSERT INTO mail_changes (agent_id) VALUES (new.id) ON CONFLICT DO NOTHING;
+    END
+    """,
+    """
+    CREATE TEMP TRIGGER feed_changed AFTER INSERT ON main.feed BEGIN
+        INSERT INTO mail_changes (agent_id) VALUES (new.agent_id) ON CONFLICT DO NOTHING;
     END
     """,
 )

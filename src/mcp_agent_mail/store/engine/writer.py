@@ -139,8 +139,8 @@ class Writer:
         self._listeners.append(listener)
 
     def on_mail_change(self, listener: Callable[[frozenset[AgentId]], None]) -> None:
-        """Call `listener` on the event loop, from the next group on, with the agents whose unread mail a commit
-        changed.
+        """Call `listener` on the event loop, from the next group on, with the agents whose unread mail or
+        feed a commit changed.
         """
         self._mail_listeners.append(listener)
 

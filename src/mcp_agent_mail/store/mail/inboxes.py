@@ -65,12 +65,16 @@ _HAS_LEFT = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND 
 
 
 class MailFilter(Enum):
-    """Which mail a page keeps: the condition, and the partial index that repeats it word for word."""
+    """Which mail a page keeps: the condition, and the partial index that repeats it word for word; what stands is
+    filtered as it is met.
+    """
 
     ANY = ("", "recipients_inbox")
     UNREAD = ("r.read_ts IS NULL AND r.expired_ts IS NULL", "recipients_unread")
     URGENT = ("r.urgent = 1", "recipients_urgent")
     URGENT_UNREAD = ("r.urgent = 1 AND r.read_ts IS NULL AND r.expired_ts IS NULL", "recipients_urgent_unread")
+    STANDING = ("r.expired_ts IS NULL AND r.withdrawn_ts IS NULL", "recipients_inbox")
+    URGENT_STANDING = ("r.urgent = 1 AND r.expired_ts IS NULL AND r.withdrawn_ts IS NULL", "recipients_urgent")
     UNACKNOWLEDGED = ("r.ack_required = 1 AND r.ack_ts IS NULL AND r.expired_ts IS NULL", "recipients_unacked")
 
 

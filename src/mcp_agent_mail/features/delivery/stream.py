@@ -1,0 +1,79 @@
+"""A feed that is followed: what happens to an agent's mail, page by page as it happens, while somebody listens.
+
+Nothing of it lies in memory but the cursor: each page is read when the one before has been taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+from mcp_agent_mail.core.tools import JsonObject
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.features.delivery import schemas
+from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
+from mcp_agent_mail.features.delivery.requests import FeedRequest, FollowRequest
+from mcp_agent_mail.features.delivery.waiters import Waiter, WaiterKind, Waiters
+from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.store.database import Store
+
+PAGE = 100
+MOST_BEHIND = 1_000
+"""Whoever was up to date and is so many events behind is cut: it asks again with its cursor, and loses nothing."""
+
+Identify = Callable[[], Awaitable[Caller]]
+"""Who listens, asked again for each page: a token that counts no more ends the stream."""
+
+
+class FeedStream:
+    """Opened, and not begun. `cursor` is how far its reader has come."""
+
+    def __init__(self, store: Store, waiters: Waiters, mailbox: Actor, request: FollowRequest, cursor: int) -> None:
+        self._store = store
+        self._waiters = waiters
+        self._mailbox = mailbox
+        self._request = request
+        self.cursor = cursor
+
+    @contextmanager
+    def placed(self) -> Iterator[Waiter]:
+        """A place for the time of the block. Raises NoPlaceToWait and WaitingEnds."""
+        with self._waiters.place(self._mailbox.agent.id, WaiterKind.STREAM) as waiter:
+            yield waiter
+
+    async def pages(self, waiter: Waiter, identify: Identify, *, silence_s: float) -> AsyncIterator[list[JsonObject]]:
+        """Events as `fetch_inbox_events` shows them, at most PAGE at a time, oldest first; nothing after each
+        `silence_s` without one. Ends at a stop, when the reader has left, and when it is MOST_BEHIND.
+
+        Raises what reading the feed raises: CursorExpired too, for whoever has taken nothing for so long.
+        """
+        is_live = False
+        while True:
+            # In this order: what is committed once the look has begun wakes.
+            waiter.begin_look()
+            page = await self._read(await identify())
+            if waiter.has_left or self._waiters.is_closed or (is_live and page.has_more and self._is_far_behind()):
+                return
+            is_live = is_live or not page.has_more
+            if page.events:
+                yield [schemas.show_event(entry, page.mailbox.project.id) for entry in page.events]
+                self.cursor = page.next_cursor
+                continue
+            self.cursor = page.next_cursor
+            await waiter.woken(silence_s)
+            if not waiter.is_changed:
+                yield []
+
+    async def _read(self, caller: Caller) -> FeedPage:
+        request = FeedRequest(
+            project_key=self._request.project_key,
+            agent_name=self._request.agent_name,
+            after=self.cursor,
+            limit=PAGE,
+        )
+        return await self._store.read(lambda view: read_feed(view, caller, request))
+
+    def _is_far_behind(self) -> bool:
+        agent_id = self._mailbox.agent.id
+        found = self._store.read_now(lambda view: view.feed.after(agent_id, self.cursor, MOST_BEHIND))
+        return len(found) == MOST_BEHIND

@@ -1,0 +1,102 @@
+"""Waiting for mail: a call that answers when there is some, or when its time is over. It takes nothing away.
+
+Whoever waits looks at the store again after each word of the bus: the word says only that there may be something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.messages import InboxEntry
+from mcp_agent_mail.features.delivery.feed import require_kept
+from mcp_agent_mail.features.delivery.requests import WaitRequest
+from mcp_agent_mail.features.delivery.waiters import Waiter, WaiterKind, WaiterLeft, Waiters
+from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.messaging.visibility import open_inbox
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
+from mcp_agent_mail.store.transaction import View
+
+MOST_MESSAGES = 20
+"""Of one answer; `next_cursor` leads to the others."""
+
+_FEW_UNREAD = 2_000
+"""Up to so much, looking through unread mail beats looking through a thread that may be larger."""
+
+_KEEP = {
+    (False, False): MailFilter.STANDING,
+    (True, False): MailFilter.URGENT_STANDING,
+    (False, True): MailFilter.UNREAD,
+    (True, True): MailFilter.URGENT_UNREAD,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundMail:
+    """What one look found, oldest first. `next_cursor` is how far it looked: nothing that was delivered up to there
+    and fits the request lies behind it unseen. `read_ts` is when it looked.
+    """
+
+    mailbox: Actor
+    entries: list[InboxEntry]
+    next_cursor: int
+    read_ts: Micros
+
+
+def look_for_mail(view: View, caller: Caller, request: WaitRequest) -> FoundMail:
+    """Without a cursor unread mail; with one what was delivered after it, read or not, but for what was withdrawn or
+    has expired. Raises ForgottenCursor and UnknownCursor.
+    """
+    mailbox = open_inbox(view, caller, request.agent_name, request.project_key)
+    ends = view.feed.ends()
+    is_first = request.after_cursor is None
+    after = request.after_cursor or ends.floor
+    require_kept(after, ends)
+    page = InboxPage(
+        limit=MOST_MESSAGES + 1,
+        keep=_KEEP[request.urgent_only, is_first],
+        thread_id=request.thread_id,
+        after_seq=0 if is_first else after,
+        oldest_first=True,
+        walk_kept=is_first and mailbox.agent.unread_count <= _FEW_UNREAD,
+    )
+    found = view.inboxes.page(mailbox.agent.id, page)
+    entries = found[:MOST_MESSAGES]
+    next_cursor = entries[-1].delivery_seq if len(found) > len(entries) else ends.tail
+    return FoundMail(mailbox=mailbox, entries=entries, next_cursor=next_cursor, read_ts=view.now)
+
+
+async def wait_for_mail(
+    store: Store, waiters: Waiters, caller: Caller, mailbox: Actor, request: WaitRequest
+) -> FoundMail:
+    """Until there is mail, or for `timeout_s`: then with none. `mailbox` is whose mail it is.
+
+    Raises NoPlaceToWait, WaitingEnds at a stop, and WaiterLeft for a caller that is gone: its place is free at once.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + request.timeout_s
+    await waiters.hear()
+    with (
+        waiters.place(mailbox.agent.id, WaiterKind.WAIT) as waiter,
+        current_hearing().watched(waiter.leave),
+    ):
+        while True:
+            # In this order: what is committed once the look has begun wakes.
+            waiter.begin_look()
+            is_last = loop.time() >= until
+            found = await store.read(lambda view: look_for_mail(view, caller, request))  # noqa: B023  # run at once
+            _require_caller(waiter)
+            if found.entries or is_last:
+                return found
+            waiters.require_open()
+            request = replace(request, after_cursor=found.next_cursor)
+            await waiter.woken(until - loop.time())
+
+
+def _require_caller(waiter: Waiter) -> None:
+    if waiter.has_left:
+        raise WaiterLeft("The caller has left.")

@@ -1,0 +1,108 @@
+"""`GET /rest/v1/events`: what happens to an agent's mail, as server-sent events. Admitted like `/rpc`.
+
+A refusal is JSON, and comes before the stream begins. Each event has its cursor as its id; who comes back with the last
+one goes on behind it, and so does who was cut, or who was there when the server stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+
+import orjson
+from starlette.types import Receive, Scope, Send
+
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.tools import Json, JsonObject, ToolTable, call_as
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.features.delivery.stream import FeedStream
+from mcp_agent_mail.features.delivery.tools import FOLLOW
+from mcp_agent_mail.features.delivery.waiters import Waiter
+from mcp_agent_mail.server.dispatch import RequestFacts, masked
+from mcp_agent_mail.server.identity import Headers, read_query
+from mcp_agent_mail.server.rendering.responses import send_value
+from mcp_agent_mail.server.rendering.wire import error_object, http_status
+from mcp_agent_mail.server.transport.answers import begin_stream
+from mcp_agent_mail.server.transport.hearing import RequestHearing
+
+PATH = "/rest/v1/events"
+RETRY_MS = 1_000
+COMMENT_EVERY_S = 15.0
+"""Proxies close what is silent for a minute or so."""
+COMMENT = b":\n"
+
+_OF_THE_CONNECTION = frozenset({"project", "agent", "profile", "format"})
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class EventsEndpoint:
+    """`streams` opens them, as tools are called."""
+
+    def __init__(
+        self,
+        streams: ToolTable,
+        current_caller: Callable[[], Awaitable[Caller]],
+        *,
+        comment_every_s: float = COMMENT_EVERY_S,
+    ) -> None:
+        self._streams = streams
+        self._current_caller = current_caller
+        self._comment_every_s = comment_every_s
+
+    async def answer(self, scope: Scope, facts: RequestFacts, receive: Receive, send: Send) -> None:
+        """One stream, from its refusal or its first line to its end. 405 for anything but GET."""
+        if scope["method"] != "GET":
+            await send_value(send, 405, {"detail": f"Use GET {PATH}."}, (b"allow", b"GET"))
+            return
+        has_begun = False
+        try:
+            stream = await self._open(scope, facts)
+            with stream.placed() as waiter, RequestHearing(receive, send).watched(waiter.leave):
+                begin_stream(scope)
+                await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+                has_begun = True
+                async for piece in self._pieces(stream, waiter, facts):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    if waiter.has_left:
+                        return
+        except AgentMailError as error:
+            # Whoever has its stream already comes back, and is told then.
+            if not has_begun:
+                await send_value(send, http_status(error), error_object(error))
+                return
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _open(self, scope: Scope, facts: RequestFacts) -> FeedStream:
+        query = read_query(scope["query_string"])
+        given: dict[str, Json] = {name: value for name, value in query.items() if name not in _OF_THE_CONNECTION}
+        headers: Headers = dict(scope["headers"])
+        if last := headers.get(b"last-event-id", b"").decode("latin-1").strip():
+            given["after"] = last
+        try:
+            stream: FeedStream = await self._streams.run(FOLLOW, given, facts.credentials)
+        except AgentMailError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a bug becomes INTERNAL, as for tools
+            raise masked(error, what="a stream of events", request_id=facts.request_id) from None
+        return stream
+
+    async def _pieces(self, stream: FeedStream, waiter: Waiter, facts: RequestFacts) -> AsyncIterator[bytes]:
+        """The first says where the stream begins: whoever is cut before an event comes back to that."""
+        yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, stream.cursor)
+
+        async def identify() -> Caller:
+            caller: Caller = await call_as(facts.credentials, self._current_caller, {})
+            return caller
+
+        async for events in stream.pages(waiter, identify, silence_s=self._comment_every_s):
+            yield _written(events) if events else COMMENT
+
+
+def _written(events: Iterable[JsonObject]) -> bytes:
+    return b"".join(
+        b"id: %d\nevent: %s\ndata: %s\n\n" % (event["cursor"], event["event"].encode(), orjson.dumps(event))
+        for event in events
+    )

@@ -1,0 +1,222 @@
+"""`wait_for_messages`: what answers at once, what wakes, what does not, and that no cursor loses mail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.features.delivery.wait import MOST_MESSAGES
+from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, WaiterKind, WaiterLeft
+from tests.features.delivery.harness import DeliveryHarness, refused
+from tests.features.reservations.hearings import Deaf
+
+FAR_S = 50
+
+
+async def wait(harness: DeliveryHarness, agent: str = "RedStone", **arguments: Any) -> Any:
+    return await harness.call("wait_for_messages", agent_name=agent, **arguments)
+
+
+def ids(answer: Any) -> list[int]:
+    return [item["id"] for item in answer["messages"]]
+
+
+async def begun(harness: DeliveryHarness, waiting: Coroutine[Any, Any, Any], places: int = 1) -> asyncio.Task[Any]:
+    """A task that waits by now, with so many places taken."""
+    task = asyncio.create_task(waiting)
+    while harness.service.waiters.figures().waits < places:
+        assert not task.done(), task.result()
+        await asyncio.sleep(0)
+    return task
+
+
+async def test_unread_mail_answers_at_once_oldest_first_and_takes_nothing(harness: DeliveryHarness) -> None:
+    sent = [await harness.sent_id() for _ in range(3)]
+
+    first, again = await wait(harness), await wait(harness)
+
+    assert ids(first) == ids(again) == sent
+    assert (first["timed_out"], first["next_cursor"]) == (False, again["next_cursor"])
+    assert (await harness.counts("RedStone"))["unread_count"] == 3
+    assert harness.service.waiters.figures().waits == 0
+
+
+async def test_items_are_those_of_fetch_inbox_without_bodies(harness: DeliveryHarness) -> None:
+    await harness.sent_id(importance="urgent", thread_id="T-1")
+
+    answer = await wait(harness)
+
+    assert answer["messages"] == list(await harness.inbox("RedStone", include_bodies=False))
+    assert list(answer) == ["messages", "next_cursor", "timed_out"]
+
+
+async def test_a_send_wakes_all_waits_of_its_recipient(harness: DeliveryHarness) -> None:
+    waits = [await begun(harness, wait(harness, timeout_s=FAR_S), places) for places in (1, 2, 3)]
+
+    sent = await harness.sent_id()
+
+    assert [ids(await one) for one in waits] == [[sent]] * 3
+
+
+async def test_nobody_else_is_woken_and_a_time_that_is_over_says_so(harness: DeliveryHarness) -> None:
+    waiting = await begun(harness, wait(harness, "GreenField", timeout_s=1))
+
+    await harness.sent_id()
+    answer = await waiting
+
+    assert answer == {"messages": [], "next_cursor": answer["next_cursor"], "timed_out": True}
+    assert answer["next_cursor"] == (await harness.feed("GreenField", position_now=True))["tail_cursor"]
+
+
+async def test_approving_a_sender_wakes_who_waits_for_held_mail(harness: DeliveryHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    held = await harness.send()
+    assert held["held"]
+    (request,) = ids(await wait(harness))
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=request)
+    waiting = await begun(harness, wait(harness, timeout_s=FAR_S))
+
+    await harness.answer(accept=True)
+
+    assert [item["subject"] for item in (await waiting)["messages"]] == ["Plan"]
+
+
+async def test_a_withdrawal_answers_nobody(harness: DeliveryHarness) -> None:
+    """It wakes, and there is nothing to see."""
+    message = await harness.sent_id()
+    cursor = (await wait(harness))["next_cursor"]
+    waiting = await begun(harness, wait(harness, after_cursor=cursor, timeout_s=1))
+
+    await harness.withdraw(message)
+
+    assert (await waiting)["messages"] == []
+
+
+async def test_after_a_cursor_comes_what_was_delivered_read_or_not_but_nothing_that_ended(
+    harness: DeliveryHarness,
+) -> None:
+    cursor = (await harness.feed("RedStone", position_now=True))["next_cursor"]
+    read = await harness.sent_id()
+    withdrawn, withdrawn_read = await harness.sent_id(), await harness.sent_id()
+    await harness.sent_id(valid_until=harness.in_seconds(5))
+    unread = await harness.sent_id()
+    for one in (read, withdrawn_read):
+        await harness.call("mark_message_read", agent_name="RedStone", message_id=one)
+    for one in (withdrawn, withdrawn_read):
+        await harness.withdraw(one)
+    harness.seeded.clock.step(5)
+
+    answer = await wait(harness, after_cursor=cursor)
+
+    assert ids(answer) == [read, unread]
+
+
+async def test_more_than_one_answer_holds_comes_with_the_next_cursor(harness: DeliveryHarness) -> None:
+    sent = [await harness.sent_id() for _ in range(MOST_MESSAGES + 5)]
+
+    first = await wait(harness)
+    second = await wait(harness, after_cursor=first["next_cursor"])
+
+    assert (len(ids(first)), ids(first) + ids(second)) == (20, sent)
+    assert second["next_cursor"] == (await harness.feed("RedStone", position_now=True))["tail_cursor"]
+
+
+async def test_a_filtered_wait_keeps_a_cursor_of_its_own_and_others_lose_nothing_by_it(
+    harness: DeliveryHarness,
+) -> None:
+    start = (await harness.feed("RedStone", position_now=True))["next_cursor"]
+    plain = await harness.sent_id()
+    urgent = await harness.sent_id(importance="urgent")
+    threaded = await harness.sent_id(thread_id="T-1")
+
+    only_urgent = await wait(harness, after_cursor=start, urgent_only=True)
+    only_thread = await wait(harness, after_cursor=start, thread_id="T-1")
+    everything = await wait(harness, after_cursor=start)
+
+    assert [ids(one) for one in (only_urgent, only_thread, everything)] == [
+        [urgent], [threaded], [plain, urgent, threaded],
+    ]  # fmt: skip
+    waiting = await begun(
+        harness, wait(harness, after_cursor=only_urgent["next_cursor"], urgent_only=True, timeout_s=FAR_S)
+    )
+    await harness.sent_id()
+    later = await harness.sent_id(importance="high")
+    assert ids(await waiting) == [later]
+
+
+async def test_what_is_read_by_another_session_in_between_is_still_told(harness: DeliveryHarness) -> None:
+    """Marked read in the moment it came: whoever waited before has not seen it."""
+    waiting = await begun(harness, wait(harness, timeout_s=FAR_S))
+    seeded = harness.seeded
+
+    def deliver_and_read(tx: Any) -> int:
+        message, _ = tx.messages.add(seeded.letter(seeded.blue), seeded.addressed([seeded.red]), tx.now)
+        tx.inboxes.mark_read(seeded.red.id, message.id, tx.now)
+        return int(message.id)
+
+    sent = await seeded.store.write(deliver_and_read)
+
+    assert ids(await waiting) == [sent]
+
+
+async def test_a_cursor_that_is_not_kept_and_one_that_never_was_are_errors(harness: DeliveryHarness) -> None:
+    for _ in range(2):
+        await harness.sent_id()
+    tail = (await harness.feed("RedStone", position_now=True))["tail_cursor"]
+    await harness.seeded.store.write(lambda tx: tx.feed.mark(tx.now, Micros(0)))
+    await harness.seeded.store.write(lambda tx: tx.feed.forget(tx.now, 100))
+
+    expired = await refused(wait(harness, after_cursor=tail - 1))
+    ahead = await refused(wait(harness, after_cursor=tail + 1))
+
+    assert (expired.code, ahead.code) == ("CURSOR_EXPIRED", "CURSOR_AHEAD")
+    assert expired.data == {"cursor": tail - 1, "oldest_available_cursor": tail, "tail_cursor": tail}
+    assert ahead.data == {"cursor": tail + 1, "oldest_available_cursor": tail, "tail_cursor": tail}
+
+
+async def test_the_sixty_fifth_wait_of_an_agent_is_refused_but_told_what_is_there(harness: DeliveryHarness) -> None:
+    waits = [await begun(harness, wait(harness, timeout_s=FAR_S), n + 1) for n in range(PLACES_EACH)]
+
+    full = await refused(wait(harness))
+    sent = await harness.sent_id()
+
+    assert (full.code, full.data["retry_after_s"], full.data["limit"]) == ("UNAVAILABLE", 5, 64)
+    assert ids(await wait(harness)) == [sent]
+    assert {tuple(ids(await one)) for one in waits} == {(sent,)}
+
+
+async def test_whoever_leaves_is_given_up_at_once(harness: DeliveryHarness) -> None:
+    caller = Deaf()
+    with caller.listening():
+        waiting = await begun(harness, wait(harness, timeout_s=FAR_S))
+
+    caller.leave()
+
+    assert harness.service.waiters.kinds_of(harness.seeded.red.id) == frozenset()
+    with pytest.raises(WaiterLeft):
+        await waiting
+
+
+async def test_a_stop_ends_all_waits_and_answers_those_that_have_mail(harness: DeliveryHarness) -> None:
+    waits = [await begun(harness, wait(harness, timeout_s=FAR_S), places) for places in (1, 2)]
+
+    harness.service.waiters.close()
+
+    ended = [await refused(one) for one in waits]
+    assert {error.code for error in ended} == {"UNAVAILABLE"}
+    sent = await harness.sent_id()
+    assert ids(await wait(harness)) == [sent]
+    assert harness.service.waiters.figures().waits == 0
+
+
+async def test_waiting_is_an_act_of_the_agent_and_shows_in_which_way_it_listens(harness: DeliveryHarness) -> None:
+    waiting = await begun(harness, wait(harness, timeout_s=FAR_S))
+
+    assert harness.noted == ["RedStone"]
+    assert harness.service.waiters.kinds_of(harness.seeded.red.id) == {WaiterKind.WAIT}
+    await harness.sent_id()
+    await waiting
