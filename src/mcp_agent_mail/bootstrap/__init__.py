@@ -25,6 +25,8 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.completion.service import SuggestionService
+from mcp_agent_mail.features.delivery.evidence import Evidence
+from mcp_agent_mail.features.delivery.marks import Marks
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
@@ -54,13 +56,16 @@ def build_services(
 ) -> Services:
     """Wire the services over an open store. Starts nothing, and imports no FastMCP."""
     activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
-    identity = identity_service(settings, store, activity, operator_token=operator_token, clock=clock)
+    evidence = Evidence(marks := Marks(store, clock=clock))
+    identity = identity_service(settings, store, activity, evidence, operator_token=operator_token, clock=clock)
     looks = Looks()
     identities = project_identities(settings, looks)
     projects = ProjectService(store, places=(places := archive_places(settings)), identities=identities)
     attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
-    messaging = messaging_service(settings, store, identity, attachments, throttle=archiving.pace.keep, clock=clock)
+    messaging = messaging_service(
+        settings, store, identity, attachments, evidence=evidence, throttle=archiving.pace.keep, clock=clock
+    )
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
     workers = build_workers(settings, store, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
@@ -86,9 +91,10 @@ def build_services(
         attachments=attachments,
         messaging=messaging,
         delivery=DeliveryService(store, note_activity=identity.touch),
+        delivery_marks=marks,
         search=SearchService(store),
         summaries=summaries,
-        products=ProductService(store, summaries, load_inline=messaging.load_inline),
+        products=ProductService(store, summaries, load_inline=messaging.load_inline, note_handed=evidence.note_handed),
         archiving=archiving,
         health=health,
         activity=activity,

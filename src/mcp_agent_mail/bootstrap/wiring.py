@@ -33,6 +33,7 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.delivery.evidence import Evidence
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
@@ -60,15 +61,18 @@ from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 
 def identity_service(
-    settings: Settings, store: Store, activity: Activity, *, operator_token: str, clock: Clock
+    settings: Settings, store: Store, activity: Activity, evidence: Evidence, *, operator_token: str, clock: Clock
 ) -> IdentityService:
-    """Over AGENT_AUTH, HTTP_BEARER_TOKEN and the rules of new names. Whoever shows `operator_token` is the operator."""
+    """Over AGENT_AUTH, HTTP_BEARER_TOKEN and the rules of new names. Whoever shows `operator_token` is the operator. To
+    `evidence` each call is told with whose it is.
+    """
     return IdentityService(
         store,
         activity,
         rules=_auth_rules(settings, operator_token),
         new_names=new_names(settings),
         clock=clock,
+        note_acting=evidence.note_acting,
     )
 
 
@@ -151,11 +155,12 @@ def messaging_service(
     identity: IdentityService,
     attachments: AttachmentParts,
     *,
+    evidence: Evidence,
     throttle: KeepPace,
     clock: Clock,
 ) -> MessagingService:
     """Over the bounds and the delivery policy of the settings. Each send awaits `throttle`, which holds senders back
-    while the archive is far behind.
+    while the archive is far behind; `evidence` is told what answers hold.
     """
     return MessagingService(
         store,
@@ -166,6 +171,7 @@ def messaging_service(
         delivery=_delivery(settings),
         prepare=attachments.service.prepared,
         contents=attachments.reader,
+        note_handed=evidence.note_handed,
     )
 
 

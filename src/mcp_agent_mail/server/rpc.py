@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import orjson
-from starlette.types import Receive, Send
+from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
@@ -31,16 +31,16 @@ class Rpc:
         self._calls = calls
 
     async def answer(
-        self, name: str, method: str, headers: Headers, facts: RequestFacts, receive: Receive, send: Send
+        self, name: str, scope: Scope, headers: Headers, facts: RequestFacts, receive: Receive, send: Send
     ) -> None:
         """Answer one request. Raises what `read_body` raises."""
-        if method != "POST":
+        if scope["method"] != "POST":
             await send_value(send, 405, {"detail": f"Use POST {PREFIX}{name}."}, (b"allow", b"POST"))
             return
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             await send_detail(send, 415, "Send Content-Type: application/json.")
             return
-        hearing = RequestHearing(receive, send)
+        hearing = RequestHearing(receive, send, scope)
         try:
             with heard_by(hearing):
                 await self._answer(name, facts, receive, hearing.send)
