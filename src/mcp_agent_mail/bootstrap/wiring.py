@@ -44,6 +44,7 @@ from mcp_agent_mail.features.introspection.service import Directory, Introspecti
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.macros.service import MacroService, MacroServices
+from mcp_agent_mail.features.messaging.contents import MailAttachments
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.visibility import find_mailbox
 from mcp_agent_mail.features.projects.identities import Identities
@@ -169,8 +170,7 @@ def messaging_service(
         throttle=throttle,
         clock=clock,
         delivery=_delivery(settings),
-        prepare=attachments.service.prepared,
-        contents=attachments.reader,
+        attachments=MailAttachments(prepare=attachments.service.prepared, contents=attachments.reader),
         note_handed=evidence.note_handed,
     )
 

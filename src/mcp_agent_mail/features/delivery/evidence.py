@@ -1,10 +1,9 @@
 """What answers prove: that mail was handed over to its recipient, and that the recipient got it.
 
 Handed over is what stands in an answer whose last byte has left the process. Shown is what was handed over before a
-later call of the same agent began, on the same MCP session; without one by the same proof. What a call hands over itself
-is not shown by it, nor by one that was sent before its answer was. A session that has acted as two agents of a project
-proves nothing: nobody can tell which of them read. Nor does an answer that its client did not read to the end before it
-reset the connection. (docs/adr/0150)
+later call of the same agent began, on the same MCP session; without one by the same proof. What a call hands over
+itself is not shown by it. A session that has acted as two agents of a project proves nothing: nobody can tell which of
+them read. Nor does an answer that its client did not read to the end before it reset the connection. (docs/adr/0150)
 
 All of it is in memory and bounded: what is forgotten stays a step behind the truth, and is noted again when it is read
 again.

@@ -54,8 +54,8 @@ def _tell_nobody(_: Agent) -> None:
 
 
 class IdentityService:
-    """`choose` draws a word for a generated name. `note_acting` is told of the agent whose each call is, as soon as that
-    is known.
+    """`choose` draws a word for a generated name. `note_acting` is told whose a call is, as soon as that is
+    known.
     """
 
     def __init__(

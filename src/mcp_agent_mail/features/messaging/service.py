@@ -29,7 +29,6 @@ from mcp_agent_mail.features.identity.idempotency import Replay, find_answer, on
 from mcp_agent_mail.features.messaging import read, receipts
 from mcp_agent_mail.features.messaging.attachments import (
     MailStore,
-    Prepare,
     SeenAttachment,
     brings_attachments,
     carry,
@@ -38,7 +37,7 @@ from mcp_agent_mail.features.messaging.attachments import (
     require_named,
     unknown_attachment,
 )
-from mcp_agent_mail.features.messaging.contents import ContentReader, OpenContent
+from mcp_agent_mail.features.messaging.contents import NO_ATTACHMENTS, MailAttachments, OpenContent
 from mcp_agent_mail.features.messaging.read_mail import (
     MailPage,
     ThreadListing,
@@ -89,8 +88,7 @@ class MessagingService:
     reads.
 
     `delivery` decides who may write to whom. `throttle` is awaited before mail is stored: it may hold a sender back for
-    a moment, and never refuses. `prepare` makes ready what mail is to carry; without it, and `contents`, mail carries
-    nothing.
+    a moment, and never refuses.
     """
 
     def __init__(
@@ -102,8 +100,7 @@ class MessagingService:
         throttle: Callable[[], Awaitable[None]],
         clock: Clock,
         delivery: DeliveryPolicy = DEFAULT_DELIVERY,
-        prepare: Prepare | None = None,
-        contents: ContentReader | None = None,
+        attachments: MailAttachments = NO_ATTACHMENTS,
         note_handed: NoteHanded = _note_nothing,
     ) -> None:
         self._store = store
@@ -112,8 +109,8 @@ class MessagingService:
         self._throttle = throttle
         self._clock = clock
         self._delivery = delivery
-        self._prepare = prepare
-        self._contents = contents
+        self._prepare = attachments.prepare
+        self._contents = attachments.contents
         self._note_handed = note_handed
 
     async def send(self, caller: Caller, request: SendRequest) -> Sent | Replay:
@@ -314,7 +311,7 @@ class MessagingService:
     async def _note_copies(
         self, caller: Caller, reader: AgentId | None, heads: Iterable[MessageHead | Message]
     ) -> None:
-        """`reader` is the agent that the caller reads as, or is proven to be; None: nobody's copies are in the answer."""
+        """`reader` is the agent that the caller reads as, or is proven to be; None: nobody's copies are in it."""
         if reader is None:
             return
         found = [head.id for head in heads]

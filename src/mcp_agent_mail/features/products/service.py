@@ -51,7 +51,9 @@ def _note_nothing(_: Caller, __: Agent, ___: Iterable[MessageId]) -> None:
 
 
 class ProductService:
-    """`note_handed` is told of whose copies answers have; `make_uid` draws the uid of a product that is not given one. `load_inline` reads what is shown beside bodies."""
+    """`make_uid` draws the uid of a product that is not given one. `load_inline` reads what is shown beside bodies, and
+    `note_handed` is told of what is in answers.
+    """
 
     def __init__(
         self,

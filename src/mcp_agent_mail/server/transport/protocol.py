@@ -151,7 +151,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope[BEGAN] = time.monotonic()  # type: ignore[typeddict-unknown-key]  # ours
+        self.scope[BEGAN] = time.monotonic()  # type: ignore[literal-required]  # ours
         self._is_reading = True
         self._headers_bytes = 0
 
