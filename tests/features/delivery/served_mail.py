@@ -1,4 +1,4 @@
-"""Mail behind the whole HTTP application on a real socket, in the test's own loop: what evidence of delivery stands on."""
+"""Mail behind the whole HTTP application on a real socket, in the test's own loop: what evidence stands on."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from tests.server.whole_app import OPERATOR, open_services, settings_of
 
 BLUE, RED, GREEN = "BlueLake", "RedStone", "GreenField"
 READ_WITHIN_S = 60
+KERNEL_BYTES = 8_192
+"""Of an answer: so that one can be cut, or not be taken."""
 
 
 @dataclass
@@ -119,12 +121,13 @@ class ServedMail:
         await asyncio.get_running_loop().sock_connect(raw, ("127.0.0.1", port))
         return raw
 
-    async def ask_inbox(self, raw: socket.socket, headers: str = "", **arguments: Any) -> None:
+    async def ask_inbox(self, raw: socket.socket, *, twice: bool = False, **arguments: Any) -> None:
+        """RedStone's, with bodies; `twice`: in one piece, without waiting for the first answer."""
         given = {"project_key": self.project, "agent_name": RED, "include_bodies": True, **arguments}
         body = json.dumps(given).encode()
-        head = f"POST /rpc/fetch_inbox HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n{headers}"
+        head = "POST /rpc/fetch_inbox HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         whole = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
-        await asyncio.get_running_loop().sock_sendall(raw, whole)
+        await asyncio.get_running_loop().sock_sendall(raw, whole * (2 if twice else 1))
 
     async def look_round(self) -> None:
         """A whole exchange with the server."""
@@ -143,14 +146,17 @@ async def read_some(raw: socket.socket, least_bytes: int) -> bytes:
     return bytes(heard)
 
 
+async def read_head(raw: socket.socket) -> int:
+    """The head of an answer: how many bytes of a body come behind it."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += await read_some(raw, 1)
+    return next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+
+
 async def read_answer(raw: socket.socket) -> bytes:
     """One whole answer: its body."""
-    heard = b""
-    while b"\r\n\r\n" not in heard:
-        heard += await read_some(raw, 1)
-    head, _, body = heard.partition(b"\r\n\r\n")
-    length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-    return body + await read_some(raw, length - len(body))
+    return await read_some(raw, await read_head(raw))
 
 
 @asynccontextmanager
@@ -161,7 +167,10 @@ async def open_served(directory: Path, **settings: str) -> AsyncIterator[ServedM
     loaded = settings_of(directory, CONTACT_ENFORCEMENT_ENABLED="false", **settings)
     async with open_services(loaded) as (services, _):
         app = build_http_app(loaded, services, operator_token=OPERATOR)
-        async with hosted(app) as url, httpx.AsyncClient(base_url=url, timeout=60) as client:
+        async with (
+            hosted(app, kernel_keeps_bytes=KERNEL_BYTES) as url,
+            httpx.AsyncClient(base_url=url, timeout=60) as client,
+        ):
             mail = ServedMail(services, client, str(project))
             await client.post("/rpc/ensure_project", json={"human_key": str(project)})
             for name in (BLUE, RED, GREEN):
