@@ -1,4 +1,4 @@
-"""An answer to a client that takes nothing: streamed, little of it is written; else all of it is. And when it is sent."""
+"""An answer to a client that takes nothing: streamed, little of it is written; else all of it. And when it is sent."""
 
 from __future__ import annotations
 
@@ -111,6 +111,8 @@ class Told:
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.unread: list[str] = []
+        self.began = asyncio.Event()
+        self.left = asyncio.Event()
 
     def specs(self) -> tuple[ToolSpec, ...]:
         def promise(name: str) -> None:
@@ -126,12 +128,20 @@ class Told:
             promise("small")
             return {}
 
+        async def late() -> Json:
+            """Answer when the client has left."""
+            promise("late")
+            self.began.set()
+            with current_hearing().watched(self.left.set):
+                await self.left.wait()
+            return {}
+
         async def broken() -> Json:
             """Promise, then fail."""
             promise("broken")
             raise Conflict("It is taken.", hint="Take another.")
 
-        return tuple(tool(each, cluster="toys", title=each.__name__) for each in (large, small, broken))
+        return tuple(tool(each, cluster="toys", title=each.__name__) for each in (large, small, late, broken))
 
 
 async def calling(url: str, *names: bytes, more: bytes = b"") -> socket.socket:
@@ -216,6 +226,20 @@ def test_an_answer_that_is_cut_is_never_sent(new_loop: Any, more: bytes, took_by
         await read(raw, took_bytes)
         await look_round(url)
         raw.close()
+        await look_round(url)
+
+    told = served(new_loop, scenario)
+
+    assert (told.sent, told.unread) == ([], [])
+
+
+@LOOPS
+def test_an_answer_to_a_client_that_has_left_is_never_sent(new_loop: Any) -> None:
+    async def scenario(url: str, told: Told) -> None:
+        raw = await calling(url, b"late")
+        await told.began.wait()
+        raw.close()
+        await told.left.wait()
         await look_round(url)
 
     told = served(new_loop, scenario)
