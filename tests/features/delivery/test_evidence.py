@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.concurrency.hearing import heard_by
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.tools import Credentials, call_as
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.features.delivery import evidence as module
+from mcp_agent_mail.features.delivery.evidence import Evidence
+from mcp_agent_mail.features.delivery.marks import Marks
 from tests.features.delivery.served_mail import (
     GREEN,
     RED,
@@ -17,6 +26,7 @@ from tests.features.delivery.served_mail import (
     read_head,
     read_some,
 )
+from tests.seeded_store import SeededStore, open_seeded_store
 from tests.server.whole_app import OPERATOR
 
 MUCH = 1_000_000
@@ -306,3 +316,139 @@ async def test_what_was_read_again_after_that_is_shown(mail: ServedMail) -> None
     await mail.rpc("fetch_inbox", agent_name=RED)
 
     assert (again, await mail.status(message_id)) == ("handed_over", "shown")
+
+
+class Wire:
+    """A call's hearing by hand."""
+
+    def __init__(self, began_s: float) -> None:
+        self.began_s = began_s
+        self.promises: list[tuple[Callable[[], None], Callable[[], None]]] = []
+
+    def watched(self, tell: Callable[[], None]) -> AbstractContextManager[object]:
+        raise NotImplementedError
+
+    def unless_heard(self, undo: Callable[[], None]) -> None:
+        raise NotImplementedError
+
+    def once_sent(self, sent: Callable[[], None], unread: Callable[[], None]) -> None:
+        self.promises.append((sent, unread))
+
+    def sent(self) -> None:
+        for sent, _ in self.promises:
+            sent()
+
+
+class Session:
+    """As long as it lives, a session."""
+
+
+@dataclass
+class Desk:
+    """Evidence with a clock of its own; every call is RedStone's on one session unless said otherwise."""
+
+    seeded: SeededStore
+    marks: Marks
+    evidence: Evidence
+    session: object = field(default_factory=Session)
+    now_s: float = 100.0
+
+    async def gives(self, *message_ids: int, session: object | None = None) -> Wire:
+        """A call that has these in its answer, which is not sent yet."""
+        wire = Wire(self.now_s)
+
+        async def call() -> None:
+            ids = [MessageId(one) for one in message_ids]
+            self.evidence.note_handed(Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN), self.seeded.red, ids)
+
+        with heard_by(wire):
+            await call_as(self._credentials(session), call, {})
+        return wire
+
+    async def acts(self, *, began_s: float | None = None, session: object | None = None) -> None:
+        async def call() -> None:
+            self.evidence.note_acting(self.seeded.red)
+
+        with heard_by(Wire(self.now_s if began_s is None else began_s)):
+            await call_as(self._credentials(session), call, {})
+
+    def _credentials(self, session: object | None) -> Credentials:
+        return Credentials(via="mcp", in_arguments=True, session=session or self.session)
+
+    def shown(self, *message_ids: int) -> list[bool]:
+        return [self.marks.is_shown(self.seeded.red.id, MessageId(one)) for one in message_ids]
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with open_seeded_store(tmp_path) as seeded:
+        marks = Marks(seeded.store, clock=seeded.clock, interval_s=3_600)
+        evidence = Evidence(marks, elapsed=lambda: made.now_s, max_copies=3)
+        made = Desk(seeded, marks, evidence)
+        yield made
+        await marks.close()
+
+
+async def test_a_call_that_began_before_the_answer_was_sent_shows_nothing_of_it(desk: Desk) -> None:
+    wire = await desk.gives(1)
+    desk.now_s = 200.0
+    wire.sent()
+
+    await desk.acts(began_s=150.0)
+    before = desk.shown(1)
+    desk.now_s = 300.0
+    await desk.acts()
+
+    assert (before, desk.shown(1)) == ([False], [True])
+
+
+async def test_beyond_its_bound_the_oldest_is_forgotten_and_can_be_handed_over_again(desk: Desk) -> None:
+    for message_id in (1, 2, 3, 4):
+        (await desk.gives(message_id)).sent()
+    desk.now_s = 200.0
+    await desk.acts()
+    first = desk.shown(1, 2, 3, 4)
+
+    (await desk.gives(1)).sent()
+    desk.now_s = 300.0
+    await desk.acts()
+
+    assert (first, desk.shown(1)) == ([False, True, True, True], [True])
+
+
+async def test_of_one_session_the_last_answers_are_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ANSWERS_EACH", 1)
+    for message_id in (1, 2):
+        (await desk.gives(message_id)).sent()
+
+    desk.now_s = 200.0
+    await desk.acts()
+
+    assert desk.shown(1, 2) == [False, True]
+
+
+async def test_a_session_that_is_gone_keeps_nothing_but_within_the_bound(desk: Desk) -> None:
+    for message_id in range(10):
+        (await desk.gives(message_id, session=Session())).sent()
+
+    assert len(desk.evidence._sessions) <= 3
+
+
+async def test_an_answer_that_was_not_read_shows_nothing(desk: Desk) -> None:
+    wire = await desk.gives(1)
+    wire.sent()
+    for _, unread in wire.promises:
+        unread()
+
+    desk.now_s = 200.0
+    await desk.acts()
+
+    assert desk.shown(1) == [False]
+
+
+async def test_what_is_shown_is_promised_no_more(desk: Desk) -> None:
+    (await desk.gives(1)).sent()
+    desk.now_s = 200.0
+    await desk.acts()
+
+    assert (await desk.gives(1)).promises == []

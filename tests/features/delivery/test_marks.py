@@ -29,9 +29,8 @@ class Noting:
 
     async def letters(self, count: int) -> list[MessageId]:
         """To RedStone."""
-        posted = []
-        for _ in range(count):
-            posted.append(await self.seeded.post(self.seeded.letter(), *self.seeded.addressed([self.seeded.red])))
+        letter, to = self.seeded.letter(self.seeded.blue), self.seeded.addressed([self.seeded.red])
+        posted = [await self.seeded.post(letter, *to) for _ in range(count)]
         return [message.id for message, _ in posted]
 
     def rows(self) -> list[tuple[bool, bool]]:
