@@ -22,9 +22,6 @@ from tests.features.delivery.served_mail import (
     McpSession,
     ServedMail,
     open_served,
-    read_answer,
-    read_head,
-    read_some,
 )
 from tests.seeded_store import SeededStore, open_seeded_store
 from tests.server.whole_app import OPERATOR
