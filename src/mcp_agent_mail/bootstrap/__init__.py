@@ -9,6 +9,7 @@ from mcp_agent_mail.bootstrap.wiring import (
     archive_places,
     archiver_settings,
     contact_service,
+    health_service,
     identity_service,
     introspection_service,
     lease_services,
@@ -25,14 +26,13 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.completion.service import SuggestionService
-from mcp_agent_mail.features.delivery.evidence import Evidence
-from mcp_agent_mail.features.delivery.marks import Marks
+from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
+from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.health.results import ServerPlace
-from mcp_agent_mail.features.health.service import HealthService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
@@ -56,7 +56,7 @@ def build_services(
 ) -> Services:
     """Wire the services over an open store. Starts nothing, and imports no FastMCP."""
     activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
-    evidence = Evidence(marks := Marks(store, clock=clock))
+    evidence = DeliveryEvidence(marks := DeliveryMarks(store, clock=clock))
     identity = identity_service(settings, store, activity, evidence, operator_token=operator_token, clock=clock)
     looks = Looks()
     identities = project_identities(settings, looks)
@@ -69,15 +69,7 @@ def build_services(
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
     workers = build_workers(settings, store, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
-    health = HealthService(
-        store,
-        place,
-        clock=clock,
-        archive=archiving,
-        sweep=leases.sweeper.figures,
-        workers=workers.show,
-        store_size=workers.store_size.figures,
-    )
+    health = health_service(store, place, archiving, leases, workers, clock=clock)
     guarding = GuardingService(store, clock=clock)
     services = Services(
         projects=projects,

@@ -14,7 +14,7 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.contacts.service import ContactService
-from mcp_agent_mail.features.delivery.marks import Marks
+from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
@@ -73,7 +73,7 @@ class Services:
     attachments: AttachmentParts
     messaging: MessagingService
     delivery: DeliveryService
-    delivery_marks: Marks
+    delivery_marks: DeliveryMarks
     search: SearchService
     summaries: SummaryService
     products: ProductService

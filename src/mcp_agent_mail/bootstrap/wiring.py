@@ -33,7 +33,9 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
-from mcp_agent_mail.features.delivery.evidence import Evidence
+from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
+from mcp_agent_mail.features.health.results import ServerPlace
+from mcp_agent_mail.features.health.service import HealthService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
@@ -57,12 +59,19 @@ from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.llm.setup import model_of
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 
 def identity_service(
-    settings: Settings, store: Store, activity: Activity, evidence: Evidence, *, operator_token: str, clock: Clock
+    settings: Settings,
+    store: Store,
+    activity: Activity,
+    evidence: DeliveryEvidence,
+    *,
+    operator_token: str,
+    clock: Clock,
 ) -> IdentityService:
     """Over AGENT_AUTH, HTTP_BEARER_TOKEN and the rules of new names. Whoever shows `operator_token` is the operator. To
     `evidence` each call is told with whose it is.
@@ -134,6 +143,27 @@ def lease_services(
     )
 
 
+def health_service(
+    store: Store,
+    place: ServerPlace,
+    archiving: ArchivingService,
+    leases: LeaseServices,
+    workers: Workers,
+    *,
+    clock: Clock,
+) -> HealthService:
+    """What tells how the server fares; its `keepers` are set once all services are there."""
+    return HealthService(
+        store,
+        place,
+        clock=clock,
+        archive=archiving,
+        sweep=leases.sweeper.figures,
+        workers=workers.show,
+        store_size=workers.store_size.figures,
+    )
+
+
 def macro_service(store: Store, services: Services) -> MacroService:
     """Over the finished services that macros are made of: `services` must have them all, save the macros themselves."""
     parts = MacroServices(
@@ -156,7 +186,7 @@ def messaging_service(
     identity: IdentityService,
     attachments: AttachmentParts,
     *,
-    evidence: Evidence,
+    evidence: DeliveryEvidence,
     throttle: KeepPace,
     clock: Clock,
 ) -> MessagingService:

@@ -14,8 +14,8 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.delivery import evidence as module
-from mcp_agent_mail.features.delivery.evidence import Evidence
-from mcp_agent_mail.features.delivery.marks import Marks
+from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
+from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from tests.features.delivery.served_mail import (
     GREEN,
     RED,
@@ -240,11 +240,11 @@ class Session:
 
 @dataclass
 class Desk:
-    """Evidence with a clock of its own; every call is RedStone's on one session unless said otherwise."""
+    """DeliveryEvidence with a clock of its own; every call is RedStone's on one session unless said otherwise."""
 
     seeded: SeededStore
-    marks: Marks
-    evidence: Evidence
+    marks: DeliveryMarks
+    evidence: DeliveryEvidence
     session: object = field(default_factory=Session)
     now_s: float = 100.0
 
@@ -277,8 +277,8 @@ class Desk:
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with open_seeded_store(tmp_path) as seeded:
-        marks = Marks(seeded.store, clock=seeded.clock, interval_s=3_600)
-        evidence = Evidence(marks, elapsed=lambda: made.now_s, max_copies=3)
+        marks = DeliveryMarks(seeded.store, clock=seeded.clock, interval_s=3_600)
+        evidence = DeliveryEvidence(marks, elapsed=lambda: made.now_s, max_copies=3)
         made = Desk(seeded, marks, evidence)
         yield made
         await marks.close()

@@ -13,7 +13,7 @@ import pytest
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.features.delivery import marks as module
-from mcp_agent_mail.features.delivery.marks import Marks
+from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.store.engine.writer import Unit
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -21,7 +21,7 @@ from tests.seeded_store import SeededStore, open_seeded_store
 @dataclass
 class Noting:
     seeded: SeededStore
-    marks: Marks
+    marks: DeliveryMarks
 
     @property
     def red(self) -> AgentId:
@@ -44,7 +44,7 @@ class Noting:
 @pytest.fixture
 async def noting(tmp_path: Path) -> AsyncIterator[Noting]:
     async with open_seeded_store(tmp_path) as seeded:
-        yield Noting(seeded, Marks(seeded.store, clock=seeded.clock, interval_s=3_600))
+        yield Noting(seeded, DeliveryMarks(seeded.store, clock=seeded.clock, interval_s=3_600))
 
 
 async def test_what_is_noted_is_lost_by_a_kill_and_written_by_a_close(noting: Noting) -> None:
@@ -62,7 +62,7 @@ async def test_what_is_noted_is_lost_by_a_kill_and_written_by_a_close(noting: No
 async def test_it_is_written_at_each_interval_by_itself(noting: Noting) -> None:
     (message_id,) = await noting.letters(1)
     written = asyncio.Event()
-    marks = Marks(noting.seeded.store, clock=noting.seeded.clock, interval_s=0)
+    marks = DeliveryMarks(noting.seeded.store, clock=noting.seeded.clock, interval_s=0)
     noting.seeded.store.on_commit(written.set)
 
     marks.note_handed(noting.red, [message_id])
@@ -118,7 +118,7 @@ async def test_what_was_written_is_not_written_again(noting: Noting) -> None:
 
 async def test_full_it_notes_no_more_and_all_that_was_noted_is_written(noting: Noting) -> None:
     ids = await noting.letters(3)
-    marks = Marks(noting.seeded.store, clock=noting.seeded.clock, interval_s=3_600, max_noted=2)
+    marks = DeliveryMarks(noting.seeded.store, clock=noting.seeded.clock, interval_s=3_600, max_noted=2)
 
     marks.note_handed(noting.red, ids)
     marks.note_shown(noting.red, ids)

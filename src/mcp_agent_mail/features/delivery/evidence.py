@@ -22,7 +22,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId, token_hash
 from mcp_agent_mail.core.tools import Credentials, find_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
-from mcp_agent_mail.features.delivery.marks import Marks
+from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 
 MAX_PROOFS = 4_000
 """Agents by their proofs, without a session. Sessions are as many as the server keeps."""
@@ -52,11 +52,11 @@ class _Proof:
     is_doubtful: bool = False
 
 
-class Evidence:
+class DeliveryEvidence:
     """For use on the event loop. `elapsed` is what hearings measure by."""
 
     def __init__(
-        self, marks: Marks, *, elapsed: Callable[[], float] = time.monotonic, max_copies: int = MAX_COPIES
+        self, marks: DeliveryMarks, *, elapsed: Callable[[], float] = time.monotonic, max_copies: int = MAX_COPIES
     ) -> None:
         self._marks = marks
         self._elapsed = elapsed

@@ -31,7 +31,7 @@ _Copy = tuple[AgentId, MessageId]
 _Noted = dict[_Copy, Micros]
 
 
-class Marks:
+class DeliveryMarks:
     """The first note starts a task that writes at each interval and ends when nothing is left. `close` writes the
     last.
     """

@@ -150,6 +150,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._room.begin(self)
 
     def on_message_begin(self) -> None:
+        """The first byte of a request has come: its call began now, however long it waits for the one before it."""
         super().on_message_begin()
         self.scope[BEGAN] = time.monotonic()  # type: ignore[literal-required]  # ours
         self._is_reading = True
