@@ -19,7 +19,7 @@ from tests.served import Connection, Served, git
 _OBJECT = re.compile(r"[0-9a-f]{40} blob ([0-9]+)")
 
 
-class DeliveryEvidence:
+class Evidence:
     """Of a running, drained server. Everything is read once."""
 
     def __init__(self, server: Served, connection: Connection, record: Record) -> None:
@@ -90,9 +90,9 @@ class Look:
 
     kind: str
     where: str
-    find: Callable[[DeliveryEvidence], Mapping[Cell, Value]]
+    find: Callable[[Evidence], Mapping[Cell, Value]]
 
-    def faults(self, evidence: DeliveryEvidence) -> list[str]:
+    def faults(self, evidence: Evidence) -> list[str]:
         cells = evidence.record.cells.items()
         settled = [
             (cell, last.may_be)

@@ -26,7 +26,7 @@ class LabelledThread:
 
 
 @dataclass(slots=True)
-class DeliveryMarks:
+class Marks:
     hits: int = 0
     misses: list[str] = field(default_factory=list)
     extras: list[str] = field(default_factory=list)
@@ -100,8 +100,8 @@ def _text(action: str) -> str:
     return re.sub(r"^\[.\] (?:\w+: )?", "", action).lower()
 
 
-def judge(threads: Iterable[LabelledThread]) -> dict[str, DeliveryMarks]:
-    marks = {name: DeliveryMarks() for name in FIELDS}
+def judge(threads: Iterable[LabelledThread]) -> dict[str, Marks]:
+    marks = {name: Marks() for name in FIELDS}
     for thread in threads:
         found = found_in(summarize(thread.letters))
         for name, wanted in thread.labels:
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str]) -> None:
         sys.stdout.writelines(f"{line}\n" for line in _report(part, judge(chosen), misses="--misses" in arguments))
 
 
-def _report(part: str, marks: dict[str, DeliveryMarks], *, misses: bool) -> Iterable[str]:
+def _report(part: str, marks: dict[str, Marks], *, misses: bool) -> Iterable[str]:
     """The misses of the held-out half are never shown: whoever sees them tunes on them."""
     for name, mark in marks.items():
         yield f"{part:9} {name:9} precision {mark.precision:.2f}  recall {mark.recall:.2f}  ({mark.hits} hits)"

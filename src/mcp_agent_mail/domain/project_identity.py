@@ -56,7 +56,7 @@ class UnfitMark(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryMarks:
+class Marks:
     """What files say: the nearest of each kind, from the directory up to the root of its repository."""
 
     committed: str | None = None
@@ -82,7 +82,7 @@ class WorkspaceFacts:
     """`is_missing`: the folder that it would lie in is on this disk, and it is no directory there."""
 
     path: str
-    marks: DeliveryMarks = field(default_factory=DeliveryMarks)
+    marks: Marks = field(default_factory=Marks)
     repository: RepositoryFacts | None = None
     is_missing: bool = False
 
@@ -98,7 +98,7 @@ class Identity:
 
 
 def identify(facts: WorkspaceFacts, mode: IdentityMode) -> Identity:
-    """DeliveryMarks win over the mode. A mode that finds nothing to go by falls back: remote, repository, directory."""
+    """Marks win over the mode. A mode that finds nothing to go by falls back: remote, repository, directory."""
     path = facts.path if facts.repository is None or mode is IdentityMode.DIR else facts.repository.root
     discovered = (facts.marks.discovery or {}).get("project_uid")
     marks = (

@@ -43,7 +43,7 @@ NOT_LOOKED = WorkspaceActivity(filesystem=UNKNOWN, git=UNKNOWN, is_matched=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryEvidence:
+class Evidence:
     """Everything a judgement rests on. `agent_ts`: the holder's last call, `mail_ts`: the last mail it sent or read.
 
     `watched_since` is when the server began to hear calls: nobody can be idle while there is nobody to call.
@@ -93,7 +93,7 @@ def is_to_come(ts: Micros, now: Micros) -> bool:
     return ts > now + AHEAD_S * SECOND
 
 
-def judge(evidence: DeliveryEvidence, rules: StalenessRules, now: Micros) -> Judgement:
+def judge(evidence: Evidence, rules: StalenessRules, now: Micros) -> Judgement:
     """Pure. A time a little after `now` counts as recent, a later one (a clock that was set back) as none."""
     reasons: list[str] = []
     missing: list[Missing] = []
@@ -123,7 +123,7 @@ def judge(evidence: DeliveryEvidence, rules: StalenessRules, now: Micros) -> Jud
     return Judgement(reasons=tuple(reasons), missing=tuple(missing))
 
 
-def stale_from(evidence: DeliveryEvidence, rules: StalenessRules, now: Micros) -> Micros | None:
+def stale_from(evidence: Evidence, rules: StalenessRules, now: Micros) -> Micros | None:
     """The first whole second at which the lease is stale if nothing happens until then; None where something could not
     be found out, so that no time is known.
     """
