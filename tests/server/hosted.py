@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
@@ -140,10 +141,15 @@ async def hosted(
     port: int = 0,
     on_stopping: Callable[[], object] = lambda: None,
     room_size: ConnectionLimits | None = None,
+    kernel_keeps_bytes: int | None = None,
 ) -> AsyncIterator[str]:
-    """The base URL of `app` while it is served, in a task of its own."""
+    """The base URL of `app` while it is served, in a task of its own. `kernel_keeps_bytes`: of what is written to a
+    connection and not taken yet.
+    """
     started = asyncio.Event()
     with open_listener("127.0.0.1", port) as listener:
+        if kernel_keeps_bytes is not None:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, kernel_keeps_bytes)
         server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping, room_size=room_size)
 
         async def live() -> None:

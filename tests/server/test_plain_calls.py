@@ -53,6 +53,6 @@ async def test_what_is_not_shown_has_not_been_heard(is_shown: bool, not_heard: l
         pass
 
     call = PlainCall(title="grant", parse=parse_object, run=run, output=PLAIN)
-    await answer_call(call, receive, send, is_shown=is_shown)
+    await answer_call(call, {"type": "http"}, receive, send, is_shown=is_shown)
 
     assert undone == not_heard

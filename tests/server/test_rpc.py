@@ -132,6 +132,6 @@ async def test_while_a_call_runs_nobody_holds_its_body() -> None:
 
     calls = Calls(ToolTable([tool(look, cluster="toys", title="Look")]), ResourceTable([]))
     facts = RequestFacts(credentials=Credentials(via="rpc"), request_id="1")
-    await Rpc(calls).answer("look", "POST", {b"content-type": b"application/json"}, facts, receive, send)
+    await Rpc(calls).answer("look", {"method": "POST"}, {b"content-type": b"application/json"}, facts, receive, send)
 
     assert during == [ours]

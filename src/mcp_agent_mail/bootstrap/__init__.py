@@ -10,6 +10,7 @@ from mcp_agent_mail.bootstrap.wiring import (
     archiver_settings,
     contact_service,
     delivery_service,
+    health_service,
     identity_service,
     introspection_service,
     lease_services,
@@ -26,11 +27,12 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.completion.service import SuggestionService
+from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
+from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.health.results import ServerPlace
-from mcp_agent_mail.features.health.service import HealthService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
@@ -55,28 +57,22 @@ def build_services(
 ) -> Services:
     """Wire the services over an open store. Starts nothing, and imports no FastMCP."""
     activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
-    identity = identity_service(settings, store, activity, operator_token=operator_token, clock=clock)
+    evidence = DeliveryEvidence(marks := DeliveryMarks(store, clock=clock))
+    identity = identity_service(settings, store, activity, evidence, operator_token=operator_token, clock=clock)
     looks = Looks()
     identities = project_identities(settings, looks)
     projects = ProjectService(store, places=(places := archive_places(settings)), identities=identities)
     attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
-    messaging = messaging_service(settings, store, identity, attachments, throttle=archiving.pace.keep, clock=clock)
+    messaging = messaging_service(
+        settings, store, identity, attachments, evidence=evidence, throttle=archiving.pace.keep, clock=clock
+    )
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
     bus = MailBus(store.on_mail_change)
-    delivery = delivery_service(settings, store, identity, bus)
+    delivery = delivery_service(settings, store, identity, evidence, bus)
     workers = build_workers(settings, store, bus, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
-    health = HealthService(
-        store,
-        place,
-        clock=clock,
-        archive=archiving,
-        sweep=leases.sweeper.figures,
-        workers=workers.show,
-        store_size=workers.store_size.figures,
-        waiting=delivery.waiters.figures,
-    )
+    health = health_service(store, place, archiving, leases, workers, delivery, clock=clock)
     guarding = GuardingService(store, clock=clock)
     services = Services(
         projects=projects,
@@ -90,9 +86,10 @@ def build_services(
         attachments=attachments,
         messaging=messaging,
         delivery=delivery,
+        delivery_marks=marks,
         search=SearchService(store),
         summaries=summaries,
-        products=ProductService(store, summaries, load_inline=messaging.load_inline),
+        products=ProductService(store, summaries, load_inline=messaging.load_inline, note_handed=evidence.note_handed),
         archiving=archiving,
         health=health,
         activity=activity,

@@ -14,6 +14,7 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
@@ -72,6 +73,7 @@ class Services:
     attachments: AttachmentParts
     messaging: MessagingService
     delivery: DeliveryService
+    delivery_marks: DeliveryMarks
     search: SearchService
     summaries: SummaryService
     products: ProductService
@@ -113,6 +115,7 @@ class Services:
             self.guard_spool.keeper,
             self.leases.sweeper.keeper,
             self.activity.keeper,
+            self.delivery_marks.keeper,
         )
         return [*own, *self.workers.keepers(), *self.recording.keepers(), *self.also_kept]
 
@@ -139,4 +142,5 @@ class Services:
             self.attachments.close(),
         )
         await self.activity.close()
+        await self.delivery_marks.close()
         await self.archiving.stop(max(0.0, deadline - loop.time()))

@@ -33,8 +33,11 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.waiters import Waiters
+from mcp_agent_mail.features.health.results import ServerPlace
+from mcp_agent_mail.features.health.service import HealthService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
@@ -45,6 +48,7 @@ from mcp_agent_mail.features.introspection.service import Directory, Introspecti
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.macros.service import MacroService, MacroServices
+from mcp_agent_mail.features.messaging.contents import MailAttachments
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.visibility import find_mailbox
 from mcp_agent_mail.features.projects.identities import Identities
@@ -58,20 +62,30 @@ from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.llm.setup import model_of
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 
 def identity_service(
-    settings: Settings, store: Store, activity: Activity, *, operator_token: str, clock: Clock
+    settings: Settings,
+    store: Store,
+    activity: Activity,
+    evidence: DeliveryEvidence,
+    *,
+    operator_token: str,
+    clock: Clock,
 ) -> IdentityService:
-    """Over AGENT_AUTH, HTTP_BEARER_TOKEN and the rules of new names. Whoever shows `operator_token` is the operator."""
+    """Over AGENT_AUTH, HTTP_BEARER_TOKEN and the rules of new names. Whoever shows `operator_token` is the operator. To
+    `evidence` each call is told with whose it is.
+    """
     return IdentityService(
         store,
         activity,
         rules=_auth_rules(settings, operator_token),
         new_names=new_names(settings),
         clock=clock,
+        note_acting=evidence.note_acting,
     )
 
 
@@ -132,6 +146,29 @@ def lease_services(
     )
 
 
+def health_service(
+    store: Store,
+    place: ServerPlace,
+    archiving: ArchivingService,
+    leases: LeaseServices,
+    workers: Workers,
+    delivery: DeliveryService,
+    *,
+    clock: Clock,
+) -> HealthService:
+    """What tells how the server fares; its `keepers` are set once all services are there."""
+    return HealthService(
+        store,
+        place,
+        clock=clock,
+        archive=archiving,
+        sweep=leases.sweeper.figures,
+        workers=workers.show,
+        store_size=workers.store_size.figures,
+        waiting=delivery.waiters.figures,
+    )
+
+
 def macro_service(store: Store, services: Services) -> MacroService:
     """Over the finished services that macros are made of: `services` must have them all, save the macros themselves."""
     parts = MacroServices(
@@ -154,11 +191,12 @@ def messaging_service(
     identity: IdentityService,
     attachments: AttachmentParts,
     *,
+    evidence: DeliveryEvidence,
     throttle: KeepPace,
     clock: Clock,
 ) -> MessagingService:
     """Over the bounds and the delivery policy of the settings. Each send awaits `throttle`, which holds senders back
-    while the archive is far behind.
+    while the archive is far behind; `evidence` is told what answers hold.
     """
     return MessagingService(
         store,
@@ -167,19 +205,21 @@ def messaging_service(
         throttle=throttle,
         clock=clock,
         delivery=_delivery(settings),
-        prepare=attachments.service.prepared,
-        contents=attachments.reader,
+        attachments=MailAttachments(prepare=attachments.service.prepared, contents=attachments.reader),
+        note_handed=evidence.note_handed,
     )
 
 
-def delivery_service(settings: Settings, store: Store, identity: IdentityService, bus: MailBus) -> DeliveryService:
+def delivery_service(
+    settings: Settings, store: Store, identity: IdentityService, evidence: DeliveryEvidence, bus: MailBus
+) -> DeliveryService:
     """With WAITERS_MAX places for those who wait. The bus is asked nothing before the first of them."""
 
     async def settle() -> None:
         await store.write(lambda _: None)
 
     waiters = Waiters(bus, settle, limit=settings.waiters_max)
-    return DeliveryService(store, waiters, note_activity=identity.touch)
+    return DeliveryService(store, waiters, note_activity=identity.touch, note_handed=evidence.note_handed)
 
 
 def contact_service(settings: Settings, store: Store, identity: IdentityService) -> ContactService:

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS, Param, bind, params_of
@@ -61,6 +61,8 @@ class Credentials:
     """The connection that the call came by."""
     is_remote: bool = False
     """The call came from another machine, or was passed on by something that speaks for one."""
+    session: object | None = field(default=None, compare=False, repr=False)
+    """The MCP session that the call came on: one object for as long as the session lives, told apart by identity."""
 
 
 _credentials: ContextVar[Credentials] = ContextVar("credentials")
@@ -108,9 +110,14 @@ def current_credentials() -> Credentials:
     return _credentials.get()
 
 
+def find_credentials() -> Credentials | None:
+    """As `current_credentials`; None outside a call."""
+    return _credentials.get(None)
+
+
 def current_turn() -> str:
     """The line in which the running call waits for its turns; what runs beside all calls is in the server's own."""
-    credentials = _credentials.get(None)
+    credentials = find_credentials()
     return "server" if credentials is None else turn_of(credentials)
 
 

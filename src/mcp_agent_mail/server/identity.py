@@ -41,9 +41,10 @@ def read_credentials(
     bearer_is_servers: bool,
     origin: str | None = None,
     is_remote: bool = False,
+    session: object | None = None,
 ) -> Credentials:
     """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent. `is_remote`:
-    whoever calls is on another machine.
+    whoever calls is on another machine. `session` is the live MCP session that the request names.
 
     Who the connection says it is stands in the URL, else in headers.
     """
@@ -56,6 +57,7 @@ def read_credentials(
         said_agent=said(query.get("agent", "")) or said(_unicode(headers, b"x-agent-name")),
         origin=origin,
         is_remote=is_remote,
+        session=session,
     )
 
 

@@ -8,8 +8,8 @@ when an update moves them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -241,9 +241,20 @@ def _facts(ctx: Context) -> RequestFacts:
 
 
 def _heard(ctx: Context) -> AbstractContextManager[None]:
-    """Within, calls can learn whether the request's client is still there."""
+    """Within, calls can learn whether the request's client is still there. What ends it is answered as an error."""
     hearing = ctx.request.scope.get(HEARING) if ctx.request is not None else None
-    return heard_by(hearing) if isinstance(hearing, RequestHearing) else nullcontext()
+    return _answered_to(hearing) if isinstance(hearing, RequestHearing) else nullcontext()
+
+
+@contextmanager
+def _answered_to(hearing: RequestHearing) -> Iterator[None]:
+    with heard_by(hearing):
+        try:
+            yield
+        except BaseException:
+            # It goes out with status 200 all the same.
+            hearing.is_error()
+            raise
 
 
 async def _list_tools(
@@ -279,7 +290,7 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
         arguments, output = take_argument(params.get("arguments") or {}, facts.wishes.output)
         with _heard(ctx):
             result = await calls.run_tool(name, arguments, facts)
-        return tool_result(calls.tools.require(name, facts.credentials), result, output)
+            return tool_result(calls.tools.require(name, facts.credentials), result, output)
     except AgentMailError as error:
         return tool_error(name, fitted_error(error, facts.wishes.profile))
 
@@ -304,7 +315,8 @@ async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> Hand
         if calls.are_traced:
             facts = with_meta(facts, ctx.params or {})
         output = of_uri(uri, facts.wishes.output)
-        return resource_result(uri, await calls.read_resource(uri, facts), output)
+        with _heard(ctx):
+            return resource_result(uri, await calls.read_resource(uri, facts), output)
     except AgentMailError as error:
         told = fitted_error(error, facts.wishes.profile)
         code = resource_error_code(told, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)

@@ -91,7 +91,7 @@ class McpEndpoint:
 
     async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         """Answer one request. Raises what `read_body` raises."""
-        scope[HEARING] = hearing = RequestHearing(receive, send)
+        scope[HEARING] = hearing = RequestHearing(receive, send, scope)
         try:
             await self._answer(scope, headers, receive, hearing.send)
         finally:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import orjson
-from starlette.types import Receive, Send
+from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
@@ -60,12 +60,12 @@ def parse_object(body: bytes, hint: str = "Send the tool's arguments as one obje
     return value
 
 
-async def answer_call(call: PlainCall, receive: Receive, send: Send, *, is_shown: bool = True) -> None:
+async def answer_call(call: PlainCall, scope: Scope, receive: Receive, send: Send, *, is_shown: bool = True) -> None:
     """Run the call and answer it, with whoever sent it being watched. Raises what `read_body` raises.
 
     `is_shown`: the answer is written with its result; otherwise nobody has heard what it says.
     """
-    hearing = RequestHearing(receive, send)
+    hearing = RequestHearing(receive, send, scope)
     try:
         with heard_by(hearing):
             await _answer(call, receive, hearing.send if is_shown else send)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from starlette.types import Receive, Send
+from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.tools import Json
@@ -25,10 +25,10 @@ class Rpc:
         self._calls = calls
 
     async def answer(
-        self, name: str, method: str, headers: Headers, facts: RequestFacts, receive: Receive, send: Send
+        self, name: str, scope: Scope, headers: Headers, facts: RequestFacts, receive: Receive, send: Send
     ) -> None:
         """Answer one request. Raises what `read_body` raises."""
-        if method != "POST":
+        if scope["method"] != "POST":
             await send_value(send, 405, {"detail": f"Use POST {PREFIX}{name}."}, (b"allow", b"POST"))
             return
         if not is_json(headers):
@@ -39,7 +39,7 @@ class Rpc:
             return await self._call(name, arguments, facts)
 
         call = PlainCall(title=name, parse=parse_object, run=run, output=facts.wishes.output)
-        await answer_call(call, receive, send)
+        await answer_call(call, scope, receive, send)
 
     async def _call(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts) -> Json:
         if name != READ_RESOURCE:

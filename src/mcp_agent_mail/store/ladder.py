@@ -91,14 +91,19 @@ UPDATE agents SET unread_count = unread_count - ?, urgent_unread_count = urgent_
     open_unread_count = open_unread_count - ?, ack_pending_count = ack_pending_count - ?, inbox_count = inbox_count - ?
 WHERE id = ?
 """
+# By a clock that was set back nothing comes before what it follows.
 _HAND_OVER = """
-UPDATE recipients SET handed_ts = :at
+UPDATE recipients SET handed_ts = max(:at, coalesce(delivered_ts, 0))
 WHERE message_id = :message AND agent_id = :agent AND handed_ts IS NULL
   AND coalesce(delivery_seq, withdrawn_seq) IS NOT NULL
 """
 _SHOW = """
-UPDATE recipients SET shown_ts = :at
+UPDATE recipients SET shown_ts = max(:at, handed_ts)
 WHERE message_id = :message AND agent_id = :agent AND shown_ts IS NULL AND handed_ts IS NOT NULL
+"""
+_DELIVERED = """
+SELECT o.value FROM json_each(:messages) o CROSS JOIN recipients r ON r.message_id = o.value AND r.agent_id = :agent
+WHERE r.delivery_seq IS NOT NULL ORDER BY o.key
 """
 
 
@@ -146,6 +151,11 @@ class Ladder:
     def copies(self, message_id: MessageId) -> list[LadderCopy]:
         """Of all recipients, blind and held ones too, in the order addressed."""
         return [_copy(row) for row in self._connection.execute(_COPIES, (message_id,))]
+
+    def delivered_to(self, agent_id: AgentId, message_ids: Iterable[MessageId]) -> list[MessageId]:
+        """Those of the messages of which the agent has a copy in its inbox, in the order given."""
+        rows = self._connection.execute(_DELIVERED, {"messages": json.dumps(list(message_ids)), "agent": agent_id})
+        return [MessageId(number) for (number,) in rows]
 
     def add_terms(self, message_id: MessageId, terms: Terms) -> None:
         """Of a new message, before anybody has read it."""

@@ -11,6 +11,8 @@ from mcp_agent_mail.core.concurrency.hearing import heard_by
 class Deaf:
     """A `Hearing` of calls whose answers are written only with `hear`: until then the caller may `leave`."""
 
+    began_s = 0.0
+
     def __init__(self) -> None:
         self._watching: list[Callable[[], None]] = []
         self._undo: list[Callable[[], None]] = []
@@ -29,6 +31,9 @@ class Deaf:
 
     def unless_heard(self, undo: Callable[[], None]) -> None:
         self._undo.append(undo)
+
+    def once_sent(self, sent: Callable[[], None], unread: Callable[[], None]) -> None:
+        raise NotImplementedError
 
     def leave(self) -> None:
         for tell in self._watching:

@@ -20,16 +20,27 @@ from mcp_agent_mail.features.delivery.stream import FeedStream
 from mcp_agent_mail.features.delivery.wait import FoundMail, look_for_mail, wait_for_mail
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.delivery.withdraw import Withdrawal, withdraw
+from mcp_agent_mail.features.messaging.service import NoteHanded, note_nothing
 from mcp_agent_mail.store.database import Store
 
 
 class DeliveryService:
-    """`note_activity` is told of every agent that acts; `waiters` are all who wait in this process."""
+    """`note_activity` is told of every agent that acts, `note_handed` of what is in answers; `waiters` are all who wait
+    in this process.
+    """
 
-    def __init__(self, store: Store, waiters: Waiters, *, note_activity: Callable[[Agent], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        waiters: Waiters,
+        *,
+        note_activity: Callable[[Agent], None],
+        note_handed: NoteHanded = note_nothing,
+    ) -> None:
         self._store = store
         self.waiters = waiters
         self._note_activity = note_activity
+        self._note_handed = note_handed
 
     async def status(self, caller: Caller, request: StatusRequest) -> MessageStatus:
         """What became of each copy that the caller may know of."""
@@ -53,10 +64,11 @@ class DeliveryService:
         found = await self._store.read(lambda view: look_for_mail(view, caller, request))
         if not caller.is_operator:
             self._note_activity(found.mailbox.agent)
-        if found.entries:
-            return found
-        going_on = replace(request, after_cursor=found.next_cursor)
-        return await wait_for_mail(self._store, self.waiters, caller, found.mailbox, going_on)
+        if not found.entries:
+            going_on = replace(request, after_cursor=found.next_cursor)
+            found = await wait_for_mail(self._store, self.waiters, caller, found.mailbox, going_on)
+        self._note_handed(caller, found.mailbox.agent, (entry.head.id for entry in found.entries))
+        return found
 
     async def follow(self, caller: Caller, request: FollowRequest) -> FeedStream:
         """The agent's feed from a cursor on, or from now. Raises ForgottenCursor and UnknownCursor."""

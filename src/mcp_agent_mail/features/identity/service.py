@@ -49,8 +49,14 @@ MAX_ELSEWHERE = 20
 """Agents of other projects that are shown beside a project's own."""
 
 
+def _tell_nobody(_: Agent) -> None:
+    pass
+
+
 class IdentityService:
-    """`choose` draws a word for a generated name."""
+    """`choose` draws a word for a generated name. `note_acting` is told whose a call is, as soon as that is
+    known.
+    """
 
     def __init__(
         self,
@@ -61,6 +67,7 @@ class IdentityService:
         new_names: NamingRules,
         clock: Clock,
         choose: Callable[[Sequence[str]], str] = secrets.choice,
+        note_acting: Callable[[Agent], None] = _tell_nobody,
     ) -> None:
         self._store = store
         self._activity = activity
@@ -68,6 +75,7 @@ class IdentityService:
         self._new_names = new_names
         self._clock = clock
         self._choose = choose
+        self._note_acting = note_acting
 
     async def caller(self) -> Caller:
         """Who runs the current call. A proven agent is active by calling at all."""
@@ -116,6 +124,7 @@ class IdentityService:
     def touch(self, agent: Agent) -> None:
         """`agent` has just done something, and the current call is its; written with the next few seconds' activity."""
         tell_doer(agent.project_id, agent.name)
+        self._note_acting(agent)
         self._activity.note(agent)
 
     def supplies(self) -> Supplies:

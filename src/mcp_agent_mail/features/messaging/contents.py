@@ -8,6 +8,7 @@ import os
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO, TypeVar
 
@@ -18,7 +19,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.messages import NO_INLINE, Bodies, InlineContents, Message, MessageHead, inline_that_fits
-from mcp_agent_mail.features.messaging.attachments import SeenAttachment
+from mcp_agent_mail.features.messaging.attachments import Prepare, SeenAttachment
 
 T = TypeVar("T")
 
@@ -172,6 +173,17 @@ class ContentReader:
         file.close()
         _tell_lost(content, f"{size} bytes, not {content.bytes}")
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailAttachments:
+    """What makes ready what mail is to carry, and reads what it carries; without them it carries nothing."""
+
+    prepare: Prepare | None = None
+    contents: ContentReader | None = None
+
+
+NO_ATTACHMENTS = MailAttachments()
 
 
 class OpenContent:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import (
@@ -29,7 +29,6 @@ from mcp_agent_mail.features.identity.idempotency import Replay, find_answer, on
 from mcp_agent_mail.features.messaging import read, receipts
 from mcp_agent_mail.features.messaging.attachments import (
     MailStore,
-    Prepare,
     SeenAttachment,
     brings_attachments,
     carry,
@@ -38,7 +37,7 @@ from mcp_agent_mail.features.messaging.attachments import (
     require_named,
     unknown_attachment,
 )
-from mcp_agent_mail.features.messaging.contents import ContentReader, OpenContent
+from mcp_agent_mail.features.messaging.contents import NO_ATTACHMENTS, MailAttachments, OpenContent
 from mcp_agent_mail.features.messaging.read_mail import (
     MailPage,
     ThreadListing,
@@ -72,17 +71,24 @@ from mcp_agent_mail.store.transaction import Tx, View
 
 T = TypeVar("T", MailPage, ThreadListing)
 
+NoteHanded = Callable[[Caller, Agent, Iterable[MessageId]], None]
+"""Told of whose copies, all of them delivered, the answer of the running call has."""
+
+
+def note_nothing(_: Caller, __: Agent, ___: Iterable[MessageId]) -> None:
+    pass
+
 
 class NoAttachments(Unavailable):
     """Files were to be sent by a service that was made without the parts that keep them."""
 
 
 class MessagingService:
-    """`note_activity` is told of every agent that acts; `clock` measures ages in reads.
+    """`note_activity` is told of every agent that acts, `note_handed` of what is in answers; `clock` measures ages in
+    reads.
 
     `delivery` decides who may write to whom. `throttle` is awaited before mail is stored: it may hold a sender back for
-    a moment, and never refuses. `prepare` makes ready what mail is to carry; without it, and `contents`, mail carries
-    nothing.
+    a moment, and never refuses.
     """
 
     def __init__(
@@ -94,8 +100,8 @@ class MessagingService:
         throttle: Callable[[], Awaitable[None]],
         clock: Clock,
         delivery: DeliveryPolicy = DEFAULT_DELIVERY,
-        prepare: Prepare | None = None,
-        contents: ContentReader | None = None,
+        attachments: MailAttachments = NO_ATTACHMENTS,
+        note_handed: NoteHanded = note_nothing,
     ) -> None:
         self._store = store
         self._body_max_bytes = body_max_bytes
@@ -103,8 +109,9 @@ class MessagingService:
         self._throttle = throttle
         self._clock = clock
         self._delivery = delivery
-        self._prepare = prepare
-        self._contents = contents
+        self._prepare = attachments.prepare
+        self._contents = attachments.contents
+        self._note_handed = note_handed
 
     async def send(self, caller: Caller, request: SendRequest) -> Sent | Replay:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
@@ -298,7 +305,21 @@ class MessagingService:
         """An agent that looks into its inbox is active; the operator who looks is not the agent."""
         if not caller.is_operator:
             self._note_activity(listing.mailbox.agent)
+        self._note_handed(caller, listing.mailbox.agent, (entry.head.id for entry in listing.entries))
         return listing
+
+    async def _note_copies(
+        self, caller: Caller, reader: AgentId | None, heads: Iterable[MessageHead | Message]
+    ) -> None:
+        """`reader` is the agent that the caller reads as, or is proven to be; None: nobody's copies are in it."""
+        if reader is None:
+            return
+        found = [head.id for head in heads]
+        agent, own = await self._store.read(
+            lambda view: (view.agents.find(reader), view.ladder.delivered_to(reader, found))
+        )
+        if agent is not None:
+            self._note_handed(caller, agent, own)
 
     async def outbox(self, caller: Caller, request: OutboxRequest) -> read.OutboxListing:
         """What the agent sent, newest first."""
@@ -312,11 +333,14 @@ class MessagingService:
     async def thread(self, caller: Caller, request: ThreadRequest) -> read.ThreadPage:
         """The project's mail in a thread, oldest first."""
         page = await self._store.read(lambda view: read.read_thread(view, caller, request))
+        await self._note_copies(caller, caller.agent_id, page.mail.heads)
         return replace(page, mail=await self._with_inline(page.mail))
 
     async def mail(self, caller: Caller, request: MailRequest) -> MailPage:
         """One message or a page of a thread, with to and cc of each; what the caller may not see does not exist."""
         page = self._looked(caller, await self._store.read(lambda view: read_mail(view, caller, request)))
+        reader = caller.agent_id if page.reader is None else page.reader.agent.id
+        await self._note_copies(caller, reader, page.mail.heads)
         return replace(page, mail=await self._with_inline(page.mail))
 
     async def threads(self, caller: Caller, request: ThreadListRequest) -> ThreadListing:
@@ -332,6 +356,7 @@ class MessagingService:
     async def message(self, caller: Caller, message_id: MessageId, project_key: str | None) -> read.SeenMessage:
         """One message with its body; it does not exist for those who may not see it."""
         seen = await self._store.read(lambda view: read.read_message(view, caller, message_id, project_key))
+        await self._note_copies(caller, caller.agent_id, [seen.message])
         inline = await self.load_inline([seen.message], {message_id: seen.message.body_md})
         return replace(seen, inline=inline)
 

@@ -57,7 +57,9 @@ def read_product_inbox(view: View, caller: Caller, request: ProductInboxRequest)
     if request.include_bodies:
         heads = {entry.head.id: entry.head for entry, _ in entries}
         bodies = load_bodies(view, heads.values())
-    return ProductInbox(entries=entries, read_ts=view.now, bodies=bodies)
+    return ProductInbox(
+        entries=entries, read_ts=view.now, bodies=bodies, owners={home.id: agent for agent, home in namesakes}
+    )
 
 
 def _namesakes(view: View, product: Product, projects: Sequence[Project], name: str) -> list[tuple[Agent, Project]]:

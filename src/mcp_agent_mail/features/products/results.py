@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import InboxEntry, InlineContents
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import Project
@@ -36,10 +38,11 @@ class ProductHits:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductInbox:
     """Each with the project of the agent that got it, as of `read_ts`. `bodies` is None when none were asked for;
-    `inline` comes with them.
+    `inline` comes with them. `owners`: whose inbox it is, by project.
     """
 
     entries: list[tuple[InboxEntry, Project]]
     read_ts: Micros
     bodies: dict[MessageId, str] | None
+    owners: Mapping[ProjectId, Agent]
     inline: InlineContents = field(default_factory=dict)

@@ -26,6 +26,7 @@ from mcp_agent_mail.domain.products import (
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read_query
 from mcp_agent_mail.domain.threads import UnknownThread
+from mcp_agent_mail.features.messaging.service import NoteHanded, note_nothing
 from mcp_agent_mail.features.products.inbox import ProductInboxRequest, read_product_inbox
 from mcp_agent_mail.features.products.lookup import find_product, open_product, projects_of, require_product
 from mcp_agent_mail.features.products.results import Linked, ProductHits, ProductInbox, SeenProduct
@@ -45,7 +46,9 @@ async def _load_nothing(_: Iterable[MessageHead], __: Bodies | None) -> InlineCo
 
 
 class ProductService:
-    """`make_uid` draws the uid of a product that is not given one. `load_inline` reads what is shown beside bodies."""
+    """`make_uid` draws the uid of a product that is not given one. `load_inline` reads what is shown beside bodies, and
+    `note_handed` is told of what is in answers.
+    """
 
     def __init__(
         self,
@@ -53,11 +56,13 @@ class ProductService:
         summaries: SummaryService,
         *,
         load_inline: LoadInline = _load_nothing,
+        note_handed: NoteHanded = note_nothing,
         make_uid: Callable[[], str] = new_product_uid,
     ) -> None:
         self._store = store
         self._summaries = summaries
         self._load_inline = load_inline
+        self._note_handed = note_handed
         self._make_uid = make_uid
 
     async def ensure(self, product_key: str | None, name: str | None) -> Product:
@@ -94,6 +99,9 @@ class ProductService:
     async def inbox(self, caller: Caller, request: ProductInboxRequest) -> ProductInbox:
         """What agents of this name got in the product's projects, newest first."""
         inbox = await self._store.read(lambda view: read_product_inbox(view, caller, request))
+        for project_id, owner in inbox.owners.items():
+            own = [entry.head.id for entry, project in inbox.entries if project.id == project_id]
+            self._note_handed(caller, owner, own)
         heads = {entry.head.id: entry.head for entry, _ in inbox.entries}
         return replace(inbox, inline=await self._load_inline(heads.values(), inbox.bodies))
 

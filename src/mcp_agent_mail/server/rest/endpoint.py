@@ -119,7 +119,7 @@ class Rest:
         except AgentMailError as refused:
             await send_error(send, refused)
             return
-        await answer_call(call, receive, send, is_shown=not is_head)
+        await answer_call(call, scope, receive, send, is_shown=not is_head)
 
     def _call(self, asked: _Asked, facts: RequestFacts) -> PlainCall:
         target = asked.route.target

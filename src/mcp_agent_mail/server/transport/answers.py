@@ -1,14 +1,32 @@
-"""How an answer is written: as a whole, or piece by piece, each when the client has taken what came before."""
+"""How an answer is written: as a whole, or piece by piece, each when the client has taken what came before.
+
+And when it was sent: once its last byte has been written to the socket, not to a buffer of ours.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
 
 from starlette.types import Scope
 
 ANSWERED = "mcp_agent_mail.answered"
 """Key in the ASGI scope of the connection that is answered, where the server has one of its own."""
+OUTPUT = "mcp_agent_mail.output"
+"""Key of that connection's `AnswerOutput`."""
+BEGAN = "mcp_agent_mail.began"
+"""Key of when the first byte of the request came, by `time.monotonic`."""
+MAX_UNCERTAIN = 32
+"""Of one connection, so many answers last sent may turn out not to have been read."""
+
+
+class SentPromise(NamedTuple):
+    """As `core.concurrency.hearing.Hearing.once_sent` has it."""
+
+    sent: Callable[[], None]
+    unread: Callable[[], None]
 
 
 class AnsweredConnection(Protocol):
@@ -23,15 +41,63 @@ class AnsweredConnection(Protocol):
 
 
 class AnswerOutput:
-    """What a request's answer is written to: the connection, which is closed only once its client can have read it."""
+    """What a request's answer is written to: the connection, which is closed only once its client can have read it.
+
+    It knows when an answer has been sent. What the transport does not hold any more was written to the socket or, once
+    the connection had failed, thrown away: so nothing counts as sent after the first byte that was.
+    """
 
     def __init__(self, connection: AnsweredConnection) -> None:
         self._connection = connection
+        self._transport = connection.transport
         self.is_closing = connection.transport.is_closing
+        self._is_cut = False
+        self._under_way: list[SentPromise] = []
+        self._uncertain: deque[SentPromise] = deque(maxlen=MAX_UNCERTAIN)
 
     def write(self, data: bytes) -> None:
-        if not self.is_closing():  # uvloop raises for what is written to a connection that is gone
-            self._connection.write_answer(data)
+        if self.is_closing():  # uvloop raises for what is written to a connection that is gone
+            self.cut()
+            return
+        self._connection.write_answer(data)
+        if self.is_closing():  # The write has found out that the client is gone.
+            self.cut()
+
+    def tell_sent(self, promises: Iterable[SentPromise]) -> None:
+        """Keep the promises of the answer that has just been written as a whole, once the socket has taken it all."""
+        if self._is_cut:
+            return
+        self._under_way.extend(promises)
+        if self._transport.get_write_buffer_size():
+            # With bounds of zero the transport says when it has written the last byte.
+            self._transport.set_write_buffer_limits(high=0)
+        else:
+            self._all_written()
+
+    def resumed(self) -> None:
+        """The transport takes more, and has lost nothing of what it took."""
+        if self._under_way and not self._transport.get_write_buffer_size():
+            self._transport.set_write_buffer_limits()
+            self._all_written()
+
+    def _all_written(self) -> None:
+        sent, self._under_way = self._under_way, []
+        self._uncertain.extend(sent)
+        for promise in sent:
+            promise.sent()
+
+    def cut(self) -> None:
+        """Something of an answer is lost, or may be: nothing counts as sent any more."""
+        self._is_cut = True
+        self._under_way.clear()
+
+    def ended(self, *, is_reset: bool) -> None:
+        """The connection is gone. A client that resets it has not read all that was sent."""
+        self.cut()
+        uncertain, self._uncertain = self._uncertain, deque()
+        if is_reset:
+            for promise in uncertain:
+                promise.unread()
 
     def close(self) -> None:
         self._connection.close_after_answer()

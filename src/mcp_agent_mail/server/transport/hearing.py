@@ -1,4 +1,5 @@
-"""Whether whoever sent a request is still there: asked by calls that wait, and when the answer to a grant is written.
+"""Whether whoever sent a request is still there: asked by calls that wait, when the answer to a grant is written, and
+when one with mail in it was.
 
 Every other request pays for one object. A connection says that it is gone by `http.disconnect`, which nobody
 reads unless a call waits; what is written to it after that is dropped without a word.
@@ -7,10 +8,13 @@ reads unless a call waits; what is written to it after that is dropped without a
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
-from starlette.types import Message, Receive, Send
+from starlette.types import Message, Receive, Scope, Send
+
+from mcp_agent_mail.server.transport.answers import BEGAN, OUTPUT, AnswerOutput, SentPromise
 
 HEARING = "mcp_agent_mail.hearing"
 """Key of a request's `RequestHearing` in its ASGI scope."""
@@ -21,15 +25,20 @@ _OK = 200
 class RequestHearing:
     """Of one HTTP request, whose body must have been read before anybody watches. Answer it through `send`.
 
-    `close` it in the end: what was promised and has not been written by then was not heard.
+    `close` it in the end: what was promised and has not been written by then was not heard. Without the `scope` of a
+    connection of ours nothing is known to be sent.
     """
 
-    __slots__ = ("_receive", "_send", "_undo")
+    __slots__ = ("_once_sent", "_output", "_receive", "_send", "_undo", "began_s")
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, receive: Receive, send: Send, scope: Scope | None = None) -> None:
         self._receive = receive
         self._send = send
         self._undo: list[Callable[[], None]] = []
+        self._once_sent: list[SentPromise] = []
+        self._output: AnswerOutput | None = None if scope is None else scope.get(OUTPUT)
+        began_s: float | None = None if scope is None else scope.get(BEGAN)
+        self.began_s = time.monotonic() if began_s is None else began_s
 
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
@@ -50,20 +59,38 @@ class RequestHearing:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         self._undo.append(undo)
 
+    def once_sent(self, sent: Callable[[], None], unread: Callable[[], None]) -> None:
+        if self._output is not None:
+            self._once_sent.append(SentPromise(sent, unread))
+
+    def is_error(self) -> None:
+        """The answer is an error instead: what was to be in it is not."""
+        self._once_sent.clear()
+
     def send(self, message: Message) -> Awaitable[None]:
         if self._undo:
             self._judge(message)
-        return self._send(message)
+        return self._send_told(message) if self._once_sent else self._send(message)
+
+    async def _send_told(self, message: Message) -> None:
+        if message.get("status", _OK) != _OK:
+            self.is_error()
+        await self._send(message)
+        # The connection writes without waiting, so that nobody can have come in between.
+        if self._output is not None and _is_last(message):
+            promises, self._once_sent = self._once_sent, []
+            self._output.tell_sent(promises)
 
     def _judge(self, message: Message) -> None:
         """In the same step as the message is written: nobody can leave in between."""
         if self._has_left() or message.get("status", _OK) != _OK:
             self.close()
-        elif message["type"] == "http.response.body" and not message.get("more_body", False):
+        elif _is_last(message):
             self._undo.clear()
 
     def close(self) -> None:
         """Whatever was promised until now was not heard."""
+        self._once_sent.clear()
         undo, self._undo = self._undo, []
         for one in undo:
             one()
@@ -78,3 +105,7 @@ class RequestHearing:
         finally:
             look.close()
         return False
+
+
+def _is_last(message: Message) -> bool:
+    return message["type"] == "http.response.body" and not message.get("more_body", False)

@@ -157,6 +157,7 @@ class HttpApp:
             bearer_is_servers=admitted.bearer_is_servers,
             origin=_connection(scope),
             is_remote=is_from_elsewhere(headers, peer),
+            session=self._endpoint.session(headers) if path in self._mcp_paths else None,
         )
         try:
             wishes = self._connections.wishes(query, headers, is_rpc=is_rpc)
@@ -177,7 +178,7 @@ class HttpApp:
         elif route is not None:
             await route(scope, facts, receive, send)
         elif is_rpc:
-            await self._rpc.answer(path[len(PREFIX) :], scope["method"], headers, facts, receive, send)
+            await self._rpc.answer(path[len(PREFIX) :], scope, headers, facts, receive, send)
         else:
             await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
 

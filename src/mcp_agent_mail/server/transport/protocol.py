@@ -8,6 +8,7 @@ connection is closed: without reading on for longer than it takes the client to 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, NamedTuple
 
 import httptools
@@ -17,7 +18,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from mcp_agent_mail.server.transport.answers import ANSWERED, AnswerOutput
+from mcp_agent_mail.server.transport.answers import ANSWERED, BEGAN, OUTPUT, AnswerOutput
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, LimitReached
 from mcp_agent_mail.server.transport.request_target import take_host
 
@@ -110,6 +111,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._room.leave(self)
         self._forget_pipeline()
         super().connection_lost(exc)
+        self._outlet.ended(is_reset=exc is not None)
         if self._running is not None:  # uvicorn tells the last request alone
             self._running.disconnected = True
             self._running.message_event.set()
@@ -148,7 +150,9 @@ class BoundedHttp(HttpToolsProtocol):
             self._room.begin(self)
 
     def on_message_begin(self) -> None:
+        """The first byte of a request has come: its call began now, however long it waits for the one before it."""
         super().on_message_begin()
+        self.scope[BEGAN] = time.monotonic()  # type: ignore[literal-required]  # ours
         self._is_reading = True
         self._headers_bytes = 0
 
@@ -241,6 +245,7 @@ class BoundedHttp(HttpToolsProtocol):
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
             self.is_streaming = False
             scope[ANSWERED] = self
+            scope[OUTPUT] = self._outlet
             try:
                 await app(scope, receive, send)
             finally:
@@ -285,6 +290,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._is_blocked = False
         self.flow.resume_writing()
         self._room.unblock(self)
+        self._outlet.resumed()
         if self._is_held_up:
             self._is_held_up = False
             self.on_response_complete()
@@ -354,6 +360,7 @@ class BoundedHttp(HttpToolsProtocol):
             # The request whose body is refused: to the application its client has left.
             cycle.disconnected = True
             cycle.message_event.set()
+            self._outlet.cut()
         if cycle is not None or self._is_in_head:
             self._write_refusal(status, detail)
         return True

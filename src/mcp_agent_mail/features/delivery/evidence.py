@@ -1,0 +1,151 @@
+"""What answers prove: that mail was handed over to its recipient, and that the recipient got it.
+
+Handed over is what stands in an answer whose last byte has left the process. Shown is what was handed over before a
+later call of the same agent began, on the same MCP session; without one by the same proof. What a call hands over
+itself is not shown by it. A session that has acted as two agents of a project proves nothing: nobody can tell which of
+them read. Nor does an answer that its client did not read to the end before it reset the connection. (docs/adr/0150)
+
+All of it is in memory and bounded: what is forgotten stays a step behind the truth, and is noted again when it is read
+again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId, token_hash
+from mcp_agent_mail.core.tools import Credentials, find_credentials
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
+from mcp_agent_mail.features.delivery.marks import DeliveryMarks
+
+MAX_PROOFS = 4_000
+"""Agents by their proofs, without a session. Sessions are as many as the server keeps."""
+MAX_ANSWERS_EACH = 32
+"""Of one proof, the last that nothing has shown yet."""
+MAX_COPIES = 100_000
+"""Of all answers together that nothing has shown yet."""
+MAX_PROJECTS_EACH = 100
+"""A session that acts in more of them proves nothing."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Answer:
+    """What one answer handed over, while nothing has shown it. `at_s` is by `time.monotonic`."""
+
+    agent_id: AgentId
+    message_ids: tuple[MessageId, ...]
+    at_s: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Proof:
+    """What proves that a later call is by whoever got the answers: a session, or an agent by its token or word."""
+
+    agents: dict[ProjectId, AgentId] = field(default_factory=dict)
+    answers: deque[_Answer] = field(default_factory=deque)
+    is_doubtful: bool = False
+
+
+class DeliveryEvidence:
+    """For use on the event loop. `elapsed` is what hearings measure by."""
+
+    def __init__(
+        self, marks: DeliveryMarks, *, elapsed: Callable[[], float] = time.monotonic, max_copies: int = MAX_COPIES
+    ) -> None:
+        self._marks = marks
+        self._elapsed = elapsed
+        self._max_copies = max_copies
+        self._sessions: WeakKeyDictionary[object, _Proof] = WeakKeyDictionary()
+        self._others: OrderedDict[tuple[AgentId, bytes | None], _Proof] = OrderedDict()
+        self._answers: dict[_Answer, _Proof] = {}
+        """Those that nothing has shown, oldest first."""
+        self._copies = 0
+
+    def note_handed(self, caller: Caller, agent: Agent, message_ids: Iterable[MessageId]) -> None:
+        """The answer of the running call has the agent's own copies of these in it, which have been delivered: they are
+        handed over once it is sent, if it is the agent's that calls.
+        """
+        credentials = find_credentials()
+        if credentials is None or not _is_recipient(caller, agent.id, credentials):
+            return
+        proof = self._proof(agent.id, credentials)
+        if credentials.session is not None:
+            self._acts_as_one(proof, agent)
+        fresh = tuple(one for one in message_ids if not self._marks.is_shown(agent.id, one))
+        if not fresh:
+            return
+        answer = _Answer(agent_id=agent.id, message_ids=fresh)
+        current_hearing().once_sent(lambda: self._handed(proof, answer), lambda: self._forget(answer))
+
+    def note_acting(self, agent: Agent) -> None:
+        """The running call is this agent's: proven, or at its word where that counts."""
+        credentials = find_credentials()
+        if credentials is None or not (credentials.in_arguments or _token(credentials)):
+            return
+        proof = self._proof(agent.id, credentials)
+        if credentials.session is not None and not self._acts_as_one(proof, agent):
+            return
+        began_s = current_hearing().began_s
+        for answer in [one for one in proof.answers if one.agent_id == agent.id and one.at_s < began_s]:
+            self._marks.note_shown(agent.id, answer.message_ids)
+            self._forget(answer)
+
+    def _acts_as_one(self, proof: _Proof, agent: Agent) -> bool:
+        if not proof.is_doubtful:
+            known = proof.agents.setdefault(agent.project_id, agent.id)
+            proof.is_doubtful = known != agent.id or len(proof.agents) > MAX_PROJECTS_EACH
+            if proof.is_doubtful:
+                for answer in list(proof.answers):
+                    self._forget(answer)
+        return not proof.is_doubtful
+
+    def _proof(self, agent_id: AgentId, credentials: Credentials) -> _Proof:
+        if credentials.session is not None:
+            return self._sessions.setdefault(credentials.session, _Proof())
+        token = _token(credentials)
+        key = (agent_id, None if token is None else token_hash(token))
+        proof = self._others.setdefault(key, _Proof())
+        self._others.move_to_end(key)
+        if len(self._others) > MAX_PROOFS:
+            _, oldest = self._others.popitem(last=False)
+            for answer in list(oldest.answers):
+                self._forget(answer)
+        return proof
+
+    def _handed(self, proof: _Proof, answer: _Answer) -> None:
+        self._marks.note_handed(answer.agent_id, answer.message_ids)
+        if proof.is_doubtful:
+            return
+        answer.at_s = self._elapsed()
+        proof.answers.append(answer)
+        self._answers[answer] = proof
+        self._copies += len(answer.message_ids)
+        if len(proof.answers) > MAX_ANSWERS_EACH:
+            self._forget(proof.answers[0])
+        while self._copies > self._max_copies:
+            self._forget(next(iter(self._answers)))
+
+    def _forget(self, answer: _Answer) -> None:
+        proof = self._answers.pop(answer, None)
+        if proof is not None:
+            proof.answers.remove(answer)
+            self._copies -= len(answer.message_ids)
+
+
+def _is_recipient(caller: Caller, agent_id: AgentId, credentials: Credentials) -> bool:
+    """By its token, else at its word where a call is made as somebody: a resource is anybody's to read."""
+    if caller.kind is CallerKind.AGENT:
+        return caller.agent_id == agent_id
+    return caller.kind is CallerKind.ANONYMOUS and credentials.in_arguments
+
+
+def _token(credentials: Credentials) -> str | None:
+    """Whatever was brought: one that proves nothing has been refused before anybody acts."""
+    tokens = (credentials.token_argument, credentials.agent_token, credentials.bearer_token)
+    return next((token.strip() for token in tokens if token and token.strip()), None)
