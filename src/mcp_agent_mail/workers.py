@@ -1,5 +1,5 @@
-"""Signals, overdue acknowledgements, retention, the look at the store's size and what archives are told later, which
-work beside the requests: made, started, stopped and shown together.
+"""Signals, overdue acknowledgements, mail that nobody sees, retention, the look at the store's size and what archives
+are told later, which work beside the requests: made, started, stopped and shown together.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.domain.store_limits import StoreLimits
 from mcp_agent_mail.features.archiving.backfill import BackfillWorker, LostArchives
+from mcp_agent_mail.features.delivery.unseen import UnseenRules, UnseenWorker
 from mcp_agent_mail.features.health.store_size import StoreSizeWorker
 from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker
 from mcp_agent_mail.features.projects.lookup import require_project
@@ -34,13 +35,21 @@ class Workers:
 
     signals: Signals | None
     overdue: OverdueWorker | None
+    unseen: UnseenWorker | None
     retention: RetentionService
     retention_worker: RetentionWorker | None
     store_size: StoreSizeWorker
     backfill: BackfillWorker
 
     def start(self) -> None:
-        for worker in (self.store_size, self.signals, self.overdue, self.retention_worker, self.backfill):
+        for worker in (
+            self.store_size,
+            self.signals,
+            self.overdue,
+            self.unseen,
+            self.retention_worker,
+            self.backfill,
+        ):
             if worker is not None:
                 worker.start()
 
@@ -48,12 +57,19 @@ class Workers:
         """Stop each worker, signals last, since the others may still have sent mail. Each pass under way gets
         `within_s` seconds.
         """
-        for worker in (self.backfill, self.retention_worker, self.overdue, self.signals, self.store_size):
+        for worker in (
+            self.backfill,
+            self.retention_worker,
+            self.unseen,
+            self.overdue,
+            self.signals,
+            self.store_size,
+        ):
             if worker is not None:
                 await worker.stop(within_s)
 
     def keepers(self) -> list[Keeper]:
-        kept = (self.signals, self.overdue, self.retention_worker, self.store_size, self.backfill)
+        kept = (self.signals, self.overdue, self.unseen, self.retention_worker, self.store_size, self.backfill)
         return [worker.keeper for worker in kept if worker is not None]
 
     def looks(self) -> list[Looks]:
@@ -95,6 +111,7 @@ def build_workers(
     return Workers(
         signals=_signals(settings, store, bus, clock),
         overdue=_overdue(settings, store, clock),
+        unseen=_unseen(settings, store),
         retention=retention,
         retention_worker=_retention_worker(settings, retention, clock),
         store_size=store_size,
@@ -132,6 +149,14 @@ def _overdue(settings: Settings, store: Store, clock: Clock) -> OverdueWorker | 
         ),
     )
     return OverdueWorker(store, rules, clock=clock)
+
+
+def _unseen(settings: Settings, store: Store) -> UnseenWorker | None:
+    """At the pace of overdue acknowledgements, and off with them."""
+    if not settings.ack_ttl_enabled:
+        return None
+    rules = UnseenRules(ttl_s=settings.ack_ttl_seconds, interval_s=settings.ack_ttl_scan_interval_seconds)
+    return UnseenWorker(store, rules)
 
 
 def _signals(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> Signals | None:

@@ -25,6 +25,7 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.completion.service import SuggestionService
+from mcp_agent_mail.features.delivery.presence import PresenceBoard
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
@@ -54,13 +55,29 @@ def build_services(
 ) -> Services:
     """Wire the services over an open store. Starts nothing, and imports no FastMCP."""
     activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
-    identity = identity_service(settings, store, activity, operator_token=operator_token, clock=clock)
+    presence = PresenceBoard(window_s=settings.listening_window_seconds, clock=clock)
+    identity = identity_service(
+        settings, store, activity, operator_token=operator_token, presence_of=presence.of, clock=clock
+    )
     looks = Looks()
     identities = project_identities(settings, looks)
-    projects = ProjectService(store, places=(places := archive_places(settings)), identities=identities)
+    projects = ProjectService(
+        store,
+        places=(places := archive_places(settings)),
+        identities=identities,
+        tells_gone=settings.ack_ttl_enabled,
+    )
     attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
-    messaging = messaging_service(settings, store, identity, attachments, throttle=archiving.pace.keep, clock=clock)
+    messaging = messaging_service(
+        settings,
+        store,
+        identity,
+        attachments,
+        throttle=archiving.pace.keep,
+        presence_of=presence.of,
+        clock=clock,
+    )
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
     workers = build_workers(settings, store, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
@@ -85,7 +102,7 @@ def build_services(
         contacts=contact_service(settings, store, identity),
         attachments=attachments,
         messaging=messaging,
-        delivery=DeliveryService(store, note_activity=identity.touch),
+        delivery=DeliveryService(store, note_activity=identity.touch, presence=presence),
         search=SearchService(store),
         summaries=summaries,
         products=ProductService(store, summaries, load_inline=messaging.load_inline),

@@ -23,6 +23,7 @@ from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import NameEnforcement
+from mcp_agent_mail.domain.presence import PresenceOf
 from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.staleness import StalenessRules
@@ -43,6 +44,7 @@ from mcp_agent_mail.features.introspection.service import Directory, Introspecti
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.macros.service import MacroService, MacroServices
+from mcp_agent_mail.features.messaging.contents import Carrying
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.visibility import find_mailbox
 from mcp_agent_mail.features.projects.identities import Identities
@@ -60,7 +62,13 @@ from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 
 def identity_service(
-    settings: Settings, store: Store, activity: Activity, *, operator_token: str, clock: Clock
+    settings: Settings,
+    store: Store,
+    activity: Activity,
+    *,
+    operator_token: str,
+    presence_of: PresenceOf,
+    clock: Clock,
 ) -> IdentityService:
     """Over AGENT_AUTH, HTTP_BEARER_TOKEN and the rules of new names. Whoever shows `operator_token` is the operator."""
     return IdentityService(
@@ -69,6 +77,8 @@ def identity_service(
         rules=_auth_rules(settings, operator_token),
         new_names=new_names(settings),
         clock=clock,
+        presence_of=presence_of,
+        tells_gone=settings.ack_ttl_enabled,
     )
 
 
@@ -152,6 +162,7 @@ def messaging_service(
     attachments: AttachmentParts,
     *,
     throttle: KeepPace,
+    presence_of: PresenceOf,
     clock: Clock,
 ) -> MessagingService:
     """Over the bounds and the delivery policy of the settings. Each send awaits `throttle`, which holds senders back
@@ -164,8 +175,8 @@ def messaging_service(
         throttle=throttle,
         clock=clock,
         delivery=_delivery(settings),
-        prepare=attachments.service.prepared,
-        contents=attachments.reader,
+        carrying=Carrying(prepare=attachments.service.prepared, contents=attachments.reader),
+        presence_of=presence_of,
     )
 
 

@@ -101,6 +101,23 @@ UPDATE recipients SET shown_ts = :at
 WHERE message_id = :message AND agent_id = :agent AND shown_ts IS NULL AND handed_ts IS NOT NULL
 """
 
+GONE_AT_ONCE = 500
+"""Copies whose readers are gone that one unit of work tells of."""
+
+# Copies that somebody waits for: urgent ones (high too), and those that ask for an acknowledgement. Two statements, so
+# that each goes along the index of what it looks for.
+_GONE = """
+SELECT r.message_id, r.agent_id FROM agents a CROSS JOIN recipients r INDEXED BY {index} ON r.agent_id = a.id
+WHERE {whose} AND r.delivery_seq IS NOT NULL AND r.{mark} = 1 AND r.read_ts IS NULL AND r.expired_ts IS NULL {more}
+  AND r.gone_ts IS NULL
+ORDER BY r.agent_id, r.delivery_seq LIMIT :limit
+"""
+_URGENT_GONE = {"index": "recipients_urgent_unread", "mark": "urgent", "more": ""}
+_UNACKED_GONE = {"index": "recipients_unacked", "mark": "ack_required", "more": "AND r.ack_ts IS NULL"}
+_OF_AGENT = "a.id = :whose"
+_OF_PROJECT = "a.project_id = :whose"
+_NOTE_GONE = "UPDATE recipients SET gone_ts = ? WHERE message_id = ? AND agent_id = ?"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LadderCopy:
@@ -196,6 +213,25 @@ class Ladder:
         shown.
         """
         self._each(_SHOW, agent_id, message_ids, at)
+
+    def tell_gone(self, agent_id: AgentId, at: Micros, limit: int) -> int:
+        """Tell senders, once for each copy, that the agent is gone with their mail unread: of up to `limit` copies that
+        are urgent or ask for an acknowledgement. How many; fewer than `limit` is all.
+        """
+        return self._tell_gone(_OF_AGENT, agent_id, at, limit)
+
+    def tell_gone_in(self, project_id: ProjectId, at: Micros, limit: int) -> int:
+        """The same of all agents of a project."""
+        return self._tell_gone(_OF_PROJECT, project_id, at, limit)
+
+    def _tell_gone(self, whose: str, number: int, at: Micros, limit: int) -> int:
+        told = 0
+        for kind in (_URGENT_GONE, _UNACKED_GONE):
+            key = {"whose": number, "limit": limit - told}
+            found = self._connection.execute(_GONE.format(whose=whose, **kind), key).fetchall()
+            self._connection.executemany(_NOTE_GONE, [(at, *copy) for copy in found])
+            told += len(found)
+        return told
 
     def _each(self, sql: str, agent_id: AgentId, message_ids: Iterable[MessageId], at: Micros) -> None:
         self._connection.executemany(

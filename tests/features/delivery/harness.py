@@ -10,8 +10,9 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.tools import Credentials, ToolTable
+from mcp_agent_mail.features.delivery.presence import PresenceBoard
 from mcp_agent_mail.features.delivery.service import DeliveryService
-from mcp_agent_mail.features.delivery.tools import delivery_tools
+from mcp_agent_mail.features.delivery.tools import delivery_tools, hook_tools
 from tests.features.contacts.harness import NOBODY, ContactsHarness, open_contacts, refused
 
 
@@ -57,8 +58,13 @@ class DeliveryHarness(ContactsHarness):
 @asynccontextmanager
 async def open_delivery(directory: Path) -> AsyncIterator[DeliveryHarness]:
     async with open_contacts(directory) as opened:
-        service = DeliveryService(opened.seeded.store, note_activity=lambda agent: opened.noted.append(agent.name))
-        tools = ToolTable([*opened.tools.specs(), *delivery_tools(service, opened.identities.caller)])
+        service = DeliveryService(
+            opened.seeded.store,
+            note_activity=lambda agent: opened.noted.append(agent.name),
+            presence=PresenceBoard(window_s=60, clock=opened.seeded.clock),
+        )
+        caller = opened.identities.caller
+        tools = ToolTable([*opened.tools.specs(), *delivery_tools(service, caller), *hook_tools(service, caller)])
         yield DeliveryHarness(opened.seeded, opened.identities, tools, opened.resources, opened.contacts, opened.noted)
 
 

@@ -16,6 +16,7 @@ from mcp_agent_mail.domain.identity.names import candidate_names
 from mcp_agent_mail.domain.identity.readership import Readership, may_read
 from mcp_agent_mail.domain.identity.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.domain.leases import EndedBy, Lease
+from mcp_agent_mail.domain.presence import PresenceOf, nobody_listens
 from mcp_agent_mail.domain.products import MAX_PROJECTS
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
@@ -35,6 +36,7 @@ from mcp_agent_mail.features.identity.results import AgentChange, AgentList, Ide
 from mcp_agent_mail.features.identity.windows import WindowUse
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.ladder import GONE_AT_ONCE
 from mcp_agent_mail.store.lease_events import end_leases
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -50,7 +52,9 @@ MAX_ELSEWHERE = 20
 
 
 class IdentityService:
-    """`choose` draws a word for a generated name."""
+    """`choose` draws a word for a generated name. `tells_gone`: senders learn who retires with their urgent mail, or
+    mail that asks for an acknowledgement, unread.
+    """
 
     def __init__(
         self,
@@ -61,6 +65,8 @@ class IdentityService:
         new_names: NamingRules,
         clock: Clock,
         choose: Callable[[Sequence[str]], str] = secrets.choice,
+        presence_of: PresenceOf = nobody_listens,
+        tells_gone: bool = True,
     ) -> None:
         self._store = store
         self._activity = activity
@@ -68,6 +74,8 @@ class IdentityService:
         self._new_names = new_names
         self._clock = clock
         self._choose = choose
+        self._presence_of = presence_of
+        self._tells_gone = tells_gone
 
     async def caller(self) -> Caller:
         """Who runs the current call. A proven agent is active by calling at all."""
@@ -162,7 +170,8 @@ class IdentityService:
             agent = require_agent(view, project, agent_name)
             shown = commit_limit if may_read(caller, project, Readership.WORK) else 0
             commits = view.agents.recent_commits(agent.id, shown) if shown else []
-            return KnownAgent(agent=self._newest(agent), recent_commits=commits)
+            presence = self._presence_of(agent.id)
+            return KnownAgent(agent=self._newest(agent), recent_commits=commits, presence=presence)
 
         return await self._store.read(look)
 
@@ -186,8 +195,14 @@ class IdentityService:
             total += sum(agent.last_active_ts < since for agent in unseen)
             agents = self._activity.with_activity([*stored, *unseen])
             agents.sort(key=lambda agent: (agent.last_active_ts, agent.id), reverse=True)
-            unread = {agent.id: _unread(caller, project, agent) for agent in agents[:limit]}
-            return AgentList(project=project, agents=agents[:limit], total=total, unread=unread)
+            shown = agents[:limit]
+            return AgentList(
+                project=project,
+                agents=shown,
+                total=total,
+                unread={agent.id: _unread(caller, project, agent) for agent in shown},
+                presences={agent.id: self._presence_of(agent.id) for agent in shown},
+            )
 
         return await self._store.read(look)
 
@@ -215,6 +230,7 @@ class IdentityService:
     async def retire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
         """Retire the agent: no new mail in or out; history and name stay, and its leases end. The first time stands."""
         ended: list[Lease] = []
+        gone: list[int] = []
 
         def change(tx: Tx, agent: Agent) -> Agent:
             retired = agent
@@ -222,6 +238,7 @@ class IdentityService:
                 retired = tx.agents.set_retired(agent.id, tx.now, tx.now)
                 record_event(tx, retired, _author(caller, agent))
             ended.extend(_end_some(tx, caller, retired))
+            gone.append(self._tell_gone(tx, retired))
             return retired
 
         acted = await self._act(caller, project_key, agent_name, change)
@@ -231,7 +248,13 @@ class IdentityService:
             rest = await self._store.write(lambda tx: _end_some(tx, caller, acted.agent))
             ended += rest
             more = len(rest)
+        while gone[-1] >= GONE_AT_ONCE:
+            gone.append(await self._store.write(lambda tx: self._tell_gone(tx, acted.agent)))
         return replace(acted, released=sum(lease.ended_by is EndedBy.RETIREMENT for lease in ended))
+
+    def _tell_gone(self, tx: Tx, retired: Agent) -> int:
+        """Of at most GONE_AT_ONCE copies; how many."""
+        return tx.ladder.tell_gone(retired.id, tx.now, GONE_AT_ONCE) if self._tells_gone else 0
 
     async def unretire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
         """Bring a retired agent back; nothing changes for one that is active."""
@@ -283,7 +306,7 @@ class IdentityService:
         acted = await self._store.write(unit)
         if not caller.is_operator:
             self.touch(acted.agent)
-        return replace(acted, agent=self._newest(acted.agent))
+        return replace(acted, agent=self._newest(acted.agent), presence=self._presence_of(acted.agent.id))
 
     def _newest(self, agent: Agent) -> Agent:
         return self._activity.with_activity([agent])[0]

@@ -8,6 +8,7 @@ import os
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO, TypeVar
 
@@ -18,7 +19,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.messages import NO_INLINE, Bodies, InlineContents, Message, MessageHead, inline_that_fits
-from mcp_agent_mail.features.messaging.attachments import SeenAttachment
+from mcp_agent_mail.features.messaging.attachments import Prepare, SeenAttachment
 
 T = TypeVar("T")
 
@@ -205,3 +206,14 @@ def _tell_lost(content: StoredContent, why: str) -> None:
     _log.error(
         "the content of an attachment cannot be read: am doctor verify tells what is lost", extra={"facts": facts}
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carrying:
+    """What makes ready what mail is to carry, and reads what it carries: without them it carries nothing."""
+
+    prepare: Prepare | None = None
+    contents: ContentReader | None = None
+
+
+NO_CARRYING = Carrying()

@@ -21,15 +21,15 @@ from mcp_agent_mail.domain.messages import (
     ReceiptStep,
     require_body_fits,
 )
+from mcp_agent_mail.domain.presence import PresenceOf, nobody_listens
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
-from mcp_agent_mail.features.attachments.results import PreparedAttachments
+from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments
 from mcp_agent_mail.features.contacts.consent import DEFAULT_DELIVERY, DeliveryPolicy
 from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
 from mcp_agent_mail.features.identity.idempotency import Replay, find_answer, once
 from mcp_agent_mail.features.messaging import read, receipts
 from mcp_agent_mail.features.messaging.attachments import (
     MailStore,
-    Prepare,
     SeenAttachment,
     brings_attachments,
     carry,
@@ -38,7 +38,7 @@ from mcp_agent_mail.features.messaging.attachments import (
     require_named,
     unknown_attachment,
 )
-from mcp_agent_mail.features.messaging.contents import ContentReader, OpenContent
+from mcp_agent_mail.features.messaging.contents import NO_CARRYING, Carrying, OpenContent
 from mcp_agent_mail.features.messaging.read_mail import (
     MailPage,
     ThreadListing,
@@ -81,8 +81,7 @@ class MessagingService:
     """`note_activity` is told of every agent that acts; `clock` measures ages in reads.
 
     `delivery` decides who may write to whom. `throttle` is awaited before mail is stored: it may hold a sender back for
-    a moment, and never refuses. `prepare` makes ready what mail is to carry; without it, and `contents`, mail carries
-    nothing.
+    a moment, and never refuses. `presence_of` says which recipients listen.
     """
 
     def __init__(
@@ -94,8 +93,8 @@ class MessagingService:
         throttle: Callable[[], Awaitable[None]],
         clock: Clock,
         delivery: DeliveryPolicy = DEFAULT_DELIVERY,
-        prepare: Prepare | None = None,
-        contents: ContentReader | None = None,
+        carrying: Carrying = NO_CARRYING,
+        presence_of: PresenceOf = nobody_listens,
     ) -> None:
         self._store = store
         self._body_max_bytes = body_max_bytes
@@ -103,8 +102,9 @@ class MessagingService:
         self._throttle = throttle
         self._clock = clock
         self._delivery = delivery
-        self._prepare = prepare
-        self._contents = contents
+        self._prepare = carrying.prepare
+        self._contents = carrying.contents
+        self._presence_of = presence_of
 
     async def send(self, caller: Caller, request: SendRequest) -> Sent | Replay:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
@@ -176,10 +176,14 @@ class MessagingService:
             yield prepared
 
     def _post(self, tx: Tx, draft: Draft, brought: PreparedAttachments | None) -> Sent:
-        if brought is None:
-            return post(tx, draft)
-        draft, unreadable = carry(tx, draft, brought, self._delivery.attachments_limit_bytes)
-        return replace(post(tx, draft), images_left=(*brought.images_left, *unreadable))
+        images_left: tuple[ImageLeft, ...] = ()
+        if brought is not None:
+            draft, unreadable = carry(tx, draft, brought, self._delivery.attachments_limit_bytes)
+            images_left = (*brought.images_left, *unreadable)
+        sent = post(tx, draft)
+        # Looked up once, inside: what an idempotency key keeps for a repeat says the same as the first answer.
+        presences = {one.agent_id: self._presence_of(one.agent_id) for one in sent.recipients}
+        return replace(sent, images_left=images_left, presences=presences)
 
     async def before_sending(self, body_md: str) -> None:
         """Check the body's size and wait for backpressure, before a unit of work with `send_within` in it. Raises
