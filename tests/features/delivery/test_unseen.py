@@ -94,9 +94,7 @@ async def test_nothing_is_told_of_what_was_seen_or_has_ended_or_nobody_waits_for
     await harness.call("mark_message_read", agent_name="RedStone", message_id=read)
     shown, handed = await harness.sent_id(importance="high"), await harness.sent_id(importance="high")
     red = harness.seeded.red.id
-    await harness.seeded.store.write(
-        lambda tx: tx.ladder.hand_over(red, [MessageId(shown), MessageId(handed)], tx.now)
-    )
+    await harness.seeded.store.write(lambda tx: tx.ladder.hand_over(red, [MessageId(shown), MessageId(handed)], tx.now))
     await harness.seeded.store.write(lambda tx: tx.ladder.show(red, [MessageId(shown)], tx.now))
     withdrawn = await harness.sent_id(importance="high")
     await harness.withdraw(withdrawn)
@@ -230,7 +228,8 @@ async def test_a_sender_elsewhere_learns_once_that_the_project_of_its_readers_is
         for tool in ("archive_project", "archive_project", "unarchive_project", "archive_project"):
             await team.call(tool, project_key=APP)
 
-        assert await gone(team, "QuietFox", LIB) == [(number, "RedStone@code-app")]
+        ((slug,),) = team.rows("SELECT slug FROM projects WHERE human_key = ?", APP)
+        assert await gone(team, "QuietFox", LIB) == [(number, f"RedStone@{slug}")]
         assert sorted(await gone(team)) == [(inside, name) for name in ("GreenField", "Human", "RedStone")]
 
 

@@ -88,7 +88,7 @@ UPKEEP_ROWS = (
         name="ACK_TTL_ENABLED",
         kind=kinds.BOOL,
         default="true",
-        does="Tell senders, once each, of messages that were not acknowledged in time, and in their feed of urgent ones too "
+        does="Tell senders, once each, of messages that were not acknowledged in time, and in their feed of those "
         "that nobody saw or whose readers are gone.",
         group="Acknowledgements",
     ),
