@@ -238,14 +238,20 @@ async def test_many_copies_are_told_of_few_in_each_unit(tmp_path: Path, monkeypa
     monkeypatch.setattr("mcp_agent_mail.features.projects.service.GONE_AT_ONCE", 2)
     async with open_macros(tmp_path) as team:
         await begin(team)
-        sent = [await sent_id(team, "RedStone", "GreenField", importance="high") for _ in range(5)]
+        readers = ("RedStone", "GreenField", "QuietFox", "Owl")
+        for name in readers[2:]:
+            await team.start(name)
+        sent = [await sent_id(team, *readers, importance="high") for _ in range(5)]
 
         await team.call("deregister_agent", project_key=APP, agent_name="RedStone")
         retired = await gone(team)
         await team.call("archive_project", project_key=APP)
 
         assert retired == [(one, "RedStone") for one in sent]
-        assert await gone(team) == [*retired, *((one, "GreenField") for one in sent)]
+        assert await gone(team) == [
+            *retired,
+            *((one, name) for name in ("GreenField", "QuietFox", "Owl") for one in sent),
+        ]
 
 
 async def test_where_late_acknowledgements_are_not_told_of_neither_is_this(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_proof, require_to_change_project
 from mcp_agent_mail.domain.project_identity import IdentityMode, derived_uid, identify
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
@@ -20,6 +21,7 @@ from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 ALIASES_SHOWN = 200
+_FIRST = AgentId(0)
 
 
 class ProjectService:
@@ -102,25 +104,25 @@ class ProjectService:
     async def set_archived(self, caller: Caller, project_key: str, *, archived: bool) -> Project:
         """Archive a project or bring it back; the first time stands. Nothing of it is lost either way."""
 
-        def unit(tx: Tx) -> tuple[Project, int]:
+        def unit(tx: Tx) -> tuple[Project, AgentId | None]:
             project = require_project(tx, project_key)
             require_to_change_project(caller, project.id)
             if project.is_archived != archived:
                 project = tx.projects.set_archived(project.id, tx.now if archived else None)
                 record_event(tx, project, caller)
-            return project, self._tell_gone(tx, project)
+            return project, self._tell_gone(tx, project, _FIRST)
 
-        changed, told = await self._store.write(unit)
-        while told >= GONE_AT_ONCE:
+        changed, rest = await self._store.write(unit)
+        while (begin := rest) is not None:
             # In units that hold nobody up: an archived project gets no mail meanwhile.
-            told = await self._store.write(lambda tx: self._tell_gone(tx, changed))
+            rest = await self._store.write(partial(self._tell_gone, project=changed, begin=begin))
         return changed
 
-    def _tell_gone(self, tx: Tx, project: Project) -> int:
-        """Of at most GONE_AT_ONCE copies that lie unread in an archived project; how many."""
+    def _tell_gone(self, tx: Tx, project: Project, begin: AgentId) -> AgentId | None:
+        """Of at most GONE_AT_ONCE copies that lie unread in an archived project; with which agent to go on."""
         if not self._tells_gone or not project.is_archived:
-            return 0
-        return tx.ladder.tell_gone_in(project.id, tx.now, GONE_AT_ONCE)
+            return None
+        return tx.ladder.tell_gone_in(project.id, tx.now, GONE_AT_ONCE, begin)
 
     async def list_(self, *, include_archived: bool, limit: int, after_id: int) -> list[Project]:
         """The projects with ids above `after_id`, oldest first."""
