@@ -233,6 +233,16 @@ async def test_a_sender_elsewhere_learns_once_that_the_project_of_its_readers_is
         assert sorted(await gone(team)) == [(inside, name) for name in ("GreenField", "Human", "RedStone")]
 
 
+async def test_a_project_that_is_no_longer_archived_has_lost_nobody(tmp_path: Path) -> None:
+    async with open_macros(tmp_path) as team:
+        await begin(team)
+        await sent_id(team, "RedStone", importance="high")
+
+        await team.call("unarchive_project", project_key=APP)
+
+        assert await gone(team) == []
+
+
 async def test_many_copies_are_told_of_few_in_each_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcp_agent_mail.features.identity.service.GONE_AT_ONCE", 2)
     monkeypatch.setattr("mcp_agent_mail.features.projects.service.GONE_AT_ONCE", 2)
