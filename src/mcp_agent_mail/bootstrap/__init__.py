@@ -9,12 +9,14 @@ from mcp_agent_mail.bootstrap.wiring import (
     archive_places,
     archiver_settings,
     contact_service,
+    health_service,
     identity_service,
     introspection_service,
     lease_services,
     macro_service,
     messaging_service,
     project_identities,
+    project_service,
     recording,
     summary_service,
 )
@@ -25,20 +27,18 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.completion.service import SuggestionService
-from mcp_agent_mail.features.delivery.presence import PresenceBoard
+from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.health.results import ServerPlace
-from mcp_agent_mail.features.health.service import HealthService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.lent_folders import FolderLook
 from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
-from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workers import build_workers
@@ -55,41 +55,18 @@ def build_services(
 ) -> Services:
     """Wire the services over an open store. Starts nothing, and imports no FastMCP."""
     activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
-    presence = PresenceBoard(window_s=settings.listening_window_seconds, clock=clock)
-    identity = identity_service(
-        settings, store, activity, operator_token=operator_token, presence_of=presence.of, clock=clock
-    )
+    presence = Presences(window_s=settings.listening_window_seconds, clock=clock)
+    identity = identity_service(settings, store, activity, presence.of, operator_token=operator_token, clock=clock)
     looks = Looks()
     identities = project_identities(settings, looks)
-    projects = ProjectService(
-        store,
-        places=(places := archive_places(settings)),
-        identities=identities,
-        tells_gone=settings.ack_ttl_enabled,
-    )
+    projects = project_service(settings, store, (places := archive_places(settings)), identities)
     attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
-    messaging = messaging_service(
-        settings,
-        store,
-        identity,
-        attachments,
-        throttle=archiving.pace.keep,
-        presence_of=presence.of,
-        clock=clock,
-    )
+    messaging = messaging_service(settings, store, identity, attachments, throttle=archiving.pace.keep, clock=clock)
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
     workers = build_workers(settings, store, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
-    health = HealthService(
-        store,
-        place,
-        clock=clock,
-        archive=archiving,
-        sweep=leases.sweeper.figures,
-        workers=workers.show,
-        store_size=workers.store_size.figures,
-    )
+    health = health_service(store, place, archiving, leases, workers, clock)
     guarding = GuardingService(store, clock=clock)
     services = Services(
         projects=projects,

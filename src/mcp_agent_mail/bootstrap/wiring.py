@@ -34,6 +34,8 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.health.results import ServerPlace
+from mcp_agent_mail.features.health.service import HealthService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
@@ -44,11 +46,12 @@ from mcp_agent_mail.features.introspection.service import Directory, Introspecti
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.macros.service import MacroService, MacroServices
-from mcp_agent_mail.features.messaging.contents import Carrying
+from mcp_agent_mail.features.messaging.contents import MailAttachments
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.visibility import find_mailbox
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.reservations.force_release import ForceService
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
@@ -57,6 +60,7 @@ from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.llm.setup import model_of
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
@@ -65,9 +69,9 @@ def identity_service(
     settings: Settings,
     store: Store,
     activity: Activity,
+    presence_of: PresenceOf,
     *,
     operator_token: str,
-    presence_of: PresenceOf,
     clock: Clock,
 ) -> IdentityService:
     """Over AGENT_AUTH, HTTP_BEARER_TOKEN and the rules of new names. Whoever shows `operator_token` is the operator."""
@@ -162,7 +166,6 @@ def messaging_service(
     attachments: AttachmentParts,
     *,
     throttle: KeepPace,
-    presence_of: PresenceOf,
     clock: Clock,
 ) -> MessagingService:
     """Over the bounds and the delivery policy of the settings. Each send awaits `throttle`, which holds senders back
@@ -175,8 +178,8 @@ def messaging_service(
         throttle=throttle,
         clock=clock,
         delivery=_delivery(settings),
-        carrying=Carrying(prepare=attachments.service.prepared, contents=attachments.reader),
-        presence_of=presence_of,
+        carrying=MailAttachments(prepare=attachments.service.prepared, contents=attachments.reader),
+        presence_of=identity.presence_of,
     )
 
 
@@ -214,6 +217,30 @@ def _delivery(settings: Settings) -> DeliveryPolicy:
 def project_identities(settings: Settings, looks: Looks) -> Identities:
     workspace = WorkspaceIdentities(remote=settings.project_identity_remote)
     return Identities(workspace, IdentityMode(settings.project_identity_mode), looks=looks)
+
+
+def project_service(settings: Settings, store: Store, places: ArchivePlaces, identities: Identities) -> ProjectService:
+    """Senders learn of readers whose project is archived where they learn of late acknowledgements."""
+    return ProjectService(store, places=places, identities=identities, tells_gone=settings.ack_ttl_enabled)
+
+
+def health_service(
+    store: Store,
+    place: ServerPlace,
+    archiving: ArchivingService,
+    leases: LeaseServices,
+    workers: Workers,
+    clock: Clock,
+) -> HealthService:
+    return HealthService(
+        store,
+        place,
+        clock=clock,
+        archive=archiving,
+        sweep=leases.sweeper.figures,
+        workers=workers.show,
+        store_size=workers.store_size.figures,
+    )
 
 
 def archive_places(settings: Settings) -> ArchivePlaces:

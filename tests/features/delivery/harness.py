@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.tools import Credentials, ToolTable
-from mcp_agent_mail.features.delivery.presence import PresenceBoard
+from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.tools import delivery_tools, hook_tools
 from tests.features.contacts.harness import NOBODY, ContactsHarness, open_contacts, refused
@@ -61,7 +61,7 @@ async def open_delivery(directory: Path) -> AsyncIterator[DeliveryHarness]:
         service = DeliveryService(
             opened.seeded.store,
             note_activity=lambda agent: opened.noted.append(agent.name),
-            presence=PresenceBoard(window_s=60, clock=opened.seeded.clock),
+            presence=Presences(window_s=60, clock=opened.seeded.clock),
         )
         caller = opened.identities.caller
         tools = ToolTable([*opened.tools.specs(), *delivery_tools(service, caller), *hook_tools(service, caller)])

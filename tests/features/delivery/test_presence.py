@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.presence import ABSENT, ListeningVia, Presence, SessionEvent
-from mcp_agent_mail.features.delivery.presence import MAX_SESSIONS, PresenceBoard
+from mcp_agent_mail.features.delivery.presence import MAX_SESSIONS, Presences
 from tests.features.macros.harness import APP, MacrosHarness, open_macros, refused
 from tests.seeded_store import SetClock
 
@@ -29,8 +29,8 @@ class Open:
         return self.by_agent.get(agent_id)
 
 
-def a_board(**more: Any) -> PresenceBoard:
-    return PresenceBoard(**{"window_s": 60, "clock": SetClock(), **more})
+def a_board(**more: Any) -> Presences:
+    return Presences(**{"window_s": 60, "clock": SetClock(), **more})
 
 
 def test_who_was_never_heard_does_not_listen() -> None:

@@ -20,7 +20,7 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.messaging.attachments import Prepare
-from mcp_agent_mail.features.messaging.contents import Carrying, ContentReader
+from mcp_agent_mail.features.messaging.contents import ContentReader, MailAttachments
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
@@ -124,7 +124,7 @@ async def open_messaging(
                 inbox_limit=inbox_limit,
                 attachments_limit_bytes=attachments_limit_bytes,
             ),
-            carrying=Carrying(prepare=prepare, contents=contents),
+            carrying=MailAttachments(prepare=prepare, contents=contents),
         )
         yield MessagingHarness(
             seeded,

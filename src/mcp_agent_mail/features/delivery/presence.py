@@ -32,7 +32,7 @@ MAX_SESSIONS = 8
 """Of one agent, likewise."""
 
 
-class LiveConnections(Protocol):
+class OpenConnections(Protocol):
     """The waits and streams that stand open."""
 
     def via_of(self, agent_id: AgentId) -> ListeningVia | None:
@@ -51,13 +51,13 @@ class NoConnections:
 NO_CONNECTIONS = NoConnections()
 
 
-class PresenceBoard:
+class Presences:
     """Told of heartbeats on the event loop, and asked from any thread: what stands for an agent is replaced as a whole,
     and never changed.
     """
 
     def __init__(
-        self, *, window_s: int, clock: Clock, live: LiveConnections = NO_CONNECTIONS, max_agents: int = MAX_AGENTS
+        self, *, window_s: int, clock: Clock, live: OpenConnections = NO_CONNECTIONS, max_agents: int = MAX_AGENTS
     ) -> None:
         self._window_s = window_s
         self._clock = clock

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
-from mcp_agent_mail.features.delivery.presence import HeardSession, PresenceBoard, require_heard
+from mcp_agent_mail.features.delivery.presence import HeardSession, Presences, require_heard
 from mcp_agent_mail.features.delivery.requests import FeedRequest, HeartbeatRequest, StatusRequest, WithdrawRequest
 from mcp_agent_mail.features.delivery.status import MessageStatus, read_status
 from mcp_agent_mail.features.delivery.withdraw import Withdrawal, withdraw
@@ -18,7 +18,7 @@ from mcp_agent_mail.store.database import Store
 class DeliveryService:
     """`note_activity` is told of every agent that acts, `presence` of every session that a hook tells of."""
 
-    def __init__(self, store: Store, *, note_activity: Callable[[Agent], None], presence: PresenceBoard) -> None:
+    def __init__(self, store: Store, *, note_activity: Callable[[Agent], None], presence: Presences) -> None:
         self._store = store
         self._note_activity = note_activity
         self._presence = presence

@@ -74,7 +74,7 @@ class IdentityService:
         self._new_names = new_names
         self._clock = clock
         self._choose = choose
-        self._presence_of = presence_of
+        self.presence_of = presence_of
         self._tells_gone = tells_gone
 
     async def caller(self) -> Caller:
@@ -170,7 +170,7 @@ class IdentityService:
             agent = require_agent(view, project, agent_name)
             shown = commit_limit if may_read(caller, project, Readership.WORK) else 0
             commits = view.agents.recent_commits(agent.id, shown) if shown else []
-            presence = self._presence_of(agent.id)
+            presence = self.presence_of(agent.id)
             return KnownAgent(agent=self._newest(agent), recent_commits=commits, presence=presence)
 
         return await self._store.read(look)
@@ -201,7 +201,7 @@ class IdentityService:
                 agents=shown,
                 total=total,
                 unread={agent.id: _unread(caller, project, agent) for agent in shown},
-                presences={agent.id: self._presence_of(agent.id) for agent in shown},
+                presences={agent.id: self.presence_of(agent.id) for agent in shown},
             )
 
         return await self._store.read(look)
@@ -306,7 +306,7 @@ class IdentityService:
         acted = await self._store.write(unit)
         if not caller.is_operator:
             self.touch(acted.agent)
-        return replace(acted, agent=self._newest(acted.agent), presence=self._presence_of(acted.agent.id))
+        return replace(acted, agent=self._newest(acted.agent), presence=self.presence_of(acted.agent.id))
 
     def _newest(self, agent: Agent) -> Agent:
         return self._activity.with_activity([agent])[0]

@@ -209,11 +209,11 @@ def _tell_lost(content: StoredContent, why: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carrying:
+class MailAttachments:
     """What makes ready what mail is to carry, and reads what it carries: without them it carries nothing."""
 
     prepare: Prepare | None = None
     contents: ContentReader | None = None
 
 
-NO_CARRYING = Carrying()
+NO_ATTACHMENTS = MailAttachments()

@@ -38,7 +38,7 @@ from mcp_agent_mail.features.messaging.attachments import (
     require_named,
     unknown_attachment,
 )
-from mcp_agent_mail.features.messaging.contents import NO_CARRYING, Carrying, OpenContent
+from mcp_agent_mail.features.messaging.contents import NO_ATTACHMENTS, MailAttachments, OpenContent
 from mcp_agent_mail.features.messaging.read_mail import (
     MailPage,
     ThreadListing,
@@ -93,7 +93,7 @@ class MessagingService:
         throttle: Callable[[], Awaitable[None]],
         clock: Clock,
         delivery: DeliveryPolicy = DEFAULT_DELIVERY,
-        carrying: Carrying = NO_CARRYING,
+        carrying: MailAttachments = NO_ATTACHMENTS,
         presence_of: PresenceOf = nobody_listens,
     ) -> None:
         self._store = store
