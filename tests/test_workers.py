@@ -55,6 +55,7 @@ async def test_without_a_setting_nothing_works_and_all_of_it_is_shown_as_off(
     workers.start()
     await workers.stop()
 
+    assert workers.unseen is None
     assert workers.show() == {"acknowledgements": OFF, "retention": OFF, "signals": OFF}
     names = [keeper.name for keeper in workers.keepers()]
     assert names == ["store-size", "archive-backfill", "feed-upkeep", "mail-expiry"]
@@ -92,13 +93,14 @@ async def test_all_are_started_and_stopped_together(seeded: SeededStore, tmp_pat
     assert {keeper.name for keeper in keepers} == {
         "signals",
         "acknowledgements",
+        "unseen-mail",
         "retention",
         "store-size",
         "archive-backfill",
         "feed-upkeep",
         "mail-expiry",
     }
-    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 5, [True] * 5, [False] * 5)
+    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 6, [True] * 6, [False] * 6)
     assert len(workers.looks()) == 2
 
 

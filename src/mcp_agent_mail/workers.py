@@ -1,5 +1,5 @@
-"""Signals, overdue acknowledgements, retention, the look at the store's size, what archives are told later, and what
-feeds need, which work beside the requests: made, started, stopped and shown together.
+"""Signals, overdue acknowledgements, mail that nobody sees, retention, the look at the store's size, what archives are
+told later, and what feeds need, which work beside the requests: made, started, stopped and shown together.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.domain.store_limits import StoreLimits
 from mcp_agent_mail.features.archiving.backfill import BackfillWorker, LostArchives
+from mcp_agent_mail.features.delivery.unseen import UnseenRules, UnseenWorker
 from mcp_agent_mail.features.delivery.worker import FeedWorker
 from mcp_agent_mail.features.health.store_size import StoreSizeWorker
 from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker
@@ -35,6 +36,7 @@ class Workers:
 
     signals: Signals | None
     overdue: OverdueWorker | None
+    unseen: UnseenWorker | None
     retention: RetentionService
     retention_worker: RetentionWorker | None
     store_size: StoreSizeWorker
@@ -46,6 +48,7 @@ class Workers:
             self.store_size,
             self.signals,
             self.overdue,
+            self.unseen,
             self.retention_worker,
             self.backfill,
             self.feed,
@@ -61,6 +64,7 @@ class Workers:
             self.feed,
             self.backfill,
             self.retention_worker,
+            self.unseen,
             self.overdue,
             self.signals,
             self.store_size,
@@ -69,7 +73,7 @@ class Workers:
                 await worker.stop(within_s)
 
     def keepers(self) -> list[Keeper]:
-        kept = (self.signals, self.overdue, self.retention_worker, self.store_size, self.backfill)
+        kept = (self.signals, self.overdue, self.unseen, self.retention_worker, self.store_size, self.backfill)
         return [*(worker.keeper for worker in kept if worker is not None), *self.feed.keepers()]
 
     def looks(self) -> list[Looks]:
@@ -111,6 +115,7 @@ def build_workers(
     return Workers(
         signals=_signals(settings, store, bus, clock),
         overdue=_overdue(settings, store, clock),
+        unseen=_unseen(settings, store),
         retention=retention,
         retention_worker=_retention_worker(settings, retention, clock),
         store_size=store_size,
@@ -149,6 +154,14 @@ def _overdue(settings: Settings, store: Store, clock: Clock) -> OverdueWorker | 
         ),
     )
     return OverdueWorker(store, rules, clock=clock)
+
+
+def _unseen(settings: Settings, store: Store) -> UnseenWorker | None:
+    """At the pace of overdue acknowledgements, and off with them."""
+    if not settings.ack_ttl_enabled:
+        return None
+    rules = UnseenRules(ttl_s=settings.ack_ttl_seconds, interval_s=settings.ack_ttl_scan_interval_seconds)
+    return UnseenWorker(store, rules)
 
 
 def _signals(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> Signals | None:

@@ -40,7 +40,7 @@ sender sent serve server service session set setting shared shown sighting signa
 source span spec spending spool staged stalenes start started state statu step stranger subject such suggested
 suggestion summarized summary supervisor supplie sweep syncing table taken target tell template term text the there
 time to too tracer translation tx type unavailable undecodable undo unfit uninstalled unknown unqueued unreachable
-unread unreadable unsafe unsaid unverified unwritable upstream uri usage use used value verify view waiting way web
+unread unreadable unsafe unsaid unverified unwritable upstream uri usage use used value verify via view waiting way web
 welcome why wire with without worker workflow workload workspace writable written wrong yielding
     """.split()
 )

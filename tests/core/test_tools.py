@@ -70,6 +70,15 @@ async def test_an_unknown_tool_is_refused_with_the_nearest() -> None:
     assert refused.value.data["nearest"] == ["count_mail"]
 
 
+async def test_a_tool_of_hooks_is_unknown_over_mcp_and_anybodys_elsewhere() -> None:
+    hooks = ToolTable([tool(who_calls, cluster="delivery", title="Who", off_mcp=True)])
+
+    with pytest.raises(UnknownTool):
+        await hooks.run("who_calls", {}, OVER_MCP)
+
+    assert await hooks.run("who_calls", {}, Credentials(via="rpc")) == ["rpc", None, None, None]
+
+
 async def test_a_tool_of_the_operators_is_unknown_over_mcp_and_not_among_the_nearest() -> None:
     with pytest.raises(UnknownTool) as refused:
         await table().run("who_calls", {}, OVER_MCP)

@@ -103,6 +103,7 @@ def _tool(spec: ToolSpec, contract: dict[str, Any] | None) -> str:
         name
         for name, is_so in (
             ("the operator's, only over `/rpc`", spec.operator_only),
+            ("for clients' hooks, not over MCP", spec.off_mcp),
             ("only reads", spec.read_only),
             ("destructive", spec.destructive),
             ("safe to repeat", spec.idempotent),

@@ -13,7 +13,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.messaging.contents import CHUNK_BYTES
 from mcp_agent_mail.server.attachments import AttachmentEndpoint
 from mcp_agent_mail.server.dispatch import RequestFacts
-from tests.features.messaging.carrying import PNG, Carrying, digest_of, open_carrying
+from tests.features.messaging.carrying import PNG, AttachmentParts, digest_of, open_carrying
 from tests.features.messaging.harness import LIB
 from tests.seeded_store import token_of
 from tests.server.whole_app import asking, open_whole_app
@@ -25,7 +25,7 @@ PICTURE = f"/attachments/code-app/{digest_of(PNG)}"
 
 
 class Door:
-    def __init__(self, carrying: Carrying) -> None:
+    def __init__(self, carrying: AttachmentParts) -> None:
         self.carrying = carrying
         self.endpoint = AttachmentEndpoint(carrying.messaging.service, carrying.messaging.identities.caller)
 

@@ -25,8 +25,8 @@ def test_tools_and_resources_are_listed_as_the_golden_files_say() -> None:
 def test_the_profiles_know_every_tool_by_its_cluster(specs: list[ToolSpec]) -> None:
     known = {tool: cluster for cluster, tools in CLUSTERS.items() for tool in tools}
 
-    assert {spec.name: known.get(spec.name) for spec in specs if not spec.operator_only} == {
-        spec.name: spec.cluster for spec in specs if not spec.operator_only
+    assert {spec.name: known.get(spec.name) for spec in specs if spec.is_over_mcp} == {
+        spec.name: spec.cluster for spec in specs if spec.is_over_mcp
     }
 
 

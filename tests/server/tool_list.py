@@ -26,7 +26,7 @@ def tools_of(
     specs: list[ToolSpec], profile: ToolProfile, known: frozenset[IdentityPart] = frozenset()
 ) -> list[dict[str, Any]]:
     """As MCP clients of the profile get them."""
-    shown = [spec for spec in listed_first(specs) if not spec.operator_only and profile.shows(spec.name)]
+    shown = [spec for spec in listed_first(specs) if spec.is_over_mcp and profile.shows(spec.name)]
     return [
         shown_tool(spec, profile, known).model_dump(by_alias=True, mode="json", exclude_none=True) for spec in shown
     ]

@@ -17,8 +17,10 @@ from mcp_agent_mail.bootstrap.wiring import (
     macro_service,
     messaging_service,
     project_identities,
+    project_service,
     recording,
     summary_service,
+    waiters_of,
 )
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.looks import Looks
@@ -29,17 +31,18 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
 from mcp_agent_mail.features.delivery.marks import DeliveryMarks
+from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.delivery_hooks import DeliveryHooks
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.lent_folders import FolderLook
 from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
-from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
@@ -58,21 +61,22 @@ def build_services(
     """Wire the services over an open store. Starts nothing, and imports no FastMCP."""
     activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
     evidence = DeliveryEvidence(marks := DeliveryMarks(store, clock=clock))
-    identity = identity_service(settings, store, activity, evidence, operator_token=operator_token, clock=clock)
+    waiters = waiters_of(settings, store, bus := MailBus(store.on_mail_change))
+    presence = Presences(window_s=settings.listening_window_seconds, clock=clock, live=waiters)
+    hooks = DeliveryHooks(acting=evidence.note_acting, handed=evidence.note_handed, presence_of=presence.of)
+    identity = identity_service(settings, store, activity, hooks, operator_token=operator_token, clock=clock)
     looks = Looks()
     identities = project_identities(settings, looks)
-    projects = ProjectService(store, places=(places := archive_places(settings)), identities=identities)
+    projects = project_service(settings, store, (places := archive_places(settings)), identities)
     attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
     messaging = messaging_service(
-        settings, store, identity, attachments, evidence=evidence, throttle=archiving.pace.keep, clock=clock
+        settings, store, identity, attachments, hooks=hooks, throttle=archiving.pace.keep, clock=clock
     )
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
-    bus = MailBus(store.on_mail_change)
-    delivery = delivery_service(settings, store, identity, evidence, bus)
     workers = build_workers(settings, store, bus, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
-    health = health_service(store, place, archiving, leases, workers, delivery, clock=clock)
+    health = health_service(store, place, archiving, leases, workers, waiters, clock=clock)
     guarding = GuardingService(store, clock=clock)
     services = Services(
         projects=projects,
@@ -85,11 +89,11 @@ def build_services(
         contacts=contact_service(settings, store, identity),
         attachments=attachments,
         messaging=messaging,
-        delivery=delivery,
+        delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
         search=SearchService(store),
         summaries=summaries,
-        products=ProductService(store, summaries, load_inline=messaging.load_inline, note_handed=evidence.note_handed),
+        products=ProductService(store, summaries, load_inline=messaging.load_inline, note_handed=hooks.handed),
         archiving=archiving,
         health=health,
         activity=activity,

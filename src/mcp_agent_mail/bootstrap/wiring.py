@@ -33,7 +33,7 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
-from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
+from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.health.results import ServerPlace
@@ -41,6 +41,7 @@ from mcp_agent_mail.features.health.service import HealthService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
+from mcp_agent_mail.features.identity.delivery_hooks import DeliveryHooks
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.introspection.locks import KnownLock
 from mcp_agent_mail.features.introspection.recording import Recording
@@ -53,6 +54,7 @@ from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.visibility import find_mailbox
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.reservations.force_release import ForceService
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
@@ -71,13 +73,13 @@ def identity_service(
     settings: Settings,
     store: Store,
     activity: Activity,
-    evidence: DeliveryEvidence,
+    hooks: DeliveryHooks,
     *,
     operator_token: str,
     clock: Clock,
 ) -> IdentityService:
     """Over AGENT_AUTH, HTTP_BEARER_TOKEN and the rules of new names. Whoever shows `operator_token` is the operator. To
-    `evidence` each call is told with whose it is.
+    `hooks` each call is told with whose it is.
     """
     return IdentityService(
         store,
@@ -85,7 +87,8 @@ def identity_service(
         rules=_auth_rules(settings, operator_token),
         new_names=new_names(settings),
         clock=clock,
-        note_acting=evidence.note_acting,
+        hooks=hooks,
+        tells_gone=settings.ack_ttl_enabled,
     )
 
 
@@ -152,7 +155,7 @@ def health_service(
     archiving: ArchivingService,
     leases: LeaseServices,
     workers: Workers,
-    delivery: DeliveryService,
+    waiters: Waiters,
     *,
     clock: Clock,
 ) -> HealthService:
@@ -165,7 +168,7 @@ def health_service(
         sweep=leases.sweeper.figures,
         workers=workers.show,
         store_size=workers.store_size.figures,
-        waiting=delivery.waiters.figures,
+        waiting=waiters.figures,
     )
 
 
@@ -191,12 +194,12 @@ def messaging_service(
     identity: IdentityService,
     attachments: AttachmentParts,
     *,
-    evidence: DeliveryEvidence,
+    hooks: DeliveryHooks,
     throttle: KeepPace,
     clock: Clock,
 ) -> MessagingService:
     """Over the bounds and the delivery policy of the settings. Each send awaits `throttle`, which holds senders back
-    while the archive is far behind; `evidence` is told what answers hold.
+    while the archive is far behind; `hooks` are those of delivery.
     """
     return MessagingService(
         store,
@@ -206,20 +209,23 @@ def messaging_service(
         clock=clock,
         delivery=_delivery(settings),
         attachments=MailAttachments(prepare=attachments.service.prepared, contents=attachments.reader),
-        note_handed=evidence.note_handed,
+        hooks=hooks,
     )
 
 
-def delivery_service(
-    settings: Settings, store: Store, identity: IdentityService, evidence: DeliveryEvidence, bus: MailBus
-) -> DeliveryService:
-    """With WAITERS_MAX places for those who wait. The bus is asked nothing before the first of them."""
+def waiters_of(settings: Settings, store: Store, bus: MailBus) -> Waiters:
+    """WAITERS_MAX places for those who wait. The bus is asked nothing before the first of them."""
 
     async def settle() -> None:
         await store.write(lambda _: None)
 
-    waiters = Waiters(bus, settle, limit=settings.waiters_max)
-    return DeliveryService(store, waiters, note_activity=identity.touch, note_handed=evidence.note_handed)
+    return Waiters(bus, settle, limit=settings.waiters_max)
+
+
+def delivery_service(
+    store: Store, waiters: Waiters, identity: IdentityService, hooks: DeliveryHooks, presence: Presences
+) -> DeliveryService:
+    return DeliveryService(store, waiters, note_activity=identity.touch, note_handed=hooks.handed, presence=presence)
 
 
 def contact_service(settings: Settings, store: Store, identity: IdentityService) -> ContactService:
@@ -256,6 +262,11 @@ def _delivery(settings: Settings) -> DeliveryPolicy:
 def project_identities(settings: Settings, looks: Looks) -> Identities:
     workspace = WorkspaceIdentities(remote=settings.project_identity_remote)
     return Identities(workspace, IdentityMode(settings.project_identity_mode), looks=looks)
+
+
+def project_service(settings: Settings, store: Store, places: ArchivePlaces, identities: Identities) -> ProjectService:
+    """Senders learn of readers whose project is archived where they learn of late acknowledgements."""
+    return ProjectService(store, places=places, identities=identities, tells_gone=settings.ack_ttl_enabled)
 
 
 def archive_places(settings: Settings) -> ArchivePlaces:

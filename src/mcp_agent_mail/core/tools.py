@@ -132,7 +132,8 @@ def turn_of(credentials: Credentials) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """One declared tool. `schema` is its JSON schema as listed; `operator_only` ones are never listed over MCP.
+    """One declared tool. `schema` is its JSON schema as listed. `operator_only` ones are no MCP client's, and neither
+    are those that programs beside MCP call (`off_mcp`), such as clients' hooks.
 
     `is_long`: it may occupy a thread for long, so that calls of it take turns. `identity_params`: those that stand for
     a part of who is calling, the tool's own name for it first.
@@ -150,8 +151,14 @@ class ToolSpec:
     idempotent: bool
     result_list: bool
     operator_only: bool
+    off_mcp: bool = False
     is_long: bool = False
     identity_params: Mapping[IdentityPart, Sequence[Param]]
+
+    @property
+    def is_over_mcp(self) -> bool:
+        """Whether MCP clients may see and call it."""
+        return not (self.operator_only or self.off_mcp)
 
     def schema_without(self, known: Collection[IdentityPart]) -> dict[str, Json]:
         """The schema for a connection that has said or proven these parts of who calls: none of them is required."""
@@ -186,6 +193,7 @@ def tool(
     idempotent: bool = False,
     result_list: bool = False,
     operator_only: bool = False,
+    off_mcp: bool = False,
     is_long: bool = False,
     token_argument: Literal["registration_token", "sender_token"] | None = None,
 ) -> ToolSpec:
@@ -204,6 +212,7 @@ def tool(
         idempotent=idempotent,
         result_list=result_list,
         operator_only=operator_only,
+        off_mcp=off_mcp,
         is_long=is_long,
         identity_params={part: _standing_for(params, part) for part in IDENTITY_PARTS},
     )
@@ -257,12 +266,12 @@ class ToolTable:
         return list(self._specs.values())
 
     def require(self, name: str, credentials: Credentials) -> ToolSpec:
-        """The tool, if these credentials may know of it: over MCP the operator's tools are as unknown as any other
+        """The tool, if these credentials may know of it: one that is not over MCP is as unknown there as any other
         name. Raises UnknownTool with the most similar names.
         """
         spec = self._specs.get(name)
-        if spec is None or (spec.operator_only and credentials.via == "mcp"):
-            shown = [s.name for s in self._specs.values() if not s.operator_only]
+        if spec is None or (credentials.via == "mcp" and not spec.is_over_mcp):
+            shown = [s.name for s in self._specs.values() if s.is_over_mcp]
             raise unknown_tool(name, shown)
         return spec
 

@@ -120,7 +120,7 @@ def create_mcp(calls: Calls, *, version: str, suggest: Suggest | None = None) ->
         tasks=False,
     )
     for tool in listed_first(calls.tools.specs()):
-        if not tool.operator_only:
+        if tool.is_over_mcp:
             mcp.add_tool(listed_tool(tool))
     for resource in calls.resources.specs():
         if resource.is_static:
@@ -298,7 +298,7 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
 def _require_shown(calls: Calls, name: str, wishes: ResponsePreferences) -> None:
     profile = wishes.profile
     if not profile.shows(name):
-        shown = [spec.name for spec in calls.tools.specs() if not spec.operator_only and profile.shows(spec.name)]
+        shown = [spec.name for spec in calls.tools.specs() if spec.is_over_mcp and profile.shows(spec.name)]
         raise unknown_tool(name, shown, profile=profile.name, way=way_to(name, profile))
 
 

@@ -25,6 +25,28 @@ FROM feed f INDEXED BY feed_agent
 LEFT JOIN agents a ON a.id = f.about_id LEFT JOIN projects p ON p.id = a.project_id
 WHERE f.agent_id = :agent AND f.cursor > :after ORDER BY f.cursor LIMIT :limit
 """
+_UNSEEN = """
+SELECT delivery_seq, delivered_ts FROM recipients INDEXED BY recipients_unseen
+WHERE delivery_seq > (SELECT value FROM counters WHERE name = 'unseen') AND delivery_seq IS NOT NULL
+  AND (urgent = 1 OR ack_required = 1) AND read_ts IS NULL AND shown_ts IS NULL AND expired_ts IS NULL
+ORDER BY delivery_seq LIMIT ?
+"""
+# Nobody reads that of the server's own mail.
+_TELL_UNSEEN = """
+INSERT INTO feed (cursor, agent_id, event, message_id, about_id, ts)
+SELECT (SELECT value FROM counters WHERE name = 'delivery') + row_number() OVER (ORDER BY r.delivery_seq),
+       m.sender_id, 'unseen', m.id, r.agent_id, :now
+FROM recipients r INDEXED BY recipients_unseen CROSS JOIN messages m ON m.id = r.message_id
+WHERE r.delivery_seq > (SELECT value FROM counters WHERE name = 'unseen') AND r.delivery_seq <= :last
+  AND r.delivery_seq IS NOT NULL AND (r.urgent = 1 OR r.ack_required = 1) AND r.read_ts IS NULL AND r.shown_ts IS NULL
+  AND r.expired_ts IS NULL AND m.is_system = 0
+"""
+_UNSEEN_TOLD = """
+UPDATE counters SET value = CASE name
+    WHEN 'unseen' THEN :last
+    ELSE max(value, (SELECT coalesce(max(cursor), 0) FROM feed)) END
+WHERE name IN ('unseen', 'delivery')
+"""
 _ENDS = """
 SELECT (SELECT value FROM counters WHERE name = 'feed_floor'), (SELECT value FROM counters WHERE name = 'delivery')
 """
@@ -73,6 +95,20 @@ class Feed:
         parts = [map(FeedEntry._make, self._connection.execute(sql, key)) for sql in (_DELIVERED, _OTHERS)]
         merged = heapq.merge(*parts, key=lambda entry: entry.cursor)
         return [entry for entry, _ in zip(merged, range(limit), strict=False)]
+
+    def tell_unseen(self, until: Micros, now: Micros, limit: int) -> bool:
+        """Tell senders of up to `limit` copies that were delivered at `until` or before and nobody has seen: urgent
+        ones, and those that ask for an acknowledgement. Each once: the counter 'unseen' moves past them. Whether there
+        may be more.
+
+        Delivery times never fall along delivery numbers, so one number says how far all inboxes were looked through.
+        """
+        found = self._connection.execute(_UNSEEN, (limit,)).fetchall()
+        due = [seq for seq, delivered_ts in found if delivered_ts <= until]
+        if due:
+            self._connection.execute(_TELL_UNSEEN, {"last": due[-1], "now": now})
+            self._connection.execute(_UNSEEN_TOLD, {"last": due[-1]})
+        return len(due) == limit
 
     def mark(self, now: Micros, every: Micros) -> None:
         """Note how far the numbers are, where that was not noted for so long."""

@@ -106,6 +106,27 @@ SELECT o.value FROM json_each(:messages) o CROSS JOIN recipients r ON r.message_
 WHERE r.delivery_seq IS NOT NULL ORDER BY o.key
 """
 
+GONE_AT_ONCE = 200
+"""Copies whose readers are gone that one unit of work tells of: about 10 ms."""
+
+# Copies that somebody waits for: urgent ones (high too), and those that ask for an acknowledgement. Two statements, so
+# that each goes along the index of what it looks for.
+_GONE = """
+SELECT message_id, agent_id FROM recipients INDEXED BY {index}
+WHERE agent_id = ? AND delivery_seq IS NOT NULL AND {mark} = 1 AND read_ts IS NULL AND expired_ts IS NULL {more}
+  AND gone_ts IS NULL
+ORDER BY delivery_seq LIMIT ?
+"""
+_KINDS_GONE = (
+    _GONE.format(index="recipients_urgent_unread", mark="urgent", more=""),
+    _GONE.format(index="recipients_unacked", mark="ack_required", more="AND ack_ts IS NULL"),
+)
+_WAITED_FOR = """
+SELECT id FROM agents
+WHERE project_id = ? AND id >= ? AND (urgent_unread_count > 0 OR ack_pending_count > 0) ORDER BY id LIMIT ?
+"""
+_NOTE_GONE = "UPDATE recipients SET gone_ts = ? WHERE message_id = ? AND agent_id = ?"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LadderCopy:
@@ -206,6 +227,29 @@ class Ladder:
         shown.
         """
         self._each(_SHOW, agent_id, message_ids, at)
+
+    def tell_gone(self, agent_id: AgentId, at: Micros, limit: int) -> int:
+        """Tell senders, once for each copy, that the agent is gone with their mail unread: of up to `limit` copies that
+        are urgent or ask for an acknowledgement. How many; fewer than `limit` is all.
+        """
+        told = 0
+        for kind in _KINDS_GONE:
+            found = self._connection.execute(kind, (agent_id, limit - told)).fetchall()
+            self._connection.executemany(_NOTE_GONE, [(at, *copy) for copy in found])
+            told += len(found)
+        return told
+
+    def tell_gone_in(self, project_id: ProjectId, at: Micros, limit: int, begin: AgentId) -> AgentId | None:
+        """The same of the project's agents from `begin` on, by id, and of up to `limit` of them. Where to go on; None
+        when all are told of.
+        """
+        told = 0
+        agents = self._connection.execute(_WAITED_FOR, (project_id, begin, limit + 1)).fetchall()
+        for (agent_id,) in agents[:limit]:
+            told += self.tell_gone(agent_id, at, limit - told)
+            if told >= limit:
+                return AgentId(agent_id)
+        return AgentId(agents[limit][0]) if len(agents) > limit else None
 
     def _each(self, sql: str, agent_id: AgentId, message_ids: Iterable[MessageId], at: Micros) -> None:
         self._connection.executemany(

@@ -32,6 +32,7 @@ RESERVATIONS: dict[str, Any] = {
     "file_reservations_cleanup_enabled": True,
     "file_reservations_cleanup_interval_seconds": 60,
     "file_reservations_enforcement_enabled": True,
+    "listening_window_seconds": 60,
 }
 
 
@@ -204,6 +205,7 @@ _GOOD: dict[str, tuple[str, object]] = {
     "FILE_RESERVATIONS_CLEANUP_ENABLED": ("no", False),
     "FILE_RESERVATIONS_CLEANUP_INTERVAL_SECONDS": ("3600", 3600),
     "FILE_RESERVATIONS_ENFORCEMENT_ENABLED": ("no", False),
+    "LISTENING_WINDOW_SECONDS": ("5", 5),
     "BACKUP_DIR": ("/srv/backups", Path("/srv/backups")),
     "QUOTA_ENABLED": ("yes", True),
     "QUOTA_INBOX_LIMIT_COUNT": ("10000000", 10_000_000),
@@ -338,6 +340,8 @@ _BAD = [
     ("FILE_RESERVATIONS_CLEANUP_ENABLED", "often"),
     ("FILE_RESERVATIONS_CLEANUP_INTERVAL_SECONDS", "4"),
     ("FILE_RESERVATIONS_ENFORCEMENT_ENABLED", "often"),
+    ("LISTENING_WINDOW_SECONDS", "4"),
+    ("LISTENING_WINDOW_SECONDS", "3601"),
     ("BACKUP_DIR", "~/.mcp_agent_mail/backups"),
     ("QUOTA_ENABLED", "often"),
     ("QUOTA_INBOX_LIMIT_COUNT", "-1"),

@@ -10,8 +10,9 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.tools import Credentials, ToolTable
+from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.service import DeliveryService
-from mcp_agent_mail.features.delivery.tools import delivery_tools
+from mcp_agent_mail.features.delivery.tools import delivery_tools, hook_tools
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
@@ -71,9 +72,13 @@ async def open_delivery(directory: Path) -> AsyncIterator[DeliveryHarness]:
     async with open_contacts(directory) as opened:
         waiters = open_waiters(opened.seeded.store)
         service = DeliveryService(
-            opened.seeded.store, waiters, note_activity=lambda agent: opened.noted.append(agent.name)
+            opened.seeded.store,
+            waiters,
+            note_activity=lambda agent: opened.noted.append(agent.name),
+            presence=Presences(window_s=60, clock=opened.seeded.clock, live=waiters),
         )
-        tools = ToolTable([*opened.tools.specs(), *delivery_tools(service, opened.identities.caller)])
+        caller = opened.identities.caller
+        tools = ToolTable([*opened.tools.specs(), *delivery_tools(service, caller), *hook_tools(service, caller)])
         yield DeliveryHarness(
             opened.seeded, opened.identities, tools, opened.resources, opened.contacts, opened.noted, service=service
         )

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.domain.presence import ListeningVia
 from mcp_agent_mail.features.delivery.wait import MOST_MESSAGES
-from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, WaiterKind, WaiterLeft
+from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, WaiterLeft
 from tests.features.delivery.harness import DeliveryHarness, refused
 from tests.features.reservations.hearings import Deaf
 
@@ -196,7 +197,7 @@ async def test_whoever_leaves_is_given_up_at_once(harness: DeliveryHarness) -> N
 
     caller.leave()
 
-    assert harness.service.waiters.kinds_of(harness.seeded.red.id) == frozenset()
+    assert harness.service.waiters.via_of(harness.seeded.red.id) is None
     with pytest.raises(WaiterLeft):
         await waiting
 
@@ -217,6 +218,6 @@ async def test_waiting_is_an_act_of_the_agent_and_shows_in_which_way_it_listens(
     waiting = await begun(harness, wait(harness, timeout_s=FAR_S))
 
     assert harness.noted == ["RedStone"]
-    assert harness.service.waiters.kinds_of(harness.seeded.red.id) == {WaiterKind.WAIT}
+    assert harness.service.waiters.via_of(harness.seeded.red.id) is ListeningVia.WAIT
     await harness.sent_id()
     await waiting

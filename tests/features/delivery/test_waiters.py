@@ -11,6 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.presence import ListeningVia
 from mcp_agent_mail.features.delivery.waiters import (
     PLACES_EACH,
     NoPlaceToWait,
@@ -173,7 +174,7 @@ async def test_whoever_leaves_is_woken_and_told_so_and_its_place_is_free_at_once
 
         waiter.leave()
 
-        assert told.waiters.kinds_of(BLUE) == frozenset()
+        assert told.waiters.via_of(BLUE) is None
         assert await waiting
         assert waiter.has_left
 
@@ -187,12 +188,12 @@ async def test_a_cancelled_wait_leaves_no_place() -> None:
 
     waiting = asyncio.create_task(wait())
     await asyncio.sleep(0)
-    assert told.waiters.kinds_of(BLUE) == {WaiterKind.WAIT}
+    assert told.waiters.via_of(BLUE) is ListeningVia.WAIT
 
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
 
-    assert told.waiters.kinds_of(BLUE) == frozenset()
+    assert told.waiters.via_of(BLUE) is None
 
 
 async def test_a_stop_wakes_all_and_takes_nobody_any_more() -> None:

@@ -70,8 +70,11 @@ async def test_agents_are_listed_last_active_first_and_total_counts_beyond_the_l
     assert names(listed) == ["One", "Three", "Two"]
     assert (names(limited), limited["total"]) == (["One"], 3)
     assert sorted(listed["agents"][0]) == [
+        "busy_since",
         "contact_policy",
         "last_active_ts",
+        "listening",
+        "listening_via",
         "model",
         "name",
         "program",
@@ -168,6 +171,9 @@ async def test_a_status_is_shown_to_peers_until_it_changes(harness: IdentityHarn
         "status": "busy",
         "status_note": "tests",
         "status_ts": busy["status_ts"],
+        "listening": False,
+        "listening_via": None,
+        "busy_since": None,
         "retired_at": None,
         "verified": False,
     }

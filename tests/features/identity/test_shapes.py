@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.ids import WindowId
 from mcp_agent_mail.domain.identity.windows import Window
+from mcp_agent_mail.domain.presence import ABSENT, ListeningVia, Presence
 from mcp_agent_mail.features.identity.register import Registered
-from mcp_agent_mail.features.identity.shapes import show_agent, show_peer, show_registered, with_proof
+from mcp_agent_mail.features.identity.shapes import show_agent, show_listening, show_peer, show_registered, with_proof
 from tests.features.samples import APP, NOW, NOW_TEXT, OPEN, STRICT, an_agent
 
 AGENT_KEYS = [
@@ -28,7 +29,7 @@ def test_an_agent_is_shown_with_these_keys_in_this_order() -> None:
 
 
 def test_a_peer_is_shown_with_its_status_and_without_numbers_of_the_store() -> None:
-    shown = show_peer(an_agent())
+    shown = show_peer(an_agent(), ABSENT)
 
     assert (shown["name"], shown["contact_policy"], shown["status"], shown["status_note"]) == (
         "BlueLake",
@@ -37,6 +38,15 @@ def test_a_peer_is_shown_with_its_status_and_without_numbers_of_the_store() -> N
         None,
     )
     assert shown.keys().isdisjoint({"id", "project_id"})
+
+
+def test_who_listens_is_shown_by_what_and_since_when_it_is_busy() -> None:
+    assert show_listening(Presence(via=ListeningVia.HOOK, busy_since=NOW)) == {
+        "listening": True,
+        "listening_via": "hook",
+        "busy_since": NOW_TEXT,
+    }
+    assert show_listening(ABSENT) == {"listening": False, "listening_via": None, "busy_since": None}
 
 
 def test_who_comes_back_is_told_of_no_token_no_other_name_and_no_window() -> None:

@@ -17,7 +17,7 @@ from mcp_agent_mail.features.introspection.schemas import show_directory
 
 @pytest.fixture(scope="module")
 def specs(all_specs: list[ToolSpec]) -> dict[str, ToolSpec]:
-    return {spec.name: spec for spec in all_specs if not spec.operator_only}
+    return {spec.name: spec for spec in all_specs if spec.is_over_mcp}
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,7 @@ class Sources:
 
 
 @dataclass
-class Carrying:
+class AttachmentParts:
     messaging: MessagingHarness
     sources: Sources
 
@@ -99,21 +99,21 @@ class Carrying:
 
 
 @asynccontextmanager
-async def open_carrying(directory: Path, **options: Any) -> AsyncIterator[Carrying]:
+async def open_carrying(directory: Path, **options: Any) -> AsyncIterator[AttachmentParts]:
     """As `open_messaging`, for mail that carries files."""
     folder = directory / "contents"
     folder.mkdir()
     sources = Sources(Shelf(folder))
     contents = ContentReader(sources.shelf.open)
     async with open_messaging(directory, prepare=sources.prepare, contents=contents, **options) as messaging:
-        yield Carrying(messaging, sources)
+        yield AttachmentParts(messaging, sources)
 
 
-async def refused_digest(carrying: Carrying, **arguments: Any) -> AgentMailError:
+async def refused_digest(carrying: AttachmentParts, **arguments: Any) -> AgentMailError:
     return await refused_send(carrying.messaging, attachment_paths=[f"sha256:{digest_of(b'text')}"], **arguments)
 
 
-async def readable(carrying: Carrying, caller: Any, project_key: str | None = None) -> bool:
+async def readable(carrying: AttachmentParts, caller: Any, project_key: str | None = None) -> bool:
     try:
         await carrying.messaging.service.attachment(caller, digest_of(b"text"), project_key)
     except UnknownAttachment:

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.errors import AgentMailError, Conflict, Unavailable
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from tests.features.messaging.carrying import (
     PNG,
-    Carrying,
+    AttachmentParts,
     caller_of,
     digest_of,
     open_carrying,
@@ -23,7 +23,7 @@ from tests.features.samples import OPEN, STRICT
 
 
 @pytest.fixture
-async def carrying(tmp_path: Path) -> AsyncIterator[Carrying]:
+async def carrying(tmp_path: Path) -> AsyncIterator[AttachmentParts]:
     async with open_carrying(tmp_path) as opened:
         yield opened
 
@@ -32,7 +32,9 @@ def payload(answer: Any) -> Any:
     return answer["deliveries"][0]["payload"]
 
 
-async def test_an_attachment_is_shown_to_sender_and_recipient_by_where_the_archive_keeps_it(carrying: Carrying) -> None:
+async def test_an_attachment_is_shown_to_sender_and_recipient_by_where_the_archive_keeps_it(
+    carrying: AttachmentParts,
+) -> None:
     digest = digest_of(b"text")
 
     answer = await carrying.send(carrying.path("notes.txt"))
@@ -52,7 +54,7 @@ async def test_an_attachment_is_shown_to_sender_and_recipient_by_where_the_archi
 
 
 async def test_a_send_across_projects_shows_in_each_delivery_what_it_carries_and_nowhere_else(
-    carrying: Carrying,
+    carrying: AttachmentParts,
 ) -> None:
     answer = await carrying.send(carrying.path("notes.txt"), to=["RedStone", f"QuietFox@{LIB}"])
 
@@ -64,14 +66,14 @@ async def test_a_send_across_projects_shows_in_each_delivery_what_it_carries_and
     ("body", "convert"), [("no image", None), ("let v = vec![0; 8];", None), ("![a](a.png)", False)]
 )
 async def test_nothing_is_made_ready_for_mail_that_can_carry_nothing(
-    carrying: Carrying, body: str, convert: bool | None
+    carrying: AttachmentParts, body: str, convert: bool | None
 ) -> None:
     await carrying.send(body_md=body, **({} if convert is None else {"convert_images": convert}))
 
     assert carrying.sources.asked == []
 
 
-async def test_the_senders_policy_and_what_it_asked_for_reach_whoever_makes_it_ready(carrying: Carrying) -> None:
+async def test_the_senders_policy_and_what_it_asked_for_reach_whoever_makes_it_ready(carrying: AttachmentParts) -> None:
     messaging = carrying.messaging
 
     await carrying.send(carrying.path("a.png", PNG), convert_images=False, project_key="code-app")
@@ -91,7 +93,7 @@ async def test_the_senders_policy_and_what_it_asked_for_reach_whoever_makes_it_r
     assert [one["name"] for one in answer["attachments"]] == ["a.png"]
 
 
-async def test_images_of_the_body_are_made_ready_and_those_that_stay_are_told(carrying: Carrying) -> None:
+async def test_images_of_the_body_are_made_ready_and_those_that_stay_are_told(carrying: AttachmentParts) -> None:
     answer = await carrying.messaging.send(body_md="![a](OLD) ![b](LEFT)")
 
     assert answer["images_left"] == [{"target": "LEFT", "reason": "missing"}]
@@ -100,7 +102,7 @@ async def test_images_of_the_body_are_made_ready_and_those_that_stay_are_told(ca
     assert body == "![a](NEW) ![b](LEFT)"
 
 
-async def test_mail_without_files_and_images_asks_nobody(carrying: Carrying) -> None:
+async def test_mail_without_files_and_images_asks_nobody(carrying: AttachmentParts) -> None:
     answer = await carrying.messaging.send(body_md="OLD! [a](b) data: x")
 
     assert carrying.sources.asked == []
@@ -108,7 +110,7 @@ async def test_mail_without_files_and_images_asks_nobody(carrying: Carrying) -> 
     assert (await carrying.messaging.read("message/1"))["body_md"] == "OLD! [a](b) data: x"
 
 
-async def test_the_same_content_twice_is_one_attachment(carrying: Carrying) -> None:
+async def test_the_same_content_twice_is_one_attachment(carrying: AttachmentParts) -> None:
     await carrying.send(carrying.path("first.txt"))
 
     answer = await carrying.send(carrying.path("a.txt"), carrying.path("b.txt"), f"sha256:{digest_of(b'text')}")
@@ -116,7 +118,7 @@ async def test_the_same_content_twice_is_one_attachment(carrying: Carrying) -> N
     assert [one["name"] for one in answer["attachments"]] == ["a.txt"]
 
 
-async def test_a_refused_send_leaves_no_trace(carrying: Carrying) -> None:
+async def test_a_refused_send_leaves_no_trace(carrying: AttachmentParts) -> None:
     carrying.path("notes.txt")
 
     for refused in (
@@ -131,7 +133,7 @@ async def test_a_refused_send_leaves_no_trace(carrying: Carrying) -> None:
     assert carrying.messaging.rows("SELECT * FROM message_attachments") == []
 
 
-async def test_whoever_may_not_send_makes_nothing_ready(carrying: Carrying) -> None:
+async def test_whoever_may_not_send_makes_nothing_ready(carrying: AttachmentParts) -> None:
     seeded = carrying.messaging.seeded
     await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.blue.id, tx.now, tx.now))
 
@@ -140,7 +142,7 @@ async def test_whoever_may_not_send_makes_nothing_ready(carrying: Carrying) -> N
     assert carrying.sources.asked == []
 
 
-async def test_a_repeat_gets_the_first_answer_when_the_source_is_gone(carrying: Carrying) -> None:
+async def test_a_repeat_gets_the_first_answer_when_the_source_is_gone(carrying: AttachmentParts) -> None:
     keyed = {"attachment_paths": [carrying.path("notes.txt")], "idempotency_key": "k"}
     first = await carrying.messaging.send(**keyed)
     reply = {"sender_name": "RedStone", "message_id": payload(first)["id"], "body_md": "yes", **keyed}
@@ -152,7 +154,7 @@ async def test_a_repeat_gets_the_first_answer_when_the_source_is_gone(carrying: 
     assert len(carrying.sources.asked) == 2
 
 
-async def test_another_attachment_under_the_same_key_is_another_call(carrying: Carrying) -> None:
+async def test_another_attachment_under_the_same_key_is_another_call(carrying: AttachmentParts) -> None:
     await carrying.send(carrying.path("a.txt"), idempotency_key="k")
 
     for other in ({"attachment_paths": [carrying.path("b.txt")]}, {}, {"convert_images": True}):
@@ -173,7 +175,7 @@ async def test_a_service_without_the_parts_that_keep_files_takes_none(harness: M
 # --- By digest -----------------------------------------------------------------------------------------------------
 
 
-async def test_whoever_sees_a_message_reads_what_it_carries(carrying: Carrying) -> None:
+async def test_whoever_sees_a_message_reads_what_it_carries(carrying: AttachmentParts) -> None:
     messaging = carrying.messaging
     callers = {}
     for agent in (messaging.seeded.blue, messaging.seeded.red, messaging.seeded.green, messaging.seeded.fox):
@@ -192,7 +194,7 @@ async def test_whoever_sees_a_message_reads_what_it_carries(carrying: Carrying) 
     assert not await readable(carrying, callers["QuietFox"], "code-app")
 
 
-async def test_a_content_of_a_blind_copy_is_its_parties_alone(carrying: Carrying) -> None:
+async def test_a_content_of_a_blind_copy_is_its_parties_alone(carrying: AttachmentParts) -> None:
     messaging = carrying.messaging
     await carrying.send(
         carrying.path("notes.txt"), project_key=LIB, sender_name="QuietFox", to=["BlueLake"], bcc=["RedStone@code-app"]
@@ -203,7 +205,7 @@ async def test_a_content_of_a_blind_copy_is_its_parties_alone(carrying: Carrying
     assert not await readable(carrying, OPEN, "code-app")
 
 
-async def test_in_strict_mode_nobody_reads_unproven(carrying: Carrying) -> None:
+async def test_in_strict_mode_nobody_reads_unproven(carrying: AttachmentParts) -> None:
     await carrying.send(carrying.path("notes.txt"))
 
     with pytest.raises(AgentMailError) as refused:
@@ -259,7 +261,7 @@ def _data_of(item: Any) -> list[bytes | None]:
     return [None if "data_base64" not in one else b64decode(one["data_base64"]) for one in item["attachments"]]
 
 
-async def test_inline_contents_come_with_bodies_wherever_bodies_come(carrying: Carrying) -> None:
+async def test_inline_contents_come_with_bodies_wherever_bodies_come(carrying: AttachmentParts) -> None:
     messaging = carrying.messaging
     carrying.path("notes.txt")
     await carrying.send(carrying.path("a.png", PNG, inline=True), "notes.txt", thread_id="T", topic="pictures")
@@ -283,7 +285,7 @@ async def test_inline_contents_come_with_bodies_wherever_bodies_come(carrying: C
     ]
 
 
-async def test_without_bodies_nothing_is_read(carrying: Carrying) -> None:
+async def test_without_bodies_nothing_is_read(carrying: AttachmentParts) -> None:
     await carrying.send(carrying.path("a.png", PNG, inline=True), thread_id="T")
     carrying.sources.shelf.opened.clear()
 
@@ -294,7 +296,7 @@ async def test_without_bodies_nothing_is_read(carrying: Carrying) -> None:
     assert carrying.sources.shelf.opened == []
 
 
-async def test_the_operator_reads_everything(carrying: Carrying) -> None:
+async def test_the_operator_reads_everything(carrying: AttachmentParts) -> None:
     await carrying.send(carrying.path("notes.txt"), project_key=LIB, sender_name="QuietFox", to=["BlueLake"])
 
     blob = await carrying.messaging.read(f"attachment/{digest_of(b'text')}", OPERATOR)

@@ -21,11 +21,11 @@ from mcp_agent_mail.features.messaging.contents import (
     ContentTooLarge,
     TooManyOpenContents,
 )
-from tests.features.messaging.carrying import PNG, Carrying, Shelf, digest_of, open_carrying
+from tests.features.messaging.carrying import PNG, AttachmentParts, Shelf, digest_of, open_carrying
 
 
 @pytest.fixture
-async def carrying(tmp_path: Path) -> AsyncIterator[Carrying]:
+async def carrying(tmp_path: Path) -> AsyncIterator[AttachmentParts]:
     async with open_carrying(tmp_path) as opened:
         yield opened
 
@@ -94,7 +94,7 @@ async def test_so_many_contents_are_sent_at_a_time(shelf: Shelf) -> None:
     await asyncio.wait(holders)
 
 
-async def test_one_answer_carries_a_content_whole_up_to_a_bound(carrying: Carrying) -> None:
+async def test_one_answer_carries_a_content_whole_up_to_a_bound(carrying: AttachmentParts) -> None:
     largest = b"x" * MAX_WHOLE_BYTES
     await carrying.send(carrying.path("a", largest), carrying.path("b", largest + b"x"))
 
@@ -106,7 +106,7 @@ async def test_one_answer_carries_a_content_whole_up_to_a_bound(carrying: Carryi
     assert refused.value.data["max_bytes"] == MAX_WHOLE_BYTES
 
 
-async def test_of_a_content_that_is_gone_the_message_is_still_read(carrying: Carrying) -> None:
+async def test_of_a_content_that_is_gone_the_message_is_still_read(carrying: AttachmentParts) -> None:
     await carrying.send(carrying.path("a.png", PNG, inline=True))
     (carrying.sources.shelf.folder / digest_of(PNG)).unlink()
 
@@ -123,7 +123,7 @@ def _shown(items: list[Any]) -> list[tuple[int, bool, bool]]:
     return [(item["id"], item["body_md"] is not None, "data_base64" in item["attachments"][0]) for item in items]
 
 
-async def test_inline_contents_count_with_bodies_which_come_first(carrying: Carrying) -> None:
+async def test_inline_contents_count_with_bodies_which_come_first(carrying: AttachmentParts) -> None:
     picture = PNG + b"0" * 590_000
     carrying.path("a.png", picture, inline=True)
     for size in (10, 500_000, 10, 10):
@@ -135,7 +135,7 @@ async def test_inline_contents_count_with_bodies_which_come_first(carrying: Carr
     assert len(str(items)) < MAX_BODIES_BYTES + 5_000
 
 
-async def test_a_content_of_several_messages_is_read_once(carrying: Carrying) -> None:
+async def test_a_content_of_several_messages_is_read_once(carrying: AttachmentParts) -> None:
     for _ in range(3):
         await carrying.send(carrying.path("a.png", PNG, inline=True))
     carrying.sources.shelf.opened.clear()

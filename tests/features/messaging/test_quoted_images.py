@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.features.messaging.carrying import PNG, Carrying, open_carrying
+from tests.features.messaging.carrying import PNG, AttachmentParts, open_carrying
 from tests.features.messaging.harness import LIB
 
 
 @pytest.fixture
-async def carrying(tmp_path: Path) -> AsyncIterator[Carrying]:
+async def carrying(tmp_path: Path) -> AsyncIterator[AttachmentParts]:
     async with open_carrying(tmp_path) as opened:
         yield opened
 
@@ -23,7 +23,7 @@ def payload(answer: Any) -> Any:
 
 
 async def test_an_image_that_a_body_quotes_comes_along_elsewhere_and_the_body_stays(
-    carrying: Carrying,
+    carrying: AttachmentParts,
 ) -> None:
     (shot,) = (await carrying.send(carrying.path("shot.png", PNG)))["attachments"]
     body = f"> ![the screen](/{shot['path']})\r\n\r\n![again](/{shot['path']})"
@@ -35,7 +35,7 @@ async def test_an_image_that_a_body_quotes_comes_along_elsewhere_and_the_body_st
     assert (await carrying.messaging.read(f"message/{payload(answer)['id']}"))["body_md"] == body
 
 
-async def test_a_quoted_image_that_the_sender_may_not_read_is_told_and_stays(carrying: Carrying) -> None:
+async def test_a_quoted_image_that_the_sender_may_not_read_is_told_and_stays(carrying: AttachmentParts) -> None:
     sent = await carrying.send(
         carrying.path("a.png", PNG), project_key=LIB, sender_name="QuietFox", to=["BlueLake"], bcc=["RedStone@code-app"]
     )

@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.features.messaging.contents import ContentLost
 from tests.features.messaging.carrying import (
     PNG,
-    Carrying,
+    AttachmentParts,
     caller_of,
     digest_of,
     open_carrying,
@@ -22,7 +22,7 @@ from tests.features.samples import OPEN
 
 
 @pytest.fixture
-async def carrying(tmp_path: Path) -> AsyncIterator[Carrying]:
+async def carrying(tmp_path: Path) -> AsyncIterator[AttachmentParts]:
     async with open_carrying(tmp_path) as opened:
         yield opened
 
@@ -31,7 +31,9 @@ def payload(answer: Any) -> Any:
     return answer["deliveries"][0]["payload"]
 
 
-async def test_what_one_may_read_can_be_sent_on_by_its_digest_under_the_name_that_it_has(carrying: Carrying) -> None:
+async def test_what_one_may_read_can_be_sent_on_by_its_digest_under_the_name_that_it_has(
+    carrying: AttachmentParts,
+) -> None:
     await carrying.send(carrying.path("notes.txt"))
     del carrying.sources.files["notes.txt"]
 
@@ -40,7 +42,7 @@ async def test_what_one_may_read_can_be_sent_on_by_its_digest_under_the_name_tha
     assert [(one["name"], one["type"]) for one in answer["attachments"]] == [("notes.txt", "file")]
 
 
-async def test_an_original_sent_on_stands_for_itself(carrying: Carrying) -> None:
+async def test_an_original_sent_on_stands_for_itself(carrying: AttachmentParts) -> None:
     webp = b"RIFF0000WEBPsmall"
     carrying.sources.originals[carrying.path("shot.png", webp, inline=True)] = PNG
     first = await carrying.send("shot.png")
@@ -53,7 +55,7 @@ async def test_an_original_sent_on_stands_for_itself(carrying: Carrying) -> None
     assert "original_path" not in shown
 
 
-async def test_a_sender_that_sends_files_alone_sends_none_on_inline(carrying: Carrying) -> None:
+async def test_a_sender_that_sends_files_alone_sends_none_on_inline(carrying: AttachmentParts) -> None:
     await carrying.send(carrying.path("a.png", PNG, inline=True))
     red = carrying.messaging.seeded.red
     await carrying.messaging.seeded.store.write(
@@ -75,7 +77,7 @@ async def test_a_sender_that_sends_files_alone_sends_none_on_inline(carrying: Ca
 
 
 async def test_a_digest_of_mail_that_the_sender_may_not_read_is_as_unknown_as_one_that_is_nowhere(
-    carrying: Carrying,
+    carrying: AttachmentParts,
 ) -> None:
     nowhere = await refused_digest(carrying)
     await carrying.send(carrying.path("notes.txt"))
@@ -85,7 +87,7 @@ async def test_a_digest_of_mail_that_the_sender_may_not_read_is_as_unknown_as_on
     assert (elsewhere.code, elsewhere.text, elsewhere.data) == ("NOT_FOUND", nowhere.text, nowhere.data)
 
 
-async def test_a_blind_copys_content_is_its_recipients_to_send_on(carrying: Carrying) -> None:
+async def test_a_blind_copys_content_is_its_recipients_to_send_on(carrying: AttachmentParts) -> None:
     await carrying.send(
         carrying.path("notes.txt"), project_key=LIB, sender_name="QuietFox", to=["BlueLake"], bcc=["RedStone@code-app"]
     )
@@ -95,7 +97,9 @@ async def test_a_blind_copys_content_is_its_recipients_to_send_on(carrying: Carr
     assert (await carrying.send(by_digest, sender_name="RedStone", to=["BlueLake"]))["count"] == 1
 
 
-async def test_a_content_that_others_send_on_in_private_stays_known_to_who_may_read_it(carrying: Carrying) -> None:
+async def test_a_content_that_others_send_on_in_private_stays_known_to_who_may_read_it(
+    carrying: AttachmentParts,
+) -> None:
     await carrying.send(carrying.path("notes.txt"))
     for _ in range(3):
         await carrying.send("notes.txt", project_key=LIB, sender_name="QuietFox", to=["BlueLake"])
@@ -107,7 +111,7 @@ async def test_a_content_that_others_send_on_in_private_stays_known_to_who_may_r
     assert (await carrying.send(by_digest, sender_name="GreenField", to=["RedStone"]))["count"] == 1
 
 
-async def test_a_content_that_is_gone_is_not_sent_on_by_its_digest(carrying: Carrying) -> None:
+async def test_a_content_that_is_gone_is_not_sent_on_by_its_digest(carrying: AttachmentParts) -> None:
     by_digest = f"sha256:{digest_of(b'text')}"
     await carrying.send(carrying.path("notes.txt"))
     content = carrying.sources.shelf.folder / digest_of(b"text")
@@ -121,7 +125,7 @@ async def test_a_content_that_is_gone_is_not_sent_on_by_its_digest(carrying: Car
 
 @pytest.mark.parametrize("harm", ["gone", "other bytes", "shorter"])
 async def test_what_is_lost_or_damaged_is_not_sent_on_and_the_file_itself_can_be(
-    carrying: Carrying, harm: str, caplog: pytest.LogCaptureFixture
+    carrying: AttachmentParts, harm: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await carrying.send(carrying.path("a.txt"))
     kept = carrying.sources.shelf.folder / digest_of(b"text")

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.domain.presence import ListeningVia, Presence
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.messaging.read import InboxListing
@@ -70,15 +73,22 @@ def test_a_delivery_lists_recipients_by_kind_and_each_with_its_status() -> None:
     recipients = [a_recipient("RedStone"), a_recipient("Fox", RecipientKind.CC, project=LIB)]
     recipients.append(a_recipient("GreenField", RecipientKind.BCC))
 
-    shown = show_delivery(a_message(), recipients, APP)
+    recipients[0] = replace(recipients[0], agent_id=AgentId(9))
+    presences = {AgentId(9): Presence(via=ListeningVia.WAIT)}
+
+    shown = show_delivery(a_message(), recipients, APP, presences)
 
     assert (shown["to"], shown["cc"], shown["bcc"]) == (["RedStone"], ["Fox@code-lib"], ["GreenField"])
     assert shown["recipients"][0] == {
         "name": "RedStone",
         "kind": "to",
         "status": "delivered",
+        "listening": True,
+        "listening_via": "wait",
+        "busy_since": None,
         "last_active_ts": NOW_TEXT,
     }
+    assert [one["listening"] for one in shown["recipients"]] == [True, False, False]
 
 
 def test_what_was_sent_is_one_delivery_for_each_project_in_the_order_addressed() -> None:

@@ -382,6 +382,7 @@ ROWS: tuple[Row, ...] = (
     *_MAIL,
     *ATTACHMENT_ROWS,
     *LEASE_ROWS,
+    *DELIVERY_ROWS,
     *UPKEEP_ROWS,
     *DELIVERY_ROWS,
     *SURFACE_ROWS,

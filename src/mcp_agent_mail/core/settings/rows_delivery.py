@@ -1,4 +1,4 @@
-"""The settings of who waits for mail, and of what feeds keep. Standard library only."""
+"""The settings of delivery: who waits, what feeds keep, how long evidence counts. Standard library only."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ DELIVERY_ROWS = (
         kind=kinds.whole(1, 3_650),
         default="30",
         does="How long feeds of events are kept. An older cursor is CURSOR_EXPIRED.",
+        group="Delivery",
+    ),
+    Row(
+        name="LISTENING_WINDOW_SECONDS",
+        kind=kinds.whole(5, 3_600),
+        default="60",
+        does="How long after its client's hook was heard an agent counts as listening.",
         group="Delivery",
     ),
 )

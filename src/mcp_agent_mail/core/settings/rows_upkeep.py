@@ -88,14 +88,16 @@ UPKEEP_ROWS = (
         name="ACK_TTL_ENABLED",
         kind=kinds.BOOL,
         default="true",
-        does="Tell senders of messages that were not acknowledged in time, once each.",
+        does="Tell senders, once each, of messages that were not acknowledged in time, and in their feed of those "
+        "that nobody saw or whose readers are gone.",
         group="Acknowledgements",
     ),
     Row(
         name="ACK_TTL_SECONDS",
         kind=kinds.whole(60, 31_536_000),
         default="1800",
-        does="How long after its delivery a missing acknowledgement is overdue.",
+        does="How long after its delivery a missing acknowledgement is overdue, and such or urgent mail "
+        "that nobody saw counts as unseen.",
         group="Acknowledgements",
     ),
     Row(

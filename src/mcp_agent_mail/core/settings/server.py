@@ -75,6 +75,7 @@ class Settings:
     file_reservations_cleanup_enabled: bool
     file_reservations_cleanup_interval_seconds: int
     file_reservations_enforcement_enabled: bool
+    listening_window_seconds: int
     backup_dir: Path
     quota_enabled: bool
     quota_inbox_limit_count: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.presence import SessionEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,3 +57,13 @@ class FollowRequest:
     project_key: str
     agent_name: str
     after: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatRequest:
+    """What a client's hook tells of one session, which it gives a name of its own."""
+
+    project_key: str
+    agent_name: str
+    session: str
+    event: SessionEvent

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.features.delivery.feed import FeedPage
+from mcp_agent_mail.features.delivery.presence import HeardSession
 from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.features.delivery.wait import FoundMail
 from mcp_agent_mail.features.delivery.withdraw import Withdrawal
+from mcp_agent_mail.features.identity.shapes import show_listening
 from mcp_agent_mail.features.messaging.shapes import show_inbox_item
 from mcp_agent_mail.store.feed import FeedEntry
 from mcp_agent_mail.store.ladder import LadderCopy
@@ -21,7 +23,7 @@ def _name(copy: LadderCopy, seen_from: ProjectId) -> str:
 
 def show_status(found: MessageStatus) -> JsonObject:
     """The answer of `message_status`. `steps` has the time of each that has happened; `total` and `counts`, by status,
-    are of all copies, of which the first 1,000 are listed.
+    are of all copies, of which the first 1,000 are listed. Whether a reader listens is as of now.
     """
     return {
         "message_id": found.message_id,
@@ -31,6 +33,7 @@ def show_status(found: MessageStatus) -> JsonObject:
                 "kind": copy.kind.value,
                 "status": copy.progress.status,
                 "steps": {step.value: iso(at) for step, at in copy.progress.in_order.items()},
+                **show_listening(found.presences[copy.agent_id]),
             }
             for copy in found.copies
         ],
@@ -84,3 +87,8 @@ def show_event(entry: FeedEntry, seen_from: ProjectId) -> JsonObject:
         assert entry.agent_project_slug is not None, entry
         wire["agent"] = shown_name(entry.agent, ProjectId(entry.agent_project_id), entry.agent_project_slug, seen_from)
     return wire
+
+
+def show_heard(heard: HeardSession) -> JsonObject:
+    """The answer of `heartbeat`: null once the session has ended."""
+    return {"listening_until": iso_or_none(heard.listening_until)}

@@ -8,9 +8,11 @@ from dataclasses import replace
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
+from mcp_agent_mail.features.delivery.presence import HeardSession, Presences, require_heard
 from mcp_agent_mail.features.delivery.requests import (
     FeedRequest,
     FollowRequest,
+    HeartbeatRequest,
     StatusRequest,
     WaitRequest,
     WithdrawRequest,
@@ -20,13 +22,13 @@ from mcp_agent_mail.features.delivery.stream import FeedStream
 from mcp_agent_mail.features.delivery.wait import FoundMail, look_for_mail, wait_for_mail
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.delivery.withdraw import Withdrawal, withdraw
-from mcp_agent_mail.features.messaging.service import NoteHanded, note_nothing
+from mcp_agent_mail.features.identity.delivery_hooks import NoteHanded, note_nothing
 from mcp_agent_mail.store.database import Store
 
 
 class DeliveryService:
-    """`note_activity` is told of every agent that acts, `note_handed` of what is in answers; `waiters` are all who wait
-    in this process.
+    """`note_activity` is told of every agent that acts, `note_handed` of what is in answers, `presence` of every
+    session that a hook tells of; `waiters` are all who wait in this process.
     """
 
     def __init__(
@@ -35,19 +37,21 @@ class DeliveryService:
         waiters: Waiters,
         *,
         note_activity: Callable[[Agent], None],
+        presence: Presences,
         note_handed: NoteHanded = note_nothing,
     ) -> None:
         self._store = store
         self.waiters = waiters
         self._note_activity = note_activity
         self._note_handed = note_handed
+        self._presence = presence
 
     async def status(self, caller: Caller, request: StatusRequest) -> MessageStatus:
         """What became of each copy that the caller may know of."""
         found = await self._store.read(lambda view: read_status(view, caller, request))
         if request.agent_name is not None and found.reader is not None and not caller.is_operator:
             self._note_activity(found.reader.agent)
-        return found
+        return replace(found, presences={copy.agent_id: self._presence.of(copy.agent_id) for copy in found.copies})
 
     async def feed(self, caller: Caller, request: FeedRequest) -> FeedPage:
         """A page of an agent's feed. Takes nothing from it."""
@@ -93,3 +97,11 @@ class DeliveryService:
         done = await self._store.write(lambda tx: withdraw(tx, caller, request))
         self._note_activity(done.actor.agent)
         return done
+
+    async def heartbeat(self, caller: Caller, request: HeartbeatRequest) -> HeardSession:
+        """Note what a client's hook tells of one of the agent's sessions. Writes nothing."""
+        actor = await self._store.read(lambda view: require_heard(view, caller, request))
+        if not caller.is_operator:
+            self._note_activity(actor.agent)
+        until = self._presence.hear(actor.agent.id, request.session, request.event)
+        return HeardSession(actor=actor, listening_until=until)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader
 from mcp_agent_mail.domain.ladder import Step
 from mcp_agent_mail.domain.messages import Message, RecipientKind
+from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.requests import StatusRequest
 from mcp_agent_mail.features.identity.actor import Actor, require_actor_in
@@ -26,7 +27,8 @@ MAX_COPIES = 1_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStatus:
     """As seen from `project`. `counts` by status, and `total`, are of all copies that the reader may know of; `copies`
-    are the first MAX_COPIES of them, in the order addressed. `reader` is the agent that asks, if it is known.
+    are the first MAX_COPIES of them, in the order addressed; `presences` tells of their readers just now. `reader` is
+    the agent that asks, if it is known.
     """
 
     message_id: MessageId
@@ -35,6 +37,7 @@ class MessageStatus:
     total: int
     counts: Mapping[str, int]
     reader: Actor | None
+    presences: Mapping[AgentId, Presence] = field(default_factory=dict)
 
 
 def read_status(view: View, caller: Caller, request: StatusRequest) -> MessageStatus:

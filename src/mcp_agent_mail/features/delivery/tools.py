@@ -6,13 +6,15 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.core.params import CALLER_NAME, PROJECT_KEY, Count, Flag, Id, Text
+from mcp_agent_mail.core.params import CALLER_NAME, PROJECT_KEY, Choice, Count, Flag, Id, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.presence import SessionEvent
 from mcp_agent_mail.features.delivery import schemas
 from mcp_agent_mail.features.delivery.requests import (
     FeedRequest,
     FollowRequest,
+    HeartbeatRequest,
     StatusRequest,
     WaitRequest,
     WithdrawRequest,
@@ -24,6 +26,9 @@ _REASON = Text(max_length=1_000)
 _EVENTS = Count(1, 1_000)
 _CURSOR = Id(low=0)
 _TIMEOUT = Count(1, 50)
+_SESSION = Text(max_length=200)
+_CLIENT = Text(max_length=128, may_be_blank=True)
+_HEARD = Choice(tuple(one.value for one in SessionEvent))
 
 
 def delivery_tools(service: DeliveryService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
@@ -116,3 +121,26 @@ def following(service: DeliveryService, current_caller: Callable[[], Awaitable[C
         return await service.follow(await current_caller(), request)
 
     return [tool(follow_feed, cluster="delivery", title="Follow a feed", read_only=True)]
+
+
+def hook_tools(service: DeliveryService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """What clients' hooks call: no MCP client sees it, and no agent pays for its text."""
+
+    async def heartbeat(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, CALLER_NAME],
+        session: Annotated[str, _SESSION],
+        event: Annotated[str, _HEARD],
+        client: Annotated[str, _CLIENT] = "",  # noqa: ARG001  # said by hooks, and nothing rests on it
+    ) -> Json:
+        """A client's hook tells of its session: it has started, a turn has begun, a tool runs, it is idle, it has
+        ended. Until listening_until the agent counts as listening by it; null once the session has ended. session is
+        the client's own name for it.
+        """
+        request = HeartbeatRequest(
+            project_key=project_key, agent_name=agent_name, session=session, event=SessionEvent(event)
+        )
+        return schemas.show_heard(await service.heartbeat(await current_caller(), request))
+
+    return [tool(heartbeat, cluster="delivery", title="Tell that a session lives", idempotent=True, off_mcp=True)]

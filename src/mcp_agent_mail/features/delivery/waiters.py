@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.presence import ListeningVia
 from mcp_agent_mail.features.health.results import WaitingFigures
 from mcp_agent_mail.notify.bus import MailBus
 
@@ -133,9 +134,13 @@ class Waiters:
         finally:
             self._free(waiter)
 
-    def kinds_of(self, agent_id: AgentId) -> frozenset[WaiterKind]:
-        """In which ways the agent waits just now."""
-        return frozenset(waiter.kind for waiter in self._waiters.get(agent_id, ()))
+    def via_of(self, agent_id: AgentId) -> ListeningVia | None:
+        """How mail would reach the agent just now: by a wait before a stream. May be asked from any thread."""
+        # In one step of the interpreter: on the event loop others come and go meanwhile.
+        kinds = {waiter.kind for waiter in tuple(self._waiters.get(agent_id, ()))}
+        if WaiterKind.WAIT in kinds:
+            return ListeningVia.WAIT
+        return ListeningVia.STREAM if kinds else None
 
     def figures(self) -> WaitingFigures:
         """How many wait at this moment, for health and the metrics."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.domain.presence import ABSENT, Presence
 from mcp_agent_mail.domain.projects import Project
 
 
@@ -18,6 +19,7 @@ class AgentChange:
     project: Project
     agent: Agent
     is_verified: bool
+    presence: Presence = ABSENT
     released: int = 0
 
 
@@ -25,18 +27,20 @@ class AgentChange:
 class KnownAgent:
     agent: Agent
     recent_commits: list[ArchiveCommit]
+    presence: Presence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentList:
     """Last active first; `total` counts what a limit left out too. `unread`: what the caller may know of each agent's
-    unread mail, None where that is nothing.
+    unread mail, None where that is nothing. `presences`: whether each listens.
     """
 
     project: Project
     agents: list[Agent]
     total: int
     unread: Mapping[AgentId, int | None]
+    presences: Mapping[AgentId, Presence]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,27 +9,29 @@ from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.features.identity.register import Registered
 from mcp_agent_mail.features.identity.results import AgentChange, AgentList, KnownAgent, LinkedAgent
-from mcp_agent_mail.features.identity.shapes import show_agent, show_peer, with_proof
+from mcp_agent_mail.features.identity.shapes import show_agent, show_listening, show_peer, with_proof
 from mcp_agent_mail.features.projects.shapes import show_project
 
 _COMMIT_DIGITS = 12
 
 
-def show_presence(agent: Agent) -> JsonObject:
+def show_presence(agent: Agent, presence: Presence) -> JsonObject:
     """The keys that say how an agent is just now, beside its profile; `retired_at` is null while it is active."""
     return {
         "status": agent.status.value,
         "status_note": agent.status_note,
         "status_ts": iso_or_none(agent.status_ts),
+        **show_listening(presence),
         "retired_at": iso_or_none(agent.retired_ts),
     }
 
 
 def show_known(known: KnownAgent) -> JsonObject:
     commits = [_show_commit(commit) for commit in known.recent_commits]
-    return {**show_agent(known.agent), **show_presence(known.agent), "recent_commits": commits}
+    return {**show_agent(known.agent), **show_presence(known.agent, known.presence), "recent_commits": commits}
 
 
 def show_peers(listing: AgentList, elsewhere: Sequence[LinkedAgent] = ()) -> JsonObject:
@@ -37,7 +39,11 @@ def show_peers(listing: AgentList, elsewhere: Sequence[LinkedAgent] = ()) -> Jso
     null where the caller may not know it. `elsewhere` is there where the project's products have other agents.
     """
     agents = [
-        {**show_peer(agent), "unread_count": listing.unread[agent.id], "retired_at": iso_or_none(agent.retired_ts)}
+        {
+            **show_peer(agent, listing.presences[agent.id]),
+            "unread_count": listing.unread[agent.id],
+            "retired_at": iso_or_none(agent.retired_ts),
+        }
         for agent in listing.agents
     ]
     others = [
@@ -84,7 +90,7 @@ def show_unretired(acted: AgentChange, caller: Caller) -> JsonObject:
 
 
 def show_status(acted: AgentChange, caller: Caller) -> JsonObject:
-    wire = {"agent": acted.agent.name, **show_presence(acted.agent)}
+    wire = {"agent": acted.agent.name, **show_presence(acted.agent, acted.presence)}
     return with_proof(wire, caller, is_verified=acted.is_verified)
 
 

@@ -22,6 +22,7 @@ from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, require_admission
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
+from mcp_agent_mail.features.identity.delivery_hooks import NO_HOOKS, DeliveryHooks
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import (
     Registered,
@@ -35,6 +36,7 @@ from mcp_agent_mail.features.identity.results import AgentChange, AgentList, Ide
 from mcp_agent_mail.features.identity.windows import WindowUse
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.ladder import GONE_AT_ONCE
 from mcp_agent_mail.store.lease_events import end_leases
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -49,13 +51,9 @@ MAX_ELSEWHERE = 20
 """Agents of other projects that are shown beside a project's own."""
 
 
-def _tell_nobody(_: Agent) -> None:
-    pass
-
-
 class IdentityService:
-    """`choose` draws a word for a generated name. `note_acting` is told whose a call is, as soon as that is
-    known.
+    """`choose` draws a word for a generated name. `hooks` are those of delivery.
+    `tells_gone`: senders learn who retires with their urgent mail, or mail that asks for an acknowledgement, unread.
     """
 
     def __init__(
@@ -67,7 +65,8 @@ class IdentityService:
         new_names: NamingRules,
         clock: Clock,
         choose: Callable[[Sequence[str]], str] = secrets.choice,
-        note_acting: Callable[[Agent], None] = _tell_nobody,
+        hooks: DeliveryHooks = NO_HOOKS,
+        tells_gone: bool = True,
     ) -> None:
         self._store = store
         self._activity = activity
@@ -75,7 +74,9 @@ class IdentityService:
         self._new_names = new_names
         self._clock = clock
         self._choose = choose
-        self._note_acting = note_acting
+        self._note_acting = hooks.acting
+        self.presence_of = hooks.presence_of
+        self._tells_gone = tells_gone
 
     async def caller(self) -> Caller:
         """Who runs the current call. A proven agent is active by calling at all."""
@@ -171,7 +172,8 @@ class IdentityService:
             agent = require_agent(view, project, agent_name)
             shown = commit_limit if may_read(caller, project, Readership.WORK) else 0
             commits = view.agents.recent_commits(agent.id, shown) if shown else []
-            return KnownAgent(agent=self._newest(agent), recent_commits=commits)
+            presence = self.presence_of(agent.id)
+            return KnownAgent(agent=self._newest(agent), recent_commits=commits, presence=presence)
 
         return await self._store.read(look)
 
@@ -195,8 +197,14 @@ class IdentityService:
             total += sum(agent.last_active_ts < since for agent in unseen)
             agents = self._activity.with_activity([*stored, *unseen])
             agents.sort(key=lambda agent: (agent.last_active_ts, agent.id), reverse=True)
-            unread = {agent.id: _unread(caller, project, agent) for agent in agents[:limit]}
-            return AgentList(project=project, agents=agents[:limit], total=total, unread=unread)
+            shown = agents[:limit]
+            return AgentList(
+                project=project,
+                agents=shown,
+                total=total,
+                unread={agent.id: _unread(caller, project, agent) for agent in shown},
+                presences={agent.id: self.presence_of(agent.id) for agent in shown},
+            )
 
         return await self._store.read(look)
 
@@ -224,6 +232,7 @@ class IdentityService:
     async def retire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
         """Retire the agent: no new mail in or out; history and name stay, and its leases end. The first time stands."""
         ended: list[Lease] = []
+        gone: list[int] = []
 
         def change(tx: Tx, agent: Agent) -> Agent:
             retired = agent
@@ -231,6 +240,7 @@ class IdentityService:
                 retired = tx.agents.set_retired(agent.id, tx.now, tx.now)
                 record_event(tx, retired, _author(caller, agent))
             ended.extend(_end_some(tx, caller, retired))
+            gone.append(self._tell_gone(tx, retired))
             return retired
 
         acted = await self._act(caller, project_key, agent_name, change)
@@ -240,7 +250,13 @@ class IdentityService:
             rest = await self._store.write(lambda tx: _end_some(tx, caller, acted.agent))
             ended += rest
             more = len(rest)
+        while gone[-1] >= GONE_AT_ONCE:
+            gone.append(await self._store.write(lambda tx: self._tell_gone(tx, acted.agent)))
         return replace(acted, released=sum(lease.ended_by is EndedBy.RETIREMENT for lease in ended))
+
+    def _tell_gone(self, tx: Tx, retired: Agent) -> int:
+        """Of at most GONE_AT_ONCE copies; how many."""
+        return tx.ladder.tell_gone(retired.id, tx.now, GONE_AT_ONCE) if self._tells_gone else 0
 
     async def unretire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
         """Bring a retired agent back; nothing changes for one that is active."""
@@ -292,7 +308,7 @@ class IdentityService:
         acted = await self._store.write(unit)
         if not caller.is_operator:
             self.touch(acted.agent)
-        return replace(acted, agent=self._newest(acted.agent))
+        return replace(acted, agent=self._newest(acted.agent), presence=self.presence_of(acted.agent.id))
 
     def _newest(self, agent: Agent) -> Agent:
         return self._activity.with_activity([agent])[0]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
+from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.features.identity.register import Registered
 
 
@@ -25,8 +26,19 @@ def show_agent(agent: Agent) -> JsonObject:
     }
 
 
-def show_peer(agent: Agent) -> JsonObject:
-    """An agent as others find it to write to: who it is, at what it is, and whose mail it takes."""
+def show_listening(presence: Presence) -> JsonObject:
+    """Whether mail would find the agent at its place just now, by what, and since when it has been busy; null where
+    nothing is known.
+    """
+    return {
+        "listening": presence.is_listening,
+        "listening_via": None if presence.via is None else presence.via.value,
+        "busy_since": iso_or_none(presence.busy_since),
+    }
+
+
+def show_peer(agent: Agent, presence: Presence) -> JsonObject:
+    """An agent as others find it to write to: who it is, at what it is, whose mail it takes, and whether it listens."""
     return {
         "name": agent.name,
         "program": agent.program,
@@ -36,6 +48,7 @@ def show_peer(agent: Agent) -> JsonObject:
         "contact_policy": agent.contact_policy.value,
         "status": agent.status.value,
         "status_note": agent.status_note,
+        **show_listening(presence),
     }
 
 

@@ -37,7 +37,7 @@ class Directory:
 
 
 class IntrospectionService:
-    """`tools` are the declared ones; those of the operator are left out of everything that is shown."""
+    """`tools` are the declared ones; those that MCP clients do not have are left out of all that is shown."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class IntrospectionService:
     ) -> None:
         self.recording = recording
         self.clock = clock
-        self._tools = [spec for spec in tools if not spec.operator_only]
+        self._tools = [spec for spec in tools if spec.is_over_mcp]
         self._directory = directory
         self._locks = locks
 

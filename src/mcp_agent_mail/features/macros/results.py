@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.ids import AgentId, LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import Lease
+from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.results import ContactAnswered, ContactRequested
 from mcp_agent_mail.features.identity.idempotency import Replay
@@ -30,7 +31,8 @@ class Reserved:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
     """`held` are the agent's live reservations of files, newest first, those of this call among them. `inbox` has the
-    counts of all its mail, also when none was asked for. `doubt` is whether the project that was made now was meant.
+    counts of all its mail, also when none was asked for. `presences`: whether each peer listens. `doubt` is whether the
+    project that was made now was meant.
     """
 
     project: Project
@@ -39,6 +41,7 @@ class Started:
     held: list[Lease]
     inbox: InboxListing
     peers: list[Agent]
+    presences: Mapping[AgentId, Presence]
     doubt: str = ""
 
 

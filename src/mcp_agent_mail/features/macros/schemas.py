@@ -30,7 +30,7 @@ def show_started(started: Started, caller: Caller) -> JsonObject:
         "unread_count": counts.unread,
         "ack_pending": counts.ack_pending,
         "inbox": show_inbox_items(started.inbox),
-        "peers": [show_peer(peer) for peer in started.peers],
+        "peers": [show_peer(peer, started.presences[peer.id]) for peer in started.peers],
     }
 
 

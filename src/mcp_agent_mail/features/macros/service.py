@@ -90,7 +90,7 @@ class MacroService:
         project, agent = begun.project, begun.registered.agent
         begun = replace(begun, registered=self._parts.identity.recalled(begun.registered))
         self._acted(caller, agent)
-        peers = (await self._parts.identity.list_(caller, project.human_key, limit=MAX_PEERS + 1)).agents
+        there = await self._parts.identity.list_(caller, project.human_key, limit=MAX_PEERS + 1)
         return Started(
             project=project,
             registered=await self._newest(caller, project, begun.registered),
@@ -107,7 +107,8 @@ class MacroService:
                     unread_first=True,
                 ),
             ),
-            peers=[peer for peer in peers if peer.id != agent.id][:MAX_PEERS],
+            peers=[peer for peer in there.agents if peer.id != agent.id][:MAX_PEERS],
+            presences=there.presences,
             doubt=begun.doubt,
         )
 

@@ -6,11 +6,12 @@ answer kept for the idempotency key stand or fall together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import (
     Message,
@@ -21,6 +22,7 @@ from mcp_agent_mail.domain.messages import (
     Terms,
     reply_subject,
 )
+from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.threads import (
     require_same_thread,
@@ -65,7 +67,8 @@ class Sent:
     """What became of a message. `message` is None when a broadcast found nobody; `eligible` is a broadcast's.
 
     `acknowledged`: of a reply that was to acknowledge its original, whether the original is acknowledged.
-    `images_left`: images of the body that stayed as they were written.
+    `images_left`: images of the body that stayed as they were written. `presences`: of those recipients of whom it is
+    known, whether they listened as it was sent.
     """
 
     actor: Actor
@@ -77,6 +80,7 @@ class Sent:
     eligible: int | None = None
     acknowledged: bool | None = None
     images_left: tuple[ImageLeft, ...] = ()
+    presences: Mapping[AgentId, Presence] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

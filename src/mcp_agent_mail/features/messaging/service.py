@@ -22,9 +22,10 @@ from mcp_agent_mail.domain.messages import (
     require_body_fits,
 )
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
-from mcp_agent_mail.features.attachments.results import PreparedAttachments
+from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments
 from mcp_agent_mail.features.contacts.consent import DEFAULT_DELIVERY, DeliveryPolicy
 from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
+from mcp_agent_mail.features.identity.delivery_hooks import NO_HOOKS, DeliveryHooks
 from mcp_agent_mail.features.identity.idempotency import Replay, find_answer, once
 from mcp_agent_mail.features.messaging import read, receipts
 from mcp_agent_mail.features.messaging.attachments import (
@@ -71,21 +72,13 @@ from mcp_agent_mail.store.transaction import Tx, View
 
 T = TypeVar("T", MailPage, ThreadListing)
 
-NoteHanded = Callable[[Caller, Agent, Iterable[MessageId]], None]
-"""Told of whose copies, all of them delivered, the answer of the running call has."""
-
-
-def note_nothing(_: Caller, __: Agent, ___: Iterable[MessageId]) -> None:
-    pass
-
 
 class NoAttachments(Unavailable):
     """Files were to be sent by a service that was made without the parts that keep them."""
 
 
 class MessagingService:
-    """`note_activity` is told of every agent that acts, `note_handed` of what is in answers; `clock` measures ages in
-    reads.
+    """`note_activity` is told of every agent that acts; `clock` measures ages in reads. `hooks` are those of delivery.
 
     `delivery` decides who may write to whom. `throttle` is awaited before mail is stored: it may hold a sender back for
     a moment, and never refuses.
@@ -101,7 +94,7 @@ class MessagingService:
         clock: Clock,
         delivery: DeliveryPolicy = DEFAULT_DELIVERY,
         attachments: MailAttachments = NO_ATTACHMENTS,
-        note_handed: NoteHanded = note_nothing,
+        hooks: DeliveryHooks = NO_HOOKS,
     ) -> None:
         self._store = store
         self._body_max_bytes = body_max_bytes
@@ -111,7 +104,8 @@ class MessagingService:
         self._delivery = delivery
         self._prepare = attachments.prepare
         self._contents = attachments.contents
-        self._note_handed = note_handed
+        self._note_handed = hooks.handed
+        self._presence_of = hooks.presence_of
 
     async def send(self, caller: Caller, request: SendRequest) -> Sent | Replay:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
@@ -183,10 +177,14 @@ class MessagingService:
             yield prepared
 
     def _post(self, tx: Tx, draft: Draft, brought: PreparedAttachments | None) -> Sent:
-        if brought is None:
-            return post(tx, draft)
-        draft, unreadable = carry(tx, draft, brought, self._delivery.attachments_limit_bytes)
-        return replace(post(tx, draft), images_left=(*brought.images_left, *unreadable))
+        images_left: tuple[ImageLeft, ...] = ()
+        if brought is not None:
+            draft, unreadable = carry(tx, draft, brought, self._delivery.attachments_limit_bytes)
+            images_left = (*brought.images_left, *unreadable)
+        sent = post(tx, draft)
+        # Looked up once, inside: what an idempotency key keeps for a repeat says the same as the first answer.
+        presences = {one.agent_id: self._presence_of(one.agent_id) for one in sent.recipients}
+        return replace(sent, images_left=images_left, presences=presences)
 
     async def before_sending(self, body_md: str) -> None:
         """Check the body's size and wait for backpressure, before a unit of work with `send_within` in it. Raises

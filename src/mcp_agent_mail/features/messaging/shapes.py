@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
-from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.core.tools import Json, JsonObject, ResultList
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.attachments import Attachment
@@ -20,8 +20,10 @@ from mcp_agent_mail.domain.messages import (
     RecipientKind,
     attachments_of,
 )
+from mcp_agent_mail.domain.presence import ABSENT, Presence
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.idempotency import Replay
+from mcp_agent_mail.features.identity.shapes import show_listening
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.store.mail.inboxes import InboxCounts
@@ -140,8 +142,12 @@ def list_names(recipients: Iterable[Recipient], kind: RecipientKind, seen_from: 
     return [shown_name(r.name, r.project_id, r.project_slug, seen_from) for r in recipients if r.kind is kind]
 
 
-def show_delivery(message: Message, recipients: list[Recipient], project: Project) -> JsonObject:
-    """One project's share of a message, for its sender alone: hence `bcc`. The body is not echoed."""
+def show_delivery(
+    message: Message, recipients: list[Recipient], project: Project, presences: Mapping[AgentId, Presence]
+) -> JsonObject:
+    """One project's share of a message, for its sender alone: hence `bcc`. The body is not echoed. Whoever is not among
+    the `presences` does not listen.
+    """
     return {
         **show_message(message, project.id),
         "to": list_names(recipients, RecipientKind.TO, project.id),
@@ -152,6 +158,7 @@ def show_delivery(message: Message, recipients: list[Recipient], project: Projec
                 "name": recipient.name,
                 "kind": recipient.kind.value,
                 "status": recipient.status,
+                **show_listening(presences.get(recipient.agent_id, ABSENT)),
                 "last_active_ts": iso(recipient.last_active_ts),
             }
             for recipient in recipients
@@ -169,7 +176,7 @@ def _deliveries(sent: Sent) -> list[JsonObject]:
     return [
         {
             "project": sent.projects[project_id].human_key,
-            "payload": show_delivery(sent.message, recipients, sent.projects[project_id]),
+            "payload": show_delivery(sent.message, recipients, sent.projects[project_id], sent.presences),
         }
         for project_id, recipients in by_project.items()
     ]

@@ -26,7 +26,7 @@ from mcp_agent_mail.domain.products import (
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read_query
 from mcp_agent_mail.domain.threads import UnknownThread
-from mcp_agent_mail.features.messaging.service import NoteHanded, note_nothing
+from mcp_agent_mail.features.identity.delivery_hooks import NoteHanded, note_nothing
 from mcp_agent_mail.features.products.inbox import ProductInboxRequest, read_product_inbox
 from mcp_agent_mail.features.products.lookup import find_product, open_product, projects_of, require_product
 from mcp_agent_mail.features.products.results import Linked, ProductHits, ProductInbox, SeenProduct

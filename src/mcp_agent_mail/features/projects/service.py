@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_proof, require_to_change_project
 from mcp_agent_mail.domain.project_identity import IdentityMode, derived_uid, identify
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
@@ -15,16 +16,30 @@ from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, require_project
 from mcp_agent_mail.features.projects.results import FoundProject, KnownIdentity
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.ladder import GONE_AT_ONCE
 from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 ALIASES_SHOWN = 200
+_FIRST = AgentId(0)
 
 
 class ProjectService:
-    def __init__(self, store: Store, *, places: ArchivePlaces, identities: Identities | None = None) -> None:
+    """`tells_gone`: senders learn whose project is archived with their urgent mail, or mail that asks
+    for an acknowledgement, unread.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        places: ArchivePlaces,
+        identities: Identities | None = None,
+        tells_gone: bool = True,
+    ) -> None:
         self._store = store
         self._places = places
+        self._tells_gone = tells_gone
         self._identities = identities or Identities(WorkspaceIdentities(), IdentityMode.DIR)
 
     async def archive_path(self, project: Project) -> Path:
@@ -89,17 +104,25 @@ class ProjectService:
     async def set_archived(self, caller: Caller, project_key: str, *, archived: bool) -> Project:
         """Archive a project or bring it back; the first time stands. Nothing of it is lost either way."""
 
-        def unit(tx: Tx) -> Project:
+        def unit(tx: Tx) -> tuple[Project, AgentId | None]:
             project = require_project(tx, project_key)
             require_to_change_project(caller, project.id)
-            if project.is_archived == archived:
-                return project
-            now = tx.now
-            changed = tx.projects.set_archived(project.id, now if archived else None)
-            record_event(tx, changed, caller)
-            return changed
+            if project.is_archived != archived:
+                project = tx.projects.set_archived(project.id, tx.now if archived else None)
+                record_event(tx, project, caller)
+            return project, self._tell_gone(tx, project, _FIRST)
 
-        return await self._store.write(unit)
+        changed, rest = await self._store.write(unit)
+        while (begin := rest) is not None:
+            # In units that hold nobody up: an archived project gets no mail meanwhile.
+            rest = await self._store.write(partial(self._tell_gone, project=changed, begin=begin))
+        return changed
+
+    def _tell_gone(self, tx: Tx, project: Project, begin: AgentId) -> AgentId | None:
+        """Of at most GONE_AT_ONCE copies that lie unread in an archived project; with which agent to go on."""
+        if not self._tells_gone or not project.is_archived:
+            return None
+        return tx.ladder.tell_gone_in(project.id, tx.now, GONE_AT_ONCE, begin)
 
     async def list_(self, *, include_archived: bool, limit: int, after_id: int) -> list[Project]:
         """The projects with ids above `after_id`, oldest first."""

@@ -1,0 +1,110 @@
+"""Who is there: what clients' hooks have told, in this process's memory alone, and what stands open just now.
+
+Nothing of it is stored: after a restart nobody listens until it is heard or connects again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Protocol
+
+from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.presence import (
+    ClientSession,
+    ListeningVia,
+    Presence,
+    SessionEvent,
+    after_event,
+    listening_until,
+    presence_of,
+)
+from mcp_agent_mail.features.delivery.requests import HeartbeatRequest
+from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
+from mcp_agent_mail.store.transaction import View
+
+MAX_AGENTS = 10_000
+"""Of whom sessions are remembered. Beyond, the one heard longest ago is forgotten, and counts as not listening."""
+
+MAX_SESSIONS = 8
+"""Of one agent, likewise."""
+
+
+class OpenConnections(Protocol):
+    """The waits and streams that stand open."""
+
+    def via_of(self, agent_id: AgentId) -> ListeningVia | None:
+        """WAIT or STREAM while the agent has one, the wait where it has both. Asked from any thread, for each agent
+        that an answer shows.
+        """
+
+
+class NoConnections:
+    """Where nothing waits and nothing streams."""
+
+    def via_of(self, agent_id: AgentId) -> ListeningVia | None:  # noqa: ARG002  # as the protocol has it
+        return None
+
+
+NO_CONNECTIONS = NoConnections()
+
+
+class Presences:
+    """Told of heartbeats on the event loop, and asked from any thread: what stands for an agent is replaced as a whole,
+    and never changed.
+    """
+
+    def __init__(
+        self, *, window_s: int, clock: Clock, live: OpenConnections = NO_CONNECTIONS, max_agents: int = MAX_AGENTS
+    ) -> None:
+        self._window_s = window_s
+        self._clock = clock
+        self._live = live
+        self._max_agents = max_agents
+        self._sessions: OrderedDict[AgentId, tuple[ClientSession, ...]] = OrderedDict()
+
+    def hear(self, agent_id: AgentId, name: str, event: SessionEvent) -> Micros | None:
+        """Note what the session of this name told. Until when it listens by that; None when it has ended."""
+        known = self._sessions.get(agent_id, ())
+        before = next((one for one in known if one.name == name), None)
+        session = after_event(before, name, event, self._clock())
+        others = tuple(one for one in known if one.name != name)
+        if session is not None:
+            self._keep(agent_id, (*others, session)[-MAX_SESSIONS:])
+            return listening_until(session, self._window_s)
+        if others:
+            self._sessions[agent_id] = others
+        else:
+            self._sessions.pop(agent_id, None)
+        return None
+
+    def of(self, agent_id: AgentId) -> Presence:
+        """The agent as it is just now."""
+        sessions = self._sessions.get(agent_id, ())
+        return presence_of(sessions, self._live.via_of(agent_id), self._clock(), self._window_s)
+
+    def _keep(self, agent_id: AgentId, sessions: tuple[ClientSession, ...]) -> None:
+        self._sessions[agent_id] = sessions
+        self._sessions.move_to_end(agent_id)
+        if len(self._sessions) > self._max_agents:
+            self._sessions.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardSession:
+    """`listening_until` None: the session has ended."""
+
+    actor: Actor
+    listening_until: Micros | None
+
+
+def require_heard(view: View, caller: Caller, request: HeartbeatRequest) -> Actor:
+    """The agent whose session tells of itself. Whoever is retired, or whose project is archived, gets no mail to
+    listen for: its sessions can only end.
+    """
+    actor = require_actor(view, caller, request.project_key, request.agent_name)
+    if request.event is not SessionEvent.END:
+        require_able(actor, "no mail comes for it to listen for")
+    return actor
