@@ -26,8 +26,8 @@ from mcp_agent_mail.server.preferences import Connections
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
 from mcp_agent_mail.server.rest.endpoint import MOUNT as REST
 from mcp_agent_mail.server.rest.endpoint import Rest
-from mcp_agent_mail.server.rest_events import PATH as STREAM
-from mcp_agent_mail.server.rest_events import EventsEndpoint
+from mcp_agent_mail.server.rest.routes import EVENTS as STREAM
+from mcp_agent_mail.server.rest.events import EventsEndpoint
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route
 
 if TYPE_CHECKING:
@@ -106,13 +106,16 @@ def _attachments(services: Services) -> AttachmentEndpoint:
     return AttachmentEndpoint(services.messaging, services.identity.caller)
 
 
+def _events(services: Services) -> EventsEndpoint:
+    return EventsEndpoint(services.streams, services.identity.caller)
+
+
 ROUTES: Mapping[str, Callable[[Services, Calls], Route]] = {
     METRICS: lambda services, _: _metrics(services).answer,
     CHECK: lambda services, _: _guard(services).check,
     EVENTS: lambda services, _: _guard(services).record,
     ATTACHMENTS: lambda services, _: _attachments(services).answer,
-    STREAM: lambda services, _: EventsEndpoint(services.streams, services.identity.caller).answer,
-    REST: lambda _, calls: Rest(calls).answer,
+    REST: lambda services, calls: Rest(calls, own={STREAM: _events(services).answer}).answer,
 }
 """The paths beside MCP and `/rpc`, admitted as that is: whole ones, and with a closing slash all below."""
 

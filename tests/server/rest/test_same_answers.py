@@ -36,6 +36,8 @@ MORE: dict[str, dict[str, Any]] = {
     "reply_message": {"sender_name": "RedStone"},
     "fetch_inbox": {"limit": 5, "include_bodies": True},
     "fetch_inbox_events": {"limit": 3},
+    "wait_for_messages": {"timeout_s": 1},
+    "heartbeat": {"session": "s-1", "event": "idle"},
     "list_agents": {"include_retired": True},
     "search_messages": {"order": "oldest", "limit": 1},
     "renew_file_reservations": {"agent_name": "BlueLake", "paths": ["{door}.py"]},

@@ -83,6 +83,7 @@ class RestRoute:
 
 
 OPENAPI = "openapi"
+EVENTS = "events"
 _OF_MESSAGE: Mapping[str, str] = {"id": "message_id"}
 _NOWHERE: Mapping[str, str] = {}
 
@@ -110,12 +111,35 @@ ROUTES: tuple[RestRoute, ...] = (
     ),
     _get("messages/{id}/status", "message_status", _OF_MESSAGE),
     _get("inbox", "fetch_inbox"),
+    _get("wait", "wait_for_messages"),
     _get("feed", "fetch_inbox_events"),
     _get("agents", "list_agents"),
     _get("search", "search_messages"),
     _post("reservations", "file_reservation_paths"),
     _post("reservations/renew", "renew_file_reservations"),
     _post("reservations/release", "release_file_reservations"),
+    _post("heartbeat", "heartbeat"),
+    RestRoute(
+        method="GET",
+        path=EVENTS,
+        target=RouteAnswer(
+            name=EVENTS,
+            title="Events of an agent's mail",
+            description="What happens to an agent's mail as server-sent events: from now on, or behind a cursor. "
+            "`Last-Event-ID` beats `after`.",
+            arguments={
+                "type": "object",
+                "properties": {
+                    "project_key": {"type": "string"},
+                    "agent_name": {"type": "string"},
+                    "after": {"type": "integer", "minimum": 0},
+                },
+                "required": ["project_key", "agent_name"],
+            },
+            media_type="text/event-stream",
+            is_stream=True,
+        ),
+    ),
     RestRoute(
         method="GET",
         path="openapi.json",

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.delivery.tools import FOLLOW
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH
 from mcp_agent_mail.server.dispatch import RequestFacts
-from mcp_agent_mail.server.rest_events import COMMENT, PATH, EventsEndpoint
+from mcp_agent_mail.server.rest.events import COMMENT, PATH, EventsEndpoint
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from tests.server.served_mail import ME, Served, serving
 
