@@ -17,7 +17,7 @@ from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.domain.store_limits import StoreLimits
 from mcp_agent_mail.features.archiving.backfill import BackfillWorker, LostArchives
-from mcp_agent_mail.features.delivery.unseen import UnseenRules, UnseenWorker
+from mcp_agent_mail.features.delivery.unseen_mail import UnseenRules, UnseenWorker
 from mcp_agent_mail.features.delivery.worker import FeedWorker
 from mcp_agent_mail.features.health.store_size import StoreSizeWorker
 from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker

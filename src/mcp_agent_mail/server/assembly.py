@@ -26,8 +26,8 @@ from mcp_agent_mail.server.preferences import Connections
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
 from mcp_agent_mail.server.rest.endpoint import MOUNT as REST
 from mcp_agent_mail.server.rest.endpoint import Rest
-from mcp_agent_mail.server.rest.routes import EVENTS as STREAM
 from mcp_agent_mail.server.rest.events import EventsEndpoint
+from mcp_agent_mail.server.rest.routes import EVENTS as STREAM
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ A copy that is withdrawn unread leaves its inbox, and with it threads, search, w
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -76,8 +75,7 @@ _SUPERSEDED = """
 SELECT o.message_id, o.agent_id, n.message_id FROM message_terms t
 CROSS JOIN recipients n ON n.message_id = t.message_id AND n.delivery_seq IS NOT NULL
 CROSS JOIN recipients o ON o.message_id = t.supersedes AND o.agent_id = n.agent_id
-WHERE t.message_id IN (SELECT value FROM json_each(:messages)) AND t.supersedes IS NOT NULL
-  AND o.superseded_by IS NULL
+WHERE t.message_id = ? AND t.supersedes IS NOT NULL AND o.superseded_by IS NULL
 ORDER BY n.delivery_seq
 """
 _REPLACED_BY = "UPDATE recipients SET superseded_by = ? WHERE message_id = ? AND agent_id = ?"
@@ -101,10 +99,7 @@ _SHOW = """
 UPDATE recipients SET shown_ts = max(:at, handed_ts)
 WHERE message_id = :message AND agent_id = :agent AND shown_ts IS NULL AND handed_ts IS NOT NULL
 """
-_DELIVERED = """
-SELECT o.value FROM json_each(:messages) o CROSS JOIN recipients r ON r.message_id = o.value AND r.agent_id = :agent
-WHERE r.delivery_seq IS NOT NULL ORDER BY o.key
-"""
+_IS_DELIVERED = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
 
 GONE_AT_ONCE = 200
 """Copies whose readers are gone that one unit of work tells of: about 10 ms."""
@@ -174,9 +169,8 @@ class Ladder:
         return [_copy(row) for row in self._connection.execute(_COPIES, (message_id,))]
 
     def delivered_to(self, agent_id: AgentId, message_ids: Iterable[MessageId]) -> list[MessageId]:
-        """Those of the messages of which the agent has a copy in its inbox, in the order given."""
-        rows = self._connection.execute(_DELIVERED, {"messages": json.dumps(list(message_ids)), "agent": agent_id})
-        return [MessageId(number) for (number,) in rows]
+        """Those of the messages that lie in the agent's inbox, in their order."""
+        return [one for one in message_ids if self._connection.execute(_IS_DELIVERED, (one, agent_id)).fetchone()]
 
     def add_terms(self, message_id: MessageId, terms: Terms) -> None:
         """Of a new message, before anybody has read it."""
@@ -197,11 +191,11 @@ class Ladder:
         """Of the messages that these replace, end the unread copies of those to whom these have been delivered, and
         note on the others by which they are replaced. Messages that replace nothing change nothing.
         """
-        found = self._connection.execute(_SUPERSEDED, {"messages": json.dumps(list(message_ids))}).fetchall()
         by_message: dict[MessageId, set[AgentId]] = {}
-        for old_id, agent_id, new_id in found:
-            self._connection.execute(_REPLACED_BY, (new_id, old_id, agent_id))
-            by_message.setdefault(old_id, set()).add(agent_id)
+        for message_id in message_ids:
+            for old_id, agent_id, new_id in self._connection.execute(_SUPERSEDED, (message_id,)).fetchall():
+                self._connection.execute(_REPLACED_BY, (new_id, old_id, agent_id))
+                by_message.setdefault(old_id, set()).add(agent_id)
         for old_id, agents in by_message.items():
             self._leave([one for one in self._unread_of(old_id) if one.agent_id in agents], at)
             self._close(old_id)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.features.delivery import unseen
-from mcp_agent_mail.features.delivery.unseen import UnseenRules, UnseenWorker
+from mcp_agent_mail.features.delivery import unseen_mail
+from mcp_agent_mail.features.delivery.unseen_mail import UnseenRules, UnseenWorker
 from mcp_agent_mail.store.database import Store
 from tests.features.delivery.harness import DeliveryHarness
 from tests.features.macros.harness import APP, LIB, MacrosHarness, open_macros
@@ -145,7 +145,7 @@ async def test_a_pass_tells_of_all_that_is_due_few_in_each_unit(
     harness.seeded.clock.step(TTL_S)
     monkeypatch.setattr(unseen, "COPIES_AT_ONCE", 2)
     units: list[int] = []
-    one_unit = unseen.tell_unseen
+    one_unit = unseen_mail.tell_unseen
 
     def counted(tx: Any, rules: UnseenRules) -> bool:
         units.append(len(tx.feed.after(harness.seeded.blue.id, 0, 100)))
