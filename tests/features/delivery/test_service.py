@@ -22,8 +22,6 @@ async def test_whoever_asks_in_its_own_name_is_active_and_the_operator_is_not_th
 async def test_a_token_says_who_asks_without_a_name(harness: DeliveryHarness) -> None:
     sent = await harness.sent_id(bcc=["GreenField"])
 
-    found = await harness.status(
-        sent, Credentials(via="mcp", agent_token=harness.proof(harness.seeded.blue).agent_token)
-    )
+    found = await harness.status(sent, harness.proof(harness.seeded.blue))
 
     assert found["total"] == 2

@@ -143,7 +143,7 @@ async def test_a_pass_tells_of_all_that_is_due_few_in_each_unit(
 ) -> None:
     sent = [await harness.sent_id(importance="high") for _ in range(5)]
     harness.seeded.clock.step(TTL_S)
-    monkeypatch.setattr(unseen, "COPIES_AT_ONCE", 2)
+    monkeypatch.setattr(unseen_mail, "COPIES_AT_ONCE", 2)
     units: list[int] = []
     one_unit = unseen_mail.tell_unseen
 
@@ -151,7 +151,7 @@ async def test_a_pass_tells_of_all_that_is_due_few_in_each_unit(
         units.append(len(tx.feed.after(harness.seeded.blue.id, 0, 100)))
         return one_unit(tx, rules)
 
-    monkeypatch.setattr(unseen, "tell_unseen", counted)
+    monkeypatch.setattr(unseen_mail, "tell_unseen", counted)
 
     await look(harness)
 
