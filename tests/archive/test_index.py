@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.index import IndexLocked
+from mcp_agent_mail.archive.index import IndexLocked, is_index_torn
 from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition
 from mcp_agent_mail.archive.recovery import is_unfinished
-from mcp_agent_mail.archive.repository import GitRun
+from mcp_agent_mail.archive.repository import ArchiveRepository, GitRun
 from mcp_agent_mail.archive.steps import InSteps
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -251,3 +253,56 @@ def test_no_other_note_that_nobody_can_read_keeps_the_archive_from_being_opened(
     refresh(again)
 
     assert (desk.path / "messages/more.md").read_bytes() == b"two"
+
+
+def emptied(content: bytes) -> bytes:
+    """Its header and its last entries stand; a loss of power left zeros where the folders it knows should be."""
+    extension = content.index(b"TREE")
+    return content[: extension + 8] + bytes(len(content) - extension - 28) + content[-20:]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "is_read_by_git"),
+    [
+        (lambda _content: b"torn", False),
+        (lambda _content: b"", False),
+        (lambda content: content[:-1], True),
+        (lambda content: content[:-20] + bytes(20), True),
+        (lambda content: content[:12] + bytes([content[12] ^ 1]) + content[13:], True),
+        (emptied, True),
+    ],
+    ids=["no index", "nothing", "cut off", "no checksum", "another time", "folders emptied"],
+)
+def test_an_index_that_is_not_as_git_wrote_it_is_torn_whether_git_reads_it_or_not(
+    spoil: Callable[[bytes], bytes], is_read_by_git: bool, desk: Desk, writer: ArchiveWriter
+) -> None:
+    desk.commit(writer)
+    refresh(writer)
+    index = desk.path / ".git/index"
+    whole = index.read_bytes()
+    assert not is_index_torn(ArchiveRepository(desk.path))
+
+    index.write_bytes(spoil(whole))
+
+    look = subprocess.run(["git", "-C", desk.path, "ls-files"], capture_output=True, check=False)
+    assert (look.returncode == 0) is is_read_by_git
+    assert is_index_torn(ArchiveRepository(desk.path))
+
+
+@pytest.mark.usefixtures("writer")
+def test_no_index_is_not_torn_and_a_folder_in_its_place_is(desk: Desk) -> None:
+    index = desk.path / ".git/index"
+    assert not is_index_torn(ArchiveRepository(desk.path))
+
+    index.mkdir()
+
+    assert is_index_torn(ArchiveRepository(desk.path))
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+def test_a_whole_index_is_not_torn_whatever_git_names_objects_by(algorithm: str, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--template=", f"--object-format={algorithm}", tmp_path], check=True)
+    (tmp_path / "note").touch()
+    git(tmp_path, "add", "note")
+
+    assert not is_index_torn(ArchiveRepository(tmp_path))

@@ -141,6 +141,24 @@ def test_a_torn_index_is_built_again(writer: ArchiveWriter, path: Path) -> None:
     assert git(path, "status", "--porcelain") == ""
 
 
+def test_an_index_of_which_sectors_were_emptied_is_built_again_before_git_writes_what_it_says(
+    writer: ArchiveWriter, path: Path
+) -> None:
+    refresh(writer)
+    writer.commit({"a": b"a"}, text(2), AT)
+    index = path / ".git/index"
+    content = index.read_bytes()
+    index.write_bytes(content[: content.index(b"TREE") + 8].ljust(len(content), b"\0"))
+    assert git(path, "ls-files") != ""
+
+    opened = open_writer(path)
+
+    assert not index.exists()
+    refresh(opened)
+    assert git(path, "status", "--porcelain") == ""
+    assert git(path, "fsck", "--strict") == ""
+
+
 @pytest.mark.usefixtures("writer")
 def test_marks_that_a_loss_of_power_emptied_go_and_a_persons_older_one_stays(path: Path) -> None:
     (pack,) = (path / ".git/objects/pack").glob("pack-*.pack")

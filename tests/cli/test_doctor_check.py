@@ -81,11 +81,12 @@ def test_a_good_store_is_well_beside_its_server_and_without_and_nothing_is_chang
     said = {one["check"]: one["evidence"] for one in beside[1]["checks"]}
     assert (beside[0], without[0]) == (0, 0)
     assert "wrote and read the store just now" in said["owner"]
-    assert [one["check"] for one in without[1]["checks"]][:7] == [
+    assert [one["check"] for one in without[1]["checks"]][:8] == [
         "owner",
         "permissions",
         "disk",
         "locks",
+        "numbers",
         "database",
         "git",
         "outbox",

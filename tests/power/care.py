@@ -144,6 +144,6 @@ def _faults_of_archive(place: Path) -> list[str]:
     look = subprocess.run(["git", "-C", place, "status", "--porcelain"], capture_output=True, text=True, check=False)
     status = look.stdout + look.stderr
     found = [f"{name} was left" for name in left]
-    found += [f"fsck: {fsck.stderr[:300]}"] if fsck.returncode else []
+    found += [f"fsck: {fsck.stderr[:3_000]}"] if fsck.returncode else []
     found += [f"status: {status[:200]}"] if status else []
     return [f"{place.name}: {fault}" for fault in found]

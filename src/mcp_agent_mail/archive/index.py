@@ -8,20 +8,25 @@ meanwhile, and whatever ends it before its time leaves the old one.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from mcp_agent_mail.archive.folders import opened, opened_file
 from mcp_agent_mail.archive.git_folder import said_in
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.steps import Steps, Syncing, sync_each
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 
 _TRIES = 3
+_PIECE = 1 << 20
 _NOTED = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})(?: ([0-9]{1,18}))?\n?")
 
 
@@ -139,6 +144,39 @@ def _read(note: Path) -> tuple[str, int | None]:
         if said := _NOTED.fullmatch(said_in(note) or ""):
             return said[1], None if said[2] is None else int(said[2])
     return "", None
+
+
+def is_index_torn(repository: ArchiveRepository) -> bool:
+    """Is the index other than Git wrote it, or one that Git cannot read? None at all is not.
+
+    Git checks the checksum that an index ends with in `fsck` alone: sectors that a loss of power emptied pass for
+    entries or for the folders it knows, and `sparse-checkout` writes those into the repository. One that was written
+    without a checksum (`index.skipHash`) looks the same, and counts as torn.
+    """
+    try:
+        with opened(repository.git_path) as folder, opened_file(folder, "index") as file:
+            if not any(_has_checksum(file, algorithm) for algorithm in ("sha1", "sha256")):
+                return True
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        repository.git("ls-files", "-z", "--", ARCHIVE_FILE)
+    except GitFailed:
+        return True
+    return False
+
+
+def _has_checksum(file: int, algorithm: str) -> bool:
+    made = hashlib.new(algorithm, usedforsecurity=False)
+    with open(file, "rb", closefd=False) as stream:
+        left = stream.seek(0, os.SEEK_END) - made.digest_size
+        stream.seek(0)
+        while left > 0 and (piece := stream.read(min(left, _PIECE))):
+            made.update(piece)
+            left -= len(piece)
+        return left == 0 and stream.read() == made.digest()
 
 
 def _count_files(repository: ArchiveRepository, tip: str) -> Steps[int]:

@@ -142,6 +142,7 @@ class Thinning:
         self._job = repository.start(
             *("sparse-checkout", "set", "--stdin"),
             stdin="".join(f"{folder}\n" for folder in folders).encode("utf-8", "surrogateescape"),
+            config=("core.fsync=all",),
         )
 
     def is_running(self) -> bool:

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import STATE, said_in
+from mcp_agent_mail.archive.index import is_index_torn
 from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.archive.months import MonthsNote
 from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository, GitContentTooLarge
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.file_sync import sync_path
-from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.commit_message import VERSION_TRAILER
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER
@@ -140,10 +140,8 @@ def remove_torn_marks(repository: ArchiveRepository, since: float) -> None:
 
 
 def remove_torn_index(repository: ArchiveRepository) -> None:
-    """An index Git cannot read would fail every later command; the next refresh builds a new one."""
-    try:
-        repository.git("ls-files", "-z", "--", ARCHIVE_FILE)
-    except GitFailed:
+    """The next refresh builds a new one. What a person had staged in it goes with it."""
+    if is_index_torn(repository):
         (repository.git_path / "index").unlink(missing_ok=True)
 
 

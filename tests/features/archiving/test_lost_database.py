@@ -54,7 +54,7 @@ def test_a_database_that_is_there_or_on_its_way_is_not_lost(tmp_path: Path) -> N
     (tmp_path / SWAP_FILE).write_text("{}")
     require_database(tmp_path, tmp_path / "mail.sqlite3")
     (tmp_path / SWAP_FILE).unlink()
-    (tmp_path / "mail.sqlite3").write_bytes(b"SQLite format 3")
+    (tmp_path / "mail.sqlite3").write_bytes(b"SQLite format 3\0")
 
     require_database(tmp_path, tmp_path / "mail.sqlite3")
 

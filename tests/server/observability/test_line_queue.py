@@ -76,8 +76,24 @@ def test_a_terminal_that_stands_still_with_a_full_queue_is_left_in_the_end() -> 
         closing.join(FAR_TOO_LONG_S)
         was_kept_waiting = closing.is_alive()
         termios.tcflow(stream.fileno(), termios.TCOON)
+        queue.close()
 
         assert not was_kept_waiting
+
+
+def test_a_late_line_never_lands_in_the_file_that_has_its_number_by_then() -> None:
+    terminal, other = Pipe(), Pipe()
+    queue = LineQueue(terminal.writer)
+    queue.put("late")
+    os.dup2(other.writer, terminal.writer)
+
+    queue.start()
+    queue.close()
+    os.close(terminal.writer)
+
+    assert other.text() == ""
+    with os.fdopen(terminal.reader) as file:
+        assert file.read() == "late\n"
 
 
 def test_both_streams_of_one_terminal_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,10 +19,14 @@ _END_WITHIN_S = 1.0
 
 
 class LineQueue:
-    """Lines on their way to a terminal. `put` never waits; beyond MAX_WAITING lines are counted and dropped."""
+    """Lines on their way to a terminal. `put` never waits; beyond MAX_WAITING lines are counted and dropped.
+
+    It writes through a descriptor of its own: one that is kept waiting outlives `close`, and the number of the one it
+    was given may be another file's by then.
+    """
 
     def __init__(self, file: int, *, size: int = MAX_WAITING) -> None:
-        self._file = file
+        self._file = os.dup(file)
         self._waiting: Queue[str | None] = Queue(size)
         self._dropped = 0
         self._counting = threading.Lock()
@@ -49,6 +53,12 @@ class LineQueue:
         self._thread.join(max(0.0, until - time.monotonic()))
 
     def _run(self) -> None:
+        try:
+            self._write_all()
+        finally:
+            os.close(self._file)
+
+    def _write_all(self) -> None:
         while (line := self._waiting.get()) is not None:
             with self._counting:
                 self._dropped, dropped = 0, self._dropped

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from mcp_agent_mail.features.recovery.backups.git_repair import (
-    has_torn_index,
     has_unindexed_packs,
     renew_pack_indexes,
 )
@@ -22,12 +21,3 @@ def test_a_lost_index_of_a_pack_is_made_anew_and_a_wrong_one_too(stored: Stored)
         assert has_unindexed_packs(archive)
         assert renew_pack_indexes(archive) == 1
         assert packs[0].read_bytes() == whole
-
-
-def test_a_torn_index_is_seen(stored: Stored) -> None:
-    archive = stored.harness.path(stored.project)
-    assert not has_torn_index(archive)
-
-    (archive / ".git/index").write_bytes(b"torn")
-
-    assert has_torn_index(archive)

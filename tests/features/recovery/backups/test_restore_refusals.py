@@ -91,5 +91,6 @@ def test_a_database_that_does_not_say_what_it_gave_out_is_refused(tmp_path: Path
 
     with pytest.raises(RestoreUnfit, match="does not say which numbers"):
         require_times_left(built, tmp_path / "mail.sqlite3", NOW)
-    with pytest.raises(RestoreUnfit, match="too few are left"):
+    with pytest.raises(RestoreUnfit, match="too few are left") as refused:
         require_numbers_left(built)
+    assert "Go back to another backup" in refused.value.hint

@@ -76,16 +76,6 @@ def _is_indexed(repository: ArchiveRepository, pack: Path) -> bool:
     return True
 
 
-def has_torn_index(archive: Path) -> bool:
-    """Can Git not read the index of the work tree?"""
-    repository = ArchiveRepository(archive)
-    try:
-        repository.git("ls-files", "-z", "--", "archive.json")
-    except GitFailed:
-        return True
-    return False
-
-
 def note_to_be_shown(archive: Path) -> None:
     """Whoever opens it next writes every file that differs, and makes the index anew."""
     for note in (OPEN_NOTE, BLOCKED_NOTE):

@@ -15,6 +15,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.contents import Contents, MissingContents
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, work_tree_of
+from mcp_agent_mail.archive.index import is_index_torn
 from mcp_agent_mail.archive.inspection import Inspection
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition
@@ -41,7 +42,6 @@ from mcp_agent_mail.features.doctor.verify import AHEAD, Finding, verify_archive
 from mcp_agent_mail.features.recovery.backups.backup import BackupMaker, Told, untold
 from mcp_agent_mail.features.recovery.backups.contents import bring_back, find_mendable
 from mcp_agent_mail.features.recovery.backups.git_repair import (
-    has_torn_index,
     has_unindexed_packs,
     note_to_be_shown,
     renew_pack_indexes,
@@ -374,8 +374,8 @@ def _git_faults(archive: Path, slug: str) -> Iterator[Repair]:
         return
     if is_unfinished(archive, counts_lacked=False) and not is_newly_made(archive):
         yield Repair(what=f"archive {slug}: unfinished", evidence="a stop left it in the middle of something")
-    elif has_torn_index(archive):
-        yield Repair(what=f"archive {slug}: index", evidence="Git cannot read the index of its work tree")
+    elif is_index_torn(ArchiveRepository(archive)):
+        yield Repair(what=f"archive {slug}: index", evidence="the index of its work tree is not as Git wrote it")
 
 
 def _each_once(found: Iterable[Repair]) -> list[Repair]:

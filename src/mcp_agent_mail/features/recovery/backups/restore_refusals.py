@@ -92,5 +92,6 @@ def require_numbers_left(database: Path) -> None:
 def _numbers_unfit(what: str) -> RestoreUnfit:
     return RestoreUnfit(
         what,
-        hint="Nothing was changed. It was made by hand: do not use it. Take another backup: am doctor backups",
+        hint="Nothing was changed. It was damaged, or made by hand: do not use it. Go back to another backup: "
+        "`am doctor backups` lists them.",
     )
