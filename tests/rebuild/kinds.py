@@ -49,6 +49,11 @@ def drop(archive: Path, pattern: str) -> int:
     return len(gone)
 
 
+def tip(archive: Path) -> str:
+    """Its newest commit, as Git calls it."""
+    return _git(archive, "rev-parse", "main").strip()
+
+
 def unclassified(archive: Path) -> list[str]:
     """Files of the newest commit that are of no kind."""
     known = re.compile("|".join((*KINDS.values(), *DERIVED.values())))
