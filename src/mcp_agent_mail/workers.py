@@ -44,6 +44,7 @@ class Workers:
     feed: FeedWorker
 
     def start(self) -> None:
+        """Those that the settings want, each a task of the running loop."""
         for worker in (
             self.store_size,
             self.signals,

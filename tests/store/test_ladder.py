@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.ladder import Step
+from mcp_agent_mail.domain.ladder import LadderStep
 from mcp_agent_mail.domain.messages import Importance, Terms
 from mcp_agent_mail.store.checks.integrity import find_faults
 from tests.seeded_store import SeededStore, open_seeded_store
@@ -46,7 +46,7 @@ async def test_a_withdrawal_ends_what_is_unread_and_every_count_follows(seeded: 
 
     assert await statuses(seeded, sent) == {"RedStone": "withdrawn", "GreenField": "acknowledged"}
     copies = await seeded.store.read(lambda view: view.ladder.copies(sent))
-    assert [copy.progress.steps.get(Step.WITHDRAWN) for copy in copies] == [at, at]
+    assert [copy.progress.steps.get(LadderStep.WITHDRAWN) for copy in copies] == [at, at]
     assert is_consistent(seeded)
 
 
@@ -100,4 +100,4 @@ async def test_only_what_was_handed_over_is_shown_and_each_at_its_first_time(see
 
     first, _ = await seeded.store.read(lambda view: view.ladder.copies(sent))
     now = seeded.clock.now
-    assert (first.progress.steps[Step.HANDED_OVER], first.progress.steps[Step.SHOWN]) == (now, now + 1)
+    assert (first.progress.steps[LadderStep.HANDED_OVER], first.progress.steps[LadderStep.SHOWN]) == (now, now + 1)

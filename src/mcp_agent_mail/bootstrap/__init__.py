@@ -77,14 +77,13 @@ def build_services(
     leases = lease_services(settings, store, identity, activity, looks, clock)
     workers = build_workers(settings, store, bus, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
     health = health_service(store, place, archiving, leases, workers, waiters, clock=clock)
-    guarding = GuardingService(store, clock=clock)
     services = Services(
         projects=projects,
         identity=identity,
         windows=WindowService(store, activity, clock=clock),
         join_codes=JoinCodeService(store, clock=clock),
         guard_installation=GuardInstallation(store),
-        guarding=guarding,
+        guarding=(guarding := GuardingService(store, clock=clock)),
         guard_spool=SpoolDrain(guarding, settings.storage_root, clock=clock),
         contacts=contact_service(settings, store, identity),
         attachments=attachments,

@@ -13,7 +13,7 @@ from enum import StrEnum
 from mcp_agent_mail.core.clock import Micros
 
 
-class Step(StrEnum):
+class LadderStep(StrEnum):
     """What may happen to a copy, in the order of the ladder; the last three are its ends."""
 
     DELIVERED = "delivered"
@@ -30,18 +30,18 @@ class Step(StrEnum):
 HELD = "held"
 """The status of a copy before its first step."""
 
-ENDS = (Step.REFUSED, Step.WITHDRAWN, Step.EXPIRED)
-_AFTER_READING = (Step.ANSWERED, Step.ACKNOWLEDGED, Step.READ)
-_BEFORE_READING = (Step.SHOWN, Step.HANDED_OVER, Step.DELIVERED)
+ENDS = (LadderStep.REFUSED, LadderStep.WITHDRAWN, LadderStep.EXPIRED)
+_AFTER_READING = (LadderStep.ANSWERED, LadderStep.ACKNOWLEDGED, LadderStep.READ)
+_BEFORE_READING = (LadderStep.SHOWN, LadderStep.HANDED_OVER, LadderStep.DELIVERED)
 _BY_WEIGHT = (*_AFTER_READING, *ENDS, *_BEFORE_READING)
-STATUSES = (HELD, *(step.value for step in Step))
+STATUSES = (HELD, *(step.value for step in LadderStep))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyProgress:
     """The steps of one copy that have happened, each with its first time."""
 
-    steps: Mapping[Step, Micros]
+    steps: Mapping[LadderStep, Micros]
 
     @property
     def status(self) -> str:
@@ -49,9 +49,9 @@ class CopyProgress:
         return next((step.value for step in _BY_WEIGHT if step in self.steps), HELD)
 
     @property
-    def in_order(self) -> dict[Step, Micros]:
+    def in_order(self) -> dict[LadderStep, Micros]:
         """The steps as they stand on the ladder, ends last."""
-        return {step: self.steps[step] for step in Step if step in self.steps}
+        return {step: self.steps[step] for step in LadderStep if step in self.steps}
 
 
 class FeedEvent(StrEnum):

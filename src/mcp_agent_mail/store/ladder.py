@@ -13,19 +13,19 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
-from mcp_agent_mail.domain.ladder import CopyProgress, Step
+from mcp_agent_mail.domain.ladder import CopyProgress, LadderStep
 from mcp_agent_mail.domain.messages import RecipientKind, Terms
 
 _STEP_COLUMNS = {
-    Step.DELIVERED: "delivered_ts",
-    Step.HANDED_OVER: "handed_ts",
-    Step.SHOWN: "shown_ts",
-    Step.READ: "read_ts",
-    Step.ACKNOWLEDGED: "ack_ts",
-    Step.ANSWERED: "answered_ts",
-    Step.REFUSED: "refused_ts",
-    Step.EXPIRED: "expired_ts",
-    Step.WITHDRAWN: "withdrawn_ts",
+    LadderStep.DELIVERED: "delivered_ts",
+    LadderStep.HANDED_OVER: "handed_ts",
+    LadderStep.SHOWN: "shown_ts",
+    LadderStep.READ: "read_ts",
+    LadderStep.ACKNOWLEDGED: "ack_ts",
+    LadderStep.ANSWERED: "answered_ts",
+    LadderStep.REFUSED: "refused_ts",
+    LadderStep.EXPIRED: "expired_ts",
+    LadderStep.WITHDRAWN: "withdrawn_ts",
 }
 _COPIES = f"""
 SELECT r.agent_id, a.name, a.project_id, p.slug, r.kind, {", ".join(f"r.{one}" for one in _STEP_COLUMNS.values())}

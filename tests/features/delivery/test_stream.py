@@ -14,7 +14,7 @@ from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.delivery.requests import FollowRequest
 from mcp_agent_mail.features.delivery.stream import MOST_BEHIND, PAGE, FeedStream
-from mcp_agent_mail.features.delivery.waiters import Waiter
+from mcp_agent_mail.features.delivery.waiters import MailWaiter
 from tests.features.delivery.harness import DeliveryHarness, refused
 from tests.features.messaging.harness import APP
 
@@ -26,7 +26,7 @@ Page = list[Any]
 @dataclass
 class Reader:
     stream: FeedStream
-    waiter: Waiter
+    waiter: MailWaiter
     pages: AsyncIterator[Page]
 
     async def page(self) -> list[tuple[str, int]]:

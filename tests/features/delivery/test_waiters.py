@@ -14,8 +14,8 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.presence import ListeningVia
 from mcp_agent_mail.features.delivery.waiters import (
     PLACES_EACH,
+    MailWaiter,
     NoPlaceToWait,
-    Waiter,
     WaiterKind,
     Waiters,
     WaitingEnds,
@@ -45,7 +45,7 @@ class Told:
             listener(frozenset(agents))
 
 
-async def woken(waiter: Waiter, seconds: float = FAR_S) -> bool:
+async def woken(waiter: MailWaiter, seconds: float = FAR_S) -> bool:
     await waiter.woken(seconds)
     return waiter.is_changed
 

@@ -17,7 +17,7 @@ class ForgottenCursor(CursorExpired):
     """What came behind the cursor is not kept any more."""
 
 
-class UnknownCursor(CursorAhead):
+class FeedCursorAhead(CursorAhead):
     """The cursor is none that this store has given out."""
 
 
@@ -33,7 +33,7 @@ class FeedPage:
 
 
 def read_feed(view: View, caller: Caller, request: FeedRequest) -> FeedPage:
-    """A page of what happened behind the cursor, oldest first. Raises ForgottenCursor and UnknownCursor."""
+    """A page of what happened behind the cursor, oldest first. Raises ForgottenCursor and FeedCursorAhead."""
     mailbox = open_inbox(view, caller, request.agent_name, request.project_key)
     ends = view.feed.ends()
     if request.position_now:
@@ -48,7 +48,7 @@ def read_feed(view: View, caller: Caller, request: FeedRequest) -> FeedPage:
 
 
 def require_kept(cursor: int, ends: FeedEnds) -> None:
-    """Raise ForgottenCursor below what is kept, and UnknownCursor beyond what was ever given out."""
+    """Raise ForgottenCursor below what is kept, and FeedCursorAhead beyond what was ever given out."""
     data = {"cursor": cursor, "oldest_available_cursor": ends.floor, "tail_cursor": ends.tail}
     if cursor < ends.floor:
         raise ForgottenCursor(
@@ -57,7 +57,7 @@ def require_kept(cursor: int, ends: FeedEnds) -> None:
             data=data,
         )
     if cursor > ends.tail:
-        raise UnknownCursor(
+        raise FeedCursorAhead(
             f"Cursor {cursor} is none of this store: the last one is {ends.tail}.",
             hint=f"Read the inbox, then go on from {ends.tail}.",
             data=data,

@@ -75,7 +75,7 @@ class DeliveryService:
         return found
 
     async def follow(self, caller: Caller, request: FollowRequest) -> FeedStream:
-        """The agent's feed from a cursor on, or from now. Raises ForgottenCursor and UnknownCursor."""
+        """The agent's feed from a cursor on, or from now. Raises ForgottenCursor and FeedCursorAhead."""
         first = FeedRequest(
             project_key=request.project_key,
             agent_name=request.agent_name,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader
-from mcp_agent_mail.domain.ladder import Step
+from mcp_agent_mail.domain.ladder import LadderStep
 from mcp_agent_mail.domain.messages import Message, RecipientKind
 from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.domain.projects import Project
@@ -69,7 +69,9 @@ def shown_copies(view: View, message: Message, reader: Actor | None) -> list[Lad
         copy
         for copy in view.ladder.copies(message.id)
         if is_sender
-        or (Step.DELIVERED in copy.progress.steps and (copy.kind is not RecipientKind.BCC or copy.agent_id == own))
+        or (
+            LadderStep.DELIVERED in copy.progress.steps and (copy.kind is not RecipientKind.BCC or copy.agent_id == own)
+        )
     ]
 
 

@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery import schemas
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
 from mcp_agent_mail.features.delivery.requests import FeedRequest, FollowRequest
-from mcp_agent_mail.features.delivery.waiters import Waiter, WaiterKind, Waiters
+from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, Waiters
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.store.database import Store
 
@@ -36,12 +36,14 @@ class FeedStream:
         self.cursor = cursor
 
     @contextmanager
-    def placed(self) -> Iterator[Waiter]:
+    def placed(self) -> Iterator[MailWaiter]:
         """A place for the time of the block. Raises NoPlaceToWait and WaitingEnds."""
         with self._waiters.place(self._mailbox.agent.id, WaiterKind.STREAM) as waiter:
             yield waiter
 
-    async def pages(self, waiter: Waiter, identify: Identify, *, silence_s: float) -> AsyncIterator[list[JsonObject]]:
+    async def pages(
+        self, waiter: MailWaiter, identify: Identify, *, silence_s: float
+    ) -> AsyncIterator[list[JsonObject]]:
         """Events as `fetch_inbox_events` shows them, at most PAGE at a time, oldest first; nothing after each
         `silence_s` without one. Ends at a stop, when the reader has left, and when it is MOST_BEHIND.
 

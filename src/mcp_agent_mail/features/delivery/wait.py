@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.features.delivery.feed import require_kept
 from mcp_agent_mail.features.delivery.requests import WaitRequest
-from mcp_agent_mail.features.delivery.waiters import Waiter, WaiterKind, WaiterLeft, Waiters
+from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.visibility import open_inbox
 from mcp_agent_mail.store.database import Store
@@ -49,7 +49,7 @@ class FoundMail:
 
 def look_for_mail(view: View, caller: Caller, request: WaitRequest) -> FoundMail:
     """Without a cursor unread mail; with one what was delivered after it, read or not, but for what was withdrawn or
-    has expired. Raises ForgottenCursor and UnknownCursor.
+    has expired. Raises ForgottenCursor and FeedCursorAhead.
     """
     mailbox = open_inbox(view, caller, request.agent_name, request.project_key)
     ends = view.feed.ends()
@@ -97,6 +97,6 @@ async def wait_for_mail(
             await waiter.woken(until - loop.time())
 
 
-def _require_caller(waiter: Waiter) -> None:
+def _require_caller(waiter: MailWaiter) -> None:
     if waiter.has_left:
         raise WaiterLeft("The caller has left.")

@@ -39,14 +39,14 @@ class WaiterKind(StrEnum):
     STREAM = "stream"
 
 
-class Waiter:
+class MailWaiter:
     """One place. Who waits says `begin_look()`, looks at the store, and awaits `woken()`: what changes after the look
     began is not missed.
     """
 
     __slots__ = ("_changed", "_loop", "_release", "_woken", "agent_id", "has_left", "kind")
 
-    def __init__(self, agent_id: AgentId, kind: WaiterKind, release: Callable[[Waiter], None]) -> None:
+    def __init__(self, agent_id: AgentId, kind: WaiterKind, release: Callable[[MailWaiter], None]) -> None:
         self.agent_id = agent_id
         self.kind = kind
         self.has_left = False
@@ -101,7 +101,7 @@ class Waiters:
         self._bus = bus
         self._settle = settle
         self._limit = limit
-        self._waiters: dict[AgentId, dict[Waiter, None]] = {}
+        self._waiters: dict[AgentId, dict[MailWaiter, None]] = {}
         self._counts = dict.fromkeys(WaiterKind, 0)
         self._is_subscribed = False
         self._hears_all = False
@@ -122,11 +122,11 @@ class Waiters:
             self._hears_all = True
 
     @contextmanager
-    def place(self, agent_id: AgentId, kind: WaiterKind) -> Iterator[Waiter]:
+    def place(self, agent_id: AgentId, kind: WaiterKind) -> Iterator[MailWaiter]:
         """A place for the time of the block. Raises NoPlaceToWait and WaitingEnds."""
         self.require_open()
         self._require_room(agent_id)
-        waiter = Waiter(agent_id, kind, self._free)
+        waiter = MailWaiter(agent_id, kind, self._free)
         self._waiters.setdefault(agent_id, {})[waiter] = None
         self._counts[kind] += 1
         try:
@@ -185,7 +185,7 @@ class Waiters:
                 data={"waiting": waiting, "limit": self._limit},
             )
 
-    def _free(self, waiter: Waiter) -> None:
+    def _free(self, waiter: MailWaiter) -> None:
         """A repeat does nothing more."""
         waiters = self._waiters.get(waiter.agent_id, {})
         if waiter not in waiters:

@@ -116,6 +116,7 @@ def show_inbox_item(
 
 
 def show_inbox_items(listing: InboxListing) -> list[JsonObject]:
+    """The items of a page, as `fetch_inbox` shows them."""
     seen_from = listing.mailbox.project.id
     return [
         show_inbox_item(entry, seen_from, listing.read_ts, listing.bodies, listing.inline) for entry in listing.entries

@@ -16,7 +16,7 @@ from mcp_agent_mail.core.tools import Json, JsonObject, ToolTable, call_as
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.stream import FeedStream
 from mcp_agent_mail.features.delivery.tools import FOLLOW
-from mcp_agent_mail.features.delivery.waiters import Waiter
+from mcp_agent_mail.features.delivery.waiters import MailWaiter
 from mcp_agent_mail.server.dispatch import RequestFacts, masked
 from mcp_agent_mail.server.identity import Headers, read_query
 from mcp_agent_mail.server.rendering.responses import send_value
@@ -89,7 +89,7 @@ class EventsEndpoint:
             raise masked(error, what="a stream of events", request_id=facts.request_id) from None
         return stream
 
-    async def _pieces(self, stream: FeedStream, waiter: Waiter, facts: RequestFacts) -> AsyncIterator[bytes]:
+    async def _pieces(self, stream: FeedStream, waiter: MailWaiter, facts: RequestFacts) -> AsyncIterator[bytes]:
         """The first says where the stream begins: whoever is cut before an event comes back to that."""
         yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, stream.cursor)
 

@@ -56,6 +56,7 @@ class AnswerOutput:
         self._uncertain: deque[SentPromise] = deque(maxlen=MAX_UNCERTAIN)
 
     def write(self, data: bytes) -> None:
+        """A piece of the answer; once the client is gone nothing, and no promise of the answer is kept."""
         if self.is_closing():  # uvloop raises for what is written to a connection that is gone
             self.cut()
             return
