@@ -41,6 +41,26 @@ def test_after_an_unclean_stop_recent_files_equal_the_branch_again(writer: Archi
     assert git(path, "status", "--porcelain") == ""
 
 
+def test_what_is_written_again_is_on_disk_before_a_commit_can_make_it_look_old(
+    writer: ArchiveWriter, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.commit({"messages/torn.md": b"whole"}, text(2), AT)
+    (path / "messages/torn.md").write_bytes(b"who\0\0")
+    synced: list[int] = []
+    sync = os.fsync
+
+    def note(descriptor: int) -> None:
+        sync(descriptor)
+        synced.append(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", note)
+
+    open_writer(path)
+
+    assert (path / "messages/torn.md").stat().st_ino in synced
+    assert (path / "messages").stat().st_ino in synced
+
+
 @pytest.mark.parametrize(
     "name",
     [

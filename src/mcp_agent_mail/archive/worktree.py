@@ -177,6 +177,11 @@ class WorkTree:
         """
         self._is_all_unsynced = True
 
+    def sync(self) -> None:
+        """As `sync_beside`, and waits for it."""
+        for step in self.sync_beside():
+            step.result()
+
     def sync_beside(self) -> Steps[None]:
         """Put everything written so far on disk, with its names: file by file, or all at once after a busy time."""
         paths, self._not_synced = self._not_synced, set()

@@ -136,6 +136,7 @@ class ArchiveWriter:
         if paths:
             self._note_change()
         restore_named(self._repository, self._tree, paths if self._repository.is_checked_out() else ())
+        self._tree.sync()
         self._note_blocked()
         self._tree.require_unblocked()
 
@@ -370,12 +371,15 @@ class ArchiveWriter:
         self._thin_again()
         if self._tip is not None:
             restore_recent_files(self._repository, self._tree, self._tip, self._open.tip())
+            # Of commits that were made long ago: after another loss of power nobody would look at them again.
+            self._tree.sync()
 
     def _show_all(self) -> None:
         """Somebody removed the folder, or put something in the way of files: they are written again as Git has them."""
         if self._repository.is_checked_out():
             self._open.write(self._tip)
             restore_files(self._repository, self._tree, self._shows)
+            self._tree.sync()
             self._index_note.unlink(missing_ok=True)
             self._note_blocked()
 

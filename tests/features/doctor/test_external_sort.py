@@ -3,10 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.features.doctor.external_sort import RUN_LINES, Spool
+from mcp_agent_mail.features.doctor import external_sort
+from mcp_agent_mail.features.doctor.external_sort import RUN_LINES, RUNS_MERGED, Spool
 
 
 def test_more_lines_than_fit_in_memory_come_back_sorted(tmp_path: Path) -> None:
@@ -18,6 +20,21 @@ def test_more_lines_than_fit_in_memory_come_back_sorted(tmp_path: Path) -> None:
     lines = list(spool)
 
     assert len(list(tmp_path.iterdir())) == 3
+    assert lines == [b"%08d" % number for number in range(count)]
+
+
+def test_any_number_of_lines_needs_few_open_files_and_comes_back_sorted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(external_sort, "RUN_LINES", 2)
+    spool = Spool(tmp_path)
+    count = 2 * RUNS_MERGED**2 + 2 * RUNS_MERGED + 3
+    for number in range(count):
+        spool.add(b"%08d" % (number * 7919 % count))
+
+    lines = list(spool)
+
+    assert len(list(tmp_path.iterdir())) == 4, "one of each length, and the last two lines"
     assert lines == [b"%08d" % number for number in range(count)]
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-RUN_LINES = 20_000
+RUN_LINES = 4_000
+"""In memory at most, of each of the several that sort side by side."""
+
+RUNS_MERGED = 64
+"""So many runs of one length become one of the next: with a million messages there would be thousands of open files."""
 
 
 class Spool:
@@ -15,7 +19,8 @@ class Spool:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lines: list[bytes] = []
-        self._runs: list[Path] = []
+        self._levels: list[list[Path]] = []
+        self._runs = 0
         self._count = 0
 
     def __len__(self) -> int:
@@ -30,14 +35,26 @@ class Spool:
 
     def __iter__(self) -> Iterator[bytes]:
         self._write_run()
-        return heapq.merge(*(_read(run) for run in self._runs))
+        return heapq.merge(*(_read(run) for runs in self._levels for run in runs))
 
     def _write_run(self) -> None:
         self._lines.sort()
-        run = self._folder / f"run-{len(self._runs)}"
-        run.write_bytes(b"".join(line + b"\n" for line in self._lines))
-        self._runs.append(run)
+        self._keep(0, self._lines)
         self._lines = []
+
+    def _keep(self, level: int, lines: Iterable[bytes]) -> None:
+        run = self._folder / f"run-{self._runs}"
+        self._runs += 1
+        with run.open("wb") as file:
+            file.writelines(line + b"\n" for line in lines)
+        if len(self._levels) == level:
+            self._levels.append([])
+        self._levels[level].append(run)
+        if len(self._levels[level]) == RUNS_MERGED:
+            full, self._levels[level] = self._levels[level], []
+            self._keep(level + 1, heapq.merge(*map(_read, full)))
+            for merged in full:
+                merged.unlink()
 
 
 def _read(run: Path) -> Iterator[bytes]:
