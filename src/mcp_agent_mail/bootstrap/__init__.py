@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
 from mcp_agent_mail.bootstrap.services import Services
-from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table
+from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table, watch_table
 from mcp_agent_mail.bootstrap.wiring import (
     archive_places,
     archiver_settings,
@@ -19,6 +19,7 @@ from mcp_agent_mail.bootstrap.wiring import (
     project_identities,
     project_service,
     recording,
+    subscriptions_of,
     summary_service,
     waiters_of,
 )
@@ -90,6 +91,7 @@ def build_services(
         messaging=messaging,
         delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
+        subscriptions=subscriptions_of(store, waiters),
         search=SearchService(store),
         summaries=summaries,
         products=ProductService(store, summaries, load_inline=messaging.load_inline, note_handed=hooks.handed),
@@ -108,5 +110,6 @@ def build_services(
     services.resolver = tables.resolver
     services.tools = tool_table(services, tables)
     services.streams = stream_table(services, tables)
+    services.subscriptions.watchable = watch_table(store, services, tables)
     services.resources = resource_table(services, tables, introspection_service(settings, store, services, clock))
     return services
