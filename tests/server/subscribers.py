@@ -1,4 +1,4 @@
-"""The official client in both eras, subscribed to resources of a real server over HTTP."""
+"""The official client in both eras, subscribed to resources of a real server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import mcp_types
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-WITHIN_S = 10
+WITHIN_S = 30
 HANDSHAKE, MODERN = "legacy", "2026-07-28"
 ERAS = (HANDSHAKE, MODERN)
 
@@ -44,32 +44,42 @@ class Subscriber:
 async def subscribed(
     base_url: str, era: str, uris: Sequence[str], headers: Mapping[str, str] | None = None, query: str = ""
 ) -> AsyncIterator[Subscriber]:
+    """A client over HTTP."""
+    async with httpx2.AsyncClient(headers=dict(headers or {}), timeout=60) as http_client:
+        transport = streamable_http_client(f"{base_url}/mcp{query}", http_client=http_client)
+        async with following(transport, era, uris) as subscriber:
+            yield subscriber
+
+
+@asynccontextmanager
+async def following(
+    server: Any, era: str, uris: Sequence[str]
+) -> AsyncIterator[Subscriber]:  # Any: as the client has it
     """A client that is told of these; by the handshake era on its session's stream, else on one of its own."""
     told: asyncio.Queue[str] = asyncio.Queue()
 
     async def hear(message: Any) -> None:
-        if isinstance(message, mcp_types.ResourceUpdatedNotification):
+        # In the modern era it hears them too, beside the stream.
+        if era == HANDSHAKE and isinstance(message, mcp_types.ResourceUpdatedNotification):
             told.put_nowait(str(message.params.uri))
 
-    async with httpx2.AsyncClient(headers=dict(headers or {}), timeout=60) as http_client:
-        transport = streamable_http_client(f"{base_url}/mcp{query}", http_client=http_client)
-        async with Client(transport, mode=era, message_handler=hear, cache=None) as client:
-            subscriber = Subscriber(client, told)
-            if era == HANDSHAKE:
-                for uri in uris:
-                    await subscriber.subscribe(uri)
+    async with Client(server, mode=era, message_handler=hear, cache=None) as client:
+        subscriber = Subscriber(client, told)
+        if era == HANDSHAKE:
+            for uri in uris:
+                await subscriber.subscribe(uri)
+            yield subscriber
+            return
+        async with client.listen(resource_subscriptions=list(uris)) as stream:
+
+            async def follow() -> None:
+                async for event in stream:
+                    told.put_nowait(event.uri)  # type: ignore[union-attr]  # nothing else was asked for
+                subscriber.ended.set()
+
+            task = asyncio.create_task(follow())
+            try:
                 yield subscriber
-                return
-            async with client.listen(resource_subscriptions=list(uris)) as stream:
-
-                async def follow() -> None:
-                    async for event in stream:
-                        told.put_nowait(event.uri)  # type: ignore[union-attr]  # nothing else was asked for
-                    subscriber.ended.set()
-
-                following = asyncio.create_task(follow())
-                try:
-                    yield subscriber
-                finally:
-                    following.cancel()
-                    await asyncio.wait([following])
+            finally:
+                task.cancel()
+                await asyncio.wait([task])
