@@ -1,8 +1,8 @@
 """FastMCP's Streamable HTTP endpoint, with one change: no session is ever "not found".
 
 A session id dies with a restart or after 30 idle minutes, and FastMCP then answers 404, which
-many clients show to the agent as a broken tool. Nothing of ours lives in a session, so such a
-request is served statelessly. `initialize` still opens a session, because a stateful server
+many clients show to the agent as a broken tool. Nothing of ours but subscriptions lives in a session, so
+such a request is served statelessly. `initialize` still opens a session, because a stateful server
 that answers in JSON is the fastest form (docs/adr/0010) and subscriptions need one. Only a session
 that its client has ended itself is gone: whoever still uses its id is told so.
 """

@@ -67,8 +67,12 @@ class Subscriptions:
         settle: Callable[[], Awaitable[None]],
         *,
         limit: int = MAX_SUBSCRIPTIONS,
+        told_every_s: float = TOLD_EVERY_S,
+        look_again_s: float = LOOK_AGAIN_S,
     ) -> None:
         self.waiters = waiters
+        self.told_every_s = told_every_s
+        self.look_again_s = look_again_s
         self.watchable = ResourceTable([])
         self._store = store
         self._bus = bus
@@ -284,7 +288,7 @@ class ResourceStream:
                     continue
                 del self._changed[one]
                 if await self._may_be_told(one):
-                    one.due_at = loop.time() + TOLD_EVERY_S
+                    one.due_at = loop.time() + self._all.told_every_s
                     yield one.uri
             if not due:
                 next_at = min((one.due_at for one in self._changed), default=now + _SILENCE_S)
@@ -297,7 +301,7 @@ class ResourceStream:
             return False
         except AgentMailError:
             if self._own.get(one.uri) is one:
-                one.due_at = asyncio.get_running_loop().time() + LOOK_AGAIN_S
+                one.due_at = asyncio.get_running_loop().time() + self._all.look_again_s
                 self._changed[one] = None
             return False
         return watched == one.watched and self._own.get(one.uri) is one
