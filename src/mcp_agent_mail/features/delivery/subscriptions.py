@@ -173,7 +173,7 @@ class ResourceStream:
         Raises what reading the URI raises, NotWatchable, TooManyUris and NoPlaceToWait.
         """
         await self._all.hear()
-        # What a session has got is no business of a subscription's.
+        # What a session has got is no business of a subscription's, which must not keep the session either.
         credentials = replace(credentials, session=None)
         watched = await self._all.watched(uri, credentials)
         if uri not in self._own and len(self._own) >= URIS_EACH:
