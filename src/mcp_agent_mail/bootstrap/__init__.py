@@ -66,15 +66,13 @@ def build_services(
     presence = Presences(window_s=settings.listening_window_seconds, clock=clock, live=waiters)
     hooks = DeliveryHooks(acting=evidence.note_acting, handed=evidence.note_handed, presence_of=presence.of)
     identity = identity_service(settings, store, activity, hooks, operator_token=operator_token, clock=clock)
-    looks = Looks()
-    identities = project_identities(settings, looks)
+    identities = project_identities(settings, (looks := Looks()))
     projects = project_service(settings, store, (places := archive_places(settings)), identities)
     attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
     messaging = messaging_service(
         settings, store, identity, attachments, hooks=hooks, throttle=archiving.pace.keep, clock=clock
     )
-    summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
     workers = build_workers(settings, store, bus, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
     health = health_service(store, place, archiving, leases, workers, waiters, clock=clock)
@@ -93,7 +91,7 @@ def build_services(
         delivery_marks=marks,
         subscriptions=subscriptions_of(store, waiters),
         search=SearchService(store),
-        summaries=summaries,
+        summaries=(summaries := summary_service(settings, store, clock)),
         products=ProductService(store, summaries, load_inline=messaging.load_inline, note_handed=hooks.handed),
         archiving=archiving,
         health=health,

@@ -9,7 +9,7 @@ from mcp_agent_mail.features.archiving.tools import archiving_tools
 from mcp_agent_mail.features.build_slots.tools import build_slot_tools
 from mcp_agent_mail.features.contacts.tools import contact_tools
 from mcp_agent_mail.features.delivery.tools import delivery_tools, following, hook_tools
-from mcp_agent_mail.features.delivery.watched import watchable_resources
+from mcp_agent_mail.features.delivery.watched_resources import watchable_resources
 from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
 from mcp_agent_mail.features.guarding.tools import guard_tools
 from mcp_agent_mail.features.health.resources import health_resources

@@ -28,7 +28,7 @@ from mcp_agent_mail.server.rest.endpoint import MOUNT as REST
 from mcp_agent_mail.server.rest.endpoint import Rest
 from mcp_agent_mail.server.rest.events import EventsEndpoint
 from mcp_agent_mail.server.rest.routes import EVENTS as STREAM
-from mcp_agent_mail.server.subscriptions import SubscriptionHandlers
+from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def build_http_app(
         lines=lines,
     )
     suggest = suggesting(services.suggestions, services.identity.caller)
-    subscriptions = SubscriptionHandlers(services.subscriptions)
+    subscriptions = SubscriptionEndpoint(services.subscriptions)
     return HttpApp(
         create_endpoint(
             create_mcp(calls, version=__version__, suggest=suggest, subscriptions=subscriptions),
@@ -140,7 +140,7 @@ def connections_of(settings: Settings) -> Connections:
 
 
 def create_endpoint(
-    mcp: FastMCP[Any], subscriptions: SubscriptionHandlers | None = None, *, fixtures: bool
+    mcp: FastMCP[Any], subscriptions: SubscriptionEndpoint | None = None, *, fixtures: bool
 ) -> McpEndpoint:
     """The MCP endpoint of a server, with what testers call beside it when `fixtures`."""
     if not fixtures:

@@ -55,7 +55,7 @@ from mcp_agent_mail.server.rendering.wire import (
     tool_error,
     tool_result,
 )
-from mcp_agent_mail.server.subscriptions import SubscriptionHandlers, without_list_changes
+from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint, without_list_changes
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 
 SERVER_NAME = "mcp-agent-mail"
@@ -118,7 +118,7 @@ def create_mcp(
     *,
     version: str,
     suggest: Suggest | None = None,
-    subscriptions: SubscriptionHandlers | None = None,
+    subscriptions: SubscriptionEndpoint | None = None,
 ) -> FastMCP[Any]:
     """The server over `calls`, named and versioned, ready for `http_app`. Without `suggest` it completes nothing,
     without `subscriptions` nobody is told of changes.
@@ -213,7 +213,7 @@ def _install_handlers(mcp: FastMCP[Any], calls: Calls) -> None:
     server.get_tool_input_schema = _no_header_schema
 
 
-def _install_subscriptions(mcp: FastMCP[Any], subscriptions: SubscriptionHandlers) -> None:
+def _install_subscriptions(mcp: FastMCP[Any], subscriptions: SubscriptionEndpoint) -> None:
     async def subscribe(ctx: Context, _params: RawParams) -> HandlerResult:
         uri, facts = str((ctx.params or {})["uri"]), _facts(ctx)
         try:

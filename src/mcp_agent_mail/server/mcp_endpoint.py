@@ -24,7 +24,7 @@ from starlette.types import Message, Receive, Scope, Send
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.mcp import SESSION_HEADER
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
-from mcp_agent_mail.server.subscriptions import SubscriptionHandlers
+from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, has_much_beside, is_one_object, read_body, replay
 
@@ -64,7 +64,7 @@ class McpEndpoint:
         self,
         mcp: FastMCP[Any],
         *,
-        subscriptions: SubscriptionHandlers | None = None,
+        subscriptions: SubscriptionEndpoint | None = None,
         max_sessions: int = MAX_SESSIONS,
     ) -> None:
         self._subscriptions = subscriptions

@@ -43,7 +43,7 @@ class NoSession(Unavailable):
     """Without a session there is no stream to be told on."""
 
 
-class SubscriptionHandlers:
+class SubscriptionEndpoint:
     """What the protocol asks of subscriptions. `of` is by session, which is told apart by identity."""
 
     def __init__(self, subscriptions: Subscriptions) -> None:

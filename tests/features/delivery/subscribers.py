@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.features.delivery.subscriptions import ResourceStream, Subscriptions
-from mcp_agent_mail.features.delivery.watched import watchable_resources
+from mcp_agent_mail.features.delivery.watched_resources import watchable_resources
 from mcp_agent_mail.notify.bus import CopyBus
 from tests.features.delivery.harness import DeliveryHarness
 

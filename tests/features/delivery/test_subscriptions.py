@@ -289,3 +289,15 @@ async def test_who_unsubscribed_while_a_change_waited_is_not_told(harness: Deliv
         told = await reader.next()
 
     assert told == BLUE
+
+
+async def test_newer_proof_loses_no_change_that_waits(harness: DeliveryHarness) -> None:
+    stream = subscriptions_over(harness).stream()
+    await stream.subscribe(RED, NOBODY)
+    await harness.send()
+    await asyncio.sleep(0)
+    await stream.subscribe(RED, harness.proof(harness.seeded.red))
+    with reading(stream) as reader:
+        told = await reader.next()
+
+    assert told == RED

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mcp_agent_mail.cli.exit_codes import NoServer
-from mcp_agent_mail.cli.stdio.listening import AGAIN_AFTER_S, Listening, is_listen
+from mcp_agent_mail.cli.stdio.listen_stream import AGAIN_AFTER_S, Listening, is_listen
 from mcp_agent_mail.cli.stdio.session_stream import SessionStream
 from mcp_agent_mail.cli.stdio.upstream import Upstream
 from mcp_agent_mail.cli.stdio.wire import (

@@ -120,6 +120,7 @@ class Subscriptions:
         self._by_key.setdefault(subscription.watched.key, {})[subscription] = None
 
     def remove(self, subscription: Subscription) -> None:
+        """Of one that was added, once."""
         self._count -= 1
         key = subscription.watched.key
         watching = self._by_key[key]

@@ -7,7 +7,7 @@ import pytest
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import WatchedKey, WatchedKind
-from mcp_agent_mail.features.delivery.watched import NotWatchable, watchable_resources
+from mcp_agent_mail.features.delivery.watched_resources import NotWatchable, watchable_resources
 from tests.features.delivery.harness import NOBODY, DeliveryHarness, refused
 from tests.features.messaging.harness import APP, LIB
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mcp_agent_mail.cli.stdio.listening import Listening
+from mcp_agent_mail.cli.stdio.listen_stream import Listening
 
 META = {"io.modelcontextprotocol/subscriptionId": "listen-1"}
 URIS = ["resource://inbox/RedStone", "resource://message/7"]
