@@ -33,8 +33,8 @@ redaction refinement refiner refresh refusal relocation repair report repository
 resource response restore result retention rewrite round route row rpc rule save saved schema scratch search segment
 sequence server service session setup shape shim signal silence size slot snapshot sort source space spool stalenes
 statu stemming step store story stream subscription summarie supervisor swap sweeper sync synonym syntax table target
-team term text thread token tool toon tracing transaction turn type typer undo upkeep upstream uri usage version visibility
-waiter window wire wiring withdrawal word work worker workflow workspace worktree writer
+team term text thread token tool toon tracing transaction turn type typer undo upkeep upstream uri usage version
+visibility waiter window wire wiring withdrawal word work worker workflow workspace worktree writer
     """.split()
 )
 """Without the `s` of several: what a module that holds things ends with. A gerund or an adjective says nothing of what

@@ -349,3 +349,23 @@ async def test_the_connection_that_ends_with_its_session_is_where_the_sdk_has_it
     await served.client.delete("/mcp", headers=session)
 
     await until_subscribed(served, 0)
+
+
+async def test_a_stream_that_another_opens_tells_only_what_that_one_may_read_too(served: Served) -> None:
+    """Whoever knows the id of a session can open its stream."""
+    red, blue = ({"X-Agent-Token": served.tokens[name]} for name in ("RedStone", "BlueLake"))
+    await served.send(thread_id="plan")
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    opened = await post(f"{url_of(served)}/mcp", handshake_call, "initialize", hello)
+    session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
+    for uri in (INBOX, "resource://thread/plan"):
+        await post(f"{url_of(served)}/mcp", handshake_call, "resources/subscribe", {"uri": uri}, **session, **red)
+    await served.send(thread_id="plan")
+
+    async with served.client.stream("GET", "/mcp", headers={**JSON_HEADERS, **session, **blue}) as stream:
+        lines = (line async for line in stream.aiter_lines() if line.startswith("data:"))
+        told = [await anext(lines)]
+        await served.send(thread_id="plan")
+        told.append(await anext(lines))
+
+    assert all("resource://thread/plan" in line for line in told)

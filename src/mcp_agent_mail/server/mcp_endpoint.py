@@ -21,8 +21,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 
+from mcp_agent_mail.server.dispatch import RequestFacts
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.mcp import SESSION_HEADER
+from mcp_agent_mail.server.mcp import FACTS, SESSION_HEADER
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
@@ -150,7 +151,9 @@ class McpEndpoint:
             if self._subscriptions is None:
                 await answer(send)
             else:
-                await self._subscriptions.answer_stream(transport, scope, send, answer)
+                facts = scope.get(FACTS)
+                reader = facts.credentials if isinstance(facts, RequestFacts) else None
+                await self._subscriptions.answer_stream(transport, reader, scope, send, answer)
         finally:
             self._streams -= 1
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import orjson
 from mcp.server.context import ServerRequestContext
@@ -49,6 +49,8 @@ class SubscriptionEndpoint:
     def __init__(self, subscriptions: Subscriptions) -> None:
         self._subscriptions = subscriptions
         self._streams: WeakKeyDictionary[object, ResourceStream] = WeakKeyDictionary()
+        self._tied: WeakSet[object] = WeakSet()
+        """Sessions that end their subscriptions with them."""
 
     async def subscribe(self, ctx: Context, uri: str, credentials: Credentials) -> None:
         """For the session that asks. Raises NoSession, and what `ResourceStream.subscribe` raises."""
@@ -59,7 +61,8 @@ class SubscriptionEndpoint:
                 hint="Initialize again, or read the resource instead.",
             )
         stream = self._of(session)
-        if not stream.uris:
+        if session not in self._tied:
+            self._tied.add(session)
             connection = ctx.session._connection  # noqa: SLF001  # guarded by tests/server/test_subscriptions.py
             connection.exit_stack.callback(stream.end)
         await stream.subscribe(uri, credentials)
@@ -77,10 +80,15 @@ class SubscriptionEndpoint:
         return stream
 
     async def answer_stream(
-        self, session: object, scope: Scope, send: Send, answer: Callable[[Send], Awaitable[None]]
+        self,
+        session: object,
+        reader: Credentials | None,
+        scope: Scope,
+        send: Send,
+        answer: Callable[[Send], Awaitable[None]],
     ) -> None:
         """The event stream of a session, which `answer` begins, keeps alive and ends: what has changed is written in
-        between, each notification as one piece. 503 where there is no place for it.
+        between, each notification as one piece. `reader` is who asks for it. 503 where there is no place for it.
 
         Not through the SDK's own channel: that drops what comes before its reader runs, and a client that takes nothing
         would hold up all other answers of its session.
@@ -90,7 +98,7 @@ class SubscriptionEndpoint:
             await answer(send)
             return
         try:
-            with stream.opened():
+            with stream.opened(reader=reader):
                 begin_stream(scope)
                 await _StreamWriter(stream, send).run(answer)
         except AgentMailError as error:

@@ -158,6 +158,7 @@ class ResourceStream:
         self._seat = subscriptions.waiters.unseated_stream()
         self._is_always_seated = False
         self._is_open = False
+        self._reader: Credentials | None = None
         self._followed: Counter[AgentId] = Counter()
 
     @property
@@ -174,8 +175,7 @@ class ResourceStream:
         Raises what reading the URI raises, NotWatchable, TooManyUris and NoPlaceToWait.
         """
         await self._all.hear()
-        # What a session has got is no business of a subscription's, which must not keep the session either.
-        credentials = replace(credentials, session=None)
+        credentials = _lasting(credentials)
         watched = await self._all.watched(uri, credentials)
         if uri not in self._own and len(self._own) >= URIS_EACH:
             raise TooManyUris(
@@ -227,12 +227,14 @@ class ResourceStream:
             self._unfollow(subscription)
 
     @contextmanager
-    def opened(self, *, always_seated: bool = False) -> Iterator[None]:
+    def opened(self, *, always_seated: bool = False, reader: Credentials | None = None) -> Iterator[None]:
         """What has changed can be told for the time of the block. Raises NoPlaceToWait and WaitingEnds.
 
+        `reader` is who opened it, where that need not be who subscribed: then both must be able to read what is told.
         `always_seated`: it holds its connection for this alone, whether it has subscriptions or not.
         """
         self._is_always_seated = always_seated
+        self._reader = None if reader is None else _lasting(reader)
         self._all.waiters.require_open()
         if self._own or always_seated:
             self._all.waiters.seat(self._seat)
@@ -298,6 +300,8 @@ class ResourceStream:
     async def _may_be_told(self, one: Subscription) -> bool:
         try:
             watched = await self._all.watched(one.uri, one.credentials)
+            if self._reader is not None and self._reader != one.credentials:
+                await self._all.watched(one.uri, self._reader)
         except _UNREADABLE:
             return False
         except AgentMailError:
@@ -306,3 +310,10 @@ class ResourceStream:
                 self._changed[one] = None
             return False
         return watched == one.watched and self._own.get(one.uri) is one
+
+
+def _lasting(credentials: Credentials) -> Credentials:
+    """Without the connection and the session that they came by: what a session has got is no business of a
+    subscription's, which must not keep it either.
+    """
+    return replace(credentials, session=None, origin=None)
