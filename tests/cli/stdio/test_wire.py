@@ -6,14 +6,15 @@ import json
 
 import pytest
 
-from mcp_agent_mail.cli.stdio.wire import answer_line, header_value, modern_version, read_message, request_key
+from mcp_agent_mail.cli.stdio.wire import Message, answer_line, header_value, modern_version, read_message, request_key
 
 
 def test_a_messages_own_meta_tells_its_era() -> None:
     version = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
 
     assert modern_version({"params": {"_meta": version}}) == "2026-07-28"
-    assert [modern_version(one) for one in ({}, {"params": []}, {"params": {"_meta": None}})] == [None] * 3
+    others: list[Message] = [{}, {"params": []}, {"params": {"_meta": None}}]
+    assert [modern_version(one) for one in others] == [None] * 3
 
 
 def test_a_number_and_its_digits_are_two_requests() -> None:
