@@ -26,6 +26,7 @@ ALLOWED = {
     ("llm/lite_llm.py", "Thread"): "what a model's library raises goes to the call that awaits it",
     ("guard/server.py", "Thread"): "a guard's question for 300 ms, in a process of seconds",
     ("cli/stdio/proxy.py", "Thread"): "one call of a client: what goes wrong is its answer",
+    ("cli/stdio/session_stream.py", "Thread"): "a client's stream: what breaks it opens it again, until the input ends",
     ("cli/build_slots/supervisor.py", "Thread"): "waits for the command that `am run` runs",
     ("server/observability/tracing.py", "Thread"): "the last spans, for two seconds at the stop",
     ("server/observability/tracing.py", "to_thread"): "waits for that thread, with a time limit",
@@ -34,6 +35,7 @@ ALLOWED = {
         "server/observability/line_queue.py",
         "Thread",
     ): "shows lines: nobody waits for them, a terminal that has gone is its end",
+    ("server/subscriptions.py", "create_task"): "part of a stream's request: writes into it, and ends with it",
     (
         "server/transport/hearing.py",
         "ensure_future",

@@ -32,9 +32,9 @@ progres project prompt protocol proxy query queue ranking read readership receip
 redaction refinement refiner refresh refusal relocation repair report repository request reservation resolution
 resource response restore result retention rewrite round route row rpc rule save saved schema scratch search segment
 sequence server service session setup shape shim signal silence size slot snapshot sort source space spool stalenes
-statu stemming step store story stream summarie supervisor swap sweeper sync synonym syntax table target team term
-text thread token tool toon tracing transaction turn type typer undo upkeep upstream uri usage version visibility
-waiter window wire wiring withdrawal word work worker workflow workspace worktree writer
+statu stemming step store story stream subscription summarie supervisor swap sweeper sync synonym syntax table target
+team term text thread token tool toon tracing transaction turn type typer undo upkeep upstream uri usage version
+visibility waiter window wire wiring withdrawal word work worker workflow workspace worktree writer
     """.split()
 )
 """Without the `s` of several: what a module that holds things ends with. A gerund or an adjective says nothing of what

@@ -16,10 +16,10 @@ PLAIN = frozenset(
 a abandoned acquired action activity addres addresse addressed addressee admission admitted adopted adoption aggregate
 ahead aliase already ambiguou amount answer answered app archiving argument assessment at audience auth authentication
 auto backfill background backlog bad behind beside blocked body both bound boundary bounded branch bu budget busy by
-call cannot care carrier change check checked checkout choice claim cli client clock closed closing column command
-committed completion config contradict conversation conversion converted copie costly count counter counting cue
-cursor cutoff cycled damaged data database deadline declined definition denied derived differ direction directory disk
-done draft drained draining duration echo echoing either else empty ended endpoint enforcement entry env error
+call cannot care carrier change changed check checked checkout choice claim cli client clock closed closing column
+command committed completion config contradict conversation conversion converted copie costly count counter counting
+cue cursor cutoff cycled damaged data database deadline declined definition denied derived differ direction directory
+disk done draft drained draining duration echo echoing either else empty ended endpoint enforcement entry env error
 exceeded exhausted exit expected expired expiry fact fail failed failure field figure filter finding fixture flag flaw
 follow forced foreign forgotten found full function gate gateway git given glob gone grant group growth guarded
 guarding guidance handshake hard head health hearing history hit holder http identifier identitie ignored importance
@@ -38,10 +38,10 @@ requested required reserve reserved reserver resolver resolving response restore
 rpc rule run running sample scan scanner scene scope scripted sealed search secret section seen selector self send
 sender sent serve server service session set setting shared shown sighting signature silence size skipped somebody
 source span spec spending spool staged stalenes start started state statu step stranger subject such suggested
-suggestion summarized summary supervisor supplie sweep syncing table taken target tell template text the there
-time to too tracer translation tx type unavailable undecodable undo unfit uninstalled unknown unqueued unreachable
-unread unreadable unsafe unsaid unverified unwritable upstream uri usage use used value verify via view waiting way
-web welcome why wire with without worker workflow workload workspace writable written wrong yielding
+suggestion summarized summary supervisor supplie sweep syncing table taken target tell template text the there time to
+too tracer translation tx type unavailable undecodable undo unfit uninstalled unknown unqueued unreachable unread
+unreadable unsafe unsaid unverified unwritable upstream uri usage use used value verify via view waiting watchable
+watched way web welcome why wire with without worker workflow workload workspace writable written wrong yielding
     """.split()
 )
 """Without the `s` of several. A word that means something of its own here belongs in the glossary instead."""

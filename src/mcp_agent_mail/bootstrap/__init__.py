@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
 from mcp_agent_mail.bootstrap.services import Services
-from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table
+from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table, watch_table
 from mcp_agent_mail.bootstrap.wiring import (
     archive_places,
     archiver_settings,
@@ -19,6 +19,7 @@ from mcp_agent_mail.bootstrap.wiring import (
     project_identities,
     project_service,
     recording,
+    subscriptions_of,
     summary_service,
     waiters_of,
 )
@@ -65,15 +66,13 @@ def build_services(
     presence = Presences(window_s=settings.listening_window_seconds, clock=clock, live=waiters)
     hooks = DeliveryHooks(acting=evidence.note_acting, handed=evidence.note_handed, presence_of=presence.of)
     identity = identity_service(settings, store, activity, hooks, operator_token=operator_token, clock=clock)
-    looks = Looks()
-    identities = project_identities(settings, looks)
+    identities = project_identities(settings, (looks := Looks()))
     projects = project_service(settings, store, (places := archive_places(settings)), identities)
     attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
     messaging = messaging_service(
         settings, store, identity, attachments, hooks=hooks, throttle=archiving.pace.keep, clock=clock
     )
-    summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
     workers = build_workers(settings, store, bus, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
     health = health_service(store, place, archiving, leases, workers, waiters, clock=clock)
@@ -90,8 +89,9 @@ def build_services(
         messaging=messaging,
         delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
+        subscriptions=subscriptions_of(store, waiters),
         search=SearchService(store),
-        summaries=summaries,
+        summaries=(summaries := summary_service(settings, store, clock)),
         products=ProductService(store, summaries, load_inline=messaging.load_inline, note_handed=hooks.handed),
         archiving=archiving,
         health=health,
@@ -108,5 +108,6 @@ def build_services(
     services.resolver = tables.resolver
     services.tools = tool_table(services, tables)
     services.streams = stream_table(services, tables)
+    services.subscriptions.watchable = watch_table(store, services, tables)
     services.resources = resource_table(services, tables, introspection_service(settings, store, services, clock))
     return services

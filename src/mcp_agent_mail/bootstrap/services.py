@@ -16,6 +16,7 @@ from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.service import DeliveryService
+from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
@@ -74,6 +75,7 @@ class Services:
     messaging: MessagingService
     delivery: DeliveryService
     delivery_marks: DeliveryMarks
+    subscriptions: Subscriptions
     search: SearchService
     summaries: SummaryService
     products: ProductService

@@ -9,6 +9,7 @@ from mcp_agent_mail.features.archiving.tools import archiving_tools
 from mcp_agent_mail.features.build_slots.tools import build_slot_tools
 from mcp_agent_mail.features.contacts.tools import contact_tools
 from mcp_agent_mail.features.delivery.tools import delivery_tools, following, hook_tools
+from mcp_agent_mail.features.delivery.watched_resources import watchable_resources
 from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
 from mcp_agent_mail.features.guarding.tools import guard_tools
 from mcp_agent_mail.features.health.resources import health_resources
@@ -33,6 +34,7 @@ from mcp_agent_mail.features.reservations.tools import force_tools, reservation_
 from mcp_agent_mail.features.retention.tools import retention_tools
 from mcp_agent_mail.features.search.tools import search_tools
 from mcp_agent_mail.features.summaries.tools import summary_tools
+from mcp_agent_mail.store.database import Store
 
 
 def tool_table(services: Services, tables: ResolvingTables) -> ToolTable:
@@ -49,6 +51,11 @@ def stream_table(services: Services, tables: ResolvingTables) -> ToolTable:
 def resource_table(services: Services, tables: ResolvingTables, introspection: IntrospectionService) -> ResourceTable:
     ours = introspection_resources(introspection, services.identity.caller)
     return tables.resources([*_resources(services), *ours])
+
+
+def watch_table(store: Store, services: Services, tables: ResolvingTables) -> ResourceTable:
+    """What can be subscribed to, by the same URIs."""
+    return tables.resources(watchable_resources(_resources(services), store, services.identity.caller))
 
 
 def _tools(services: Services) -> list[ToolSpec]:

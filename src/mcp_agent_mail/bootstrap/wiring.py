@@ -35,6 +35,7 @@ from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.service import DeliveryService
+from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.features.health.service import HealthService
@@ -62,7 +63,7 @@ from mcp_agent_mail.features.reservations.sweeper import Sweeper, SweepRules
 from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.llm.setup import model_of
-from mcp_agent_mail.notify.bus import MailBus
+from mcp_agent_mail.notify.bus import CopyBus, MailBus
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
@@ -220,6 +221,15 @@ def waiters_of(settings: Settings, store: Store, bus: MailBus) -> Waiters:
         await store.write(lambda _: None)
 
     return Waiters(bus, settle, limit=settings.waiters_max)
+
+
+def subscriptions_of(store: Store, waiters: Waiters) -> Subscriptions:
+    """Of resources; what can be watched is set once the tables are there. The bus is asked nothing before the first."""
+
+    async def settle() -> None:
+        await store.write(lambda _: None)
+
+    return Subscriptions(store, CopyBus(store.on_copy_change), waiters, settle)
 
 
 def delivery_service(

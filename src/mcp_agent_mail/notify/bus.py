@@ -1,38 +1,51 @@
-"""The bus of a process: which agents' unread mail, or feed, has changed, told after the commit to whoever listens."""
+"""The buses of a process: whose unread mail or feed has changed, and what has changed of messages and their copies.
+Told after the commit to whoever listens.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.copy_changes import CopyChange
 
+Change = TypeVar("Change")
 Listener = Callable[[frozenset[AgentId]], None]
 
 
-class MailBus:
+class ChangeBus(Generic[Change]):
     """Silent, and without cost, until somebody subscribes.
 
     `connect` is called once, with the first subscriber: it makes whoever knows of commits tell the bus. All of it
     happens on the event loop; a listener returns at once and never raises.
     """
 
-    def __init__(self, connect: Callable[[Listener], None]) -> None:
+    def __init__(self, connect: Callable[[Callable[[frozenset[Change]], None]], None]) -> None:
         self._connect = connect
         self._connected = False
-        self._listeners: list[Listener] = []
+        self._listeners: list[Callable[[frozenset[Change]], None]] = []
 
-    def subscribe(self, listener: Listener) -> None:
-        """From now on `listener` is told after each commit that changed unread mail or a feed. Who subscribes twice is
-        told twice.
+    def subscribe(self, listener: Callable[[frozenset[Change]], None]) -> None:
+        """From now on `listener` is told after each commit that changed something. Who subscribes twice is told
+        twice.
         """
         self._listeners.append(listener)
         if not self._connected:
             self._connected = True
             self._connect(self._tell)
 
-    def unsubscribe(self, listener: Listener) -> None:
+    def unsubscribe(self, listener: Callable[[frozenset[Change]], None]) -> None:
         self._listeners.remove(listener)
 
-    def _tell(self, agents: frozenset[AgentId]) -> None:
+    def _tell(self, changes: frozenset[Change]) -> None:
         for listener in list(self._listeners):
-            listener(agents)
+            listener(changes)
+
+
+class MailBus(ChangeBus[AgentId]):
+    """Of agents whose unread mail, or feed, a commit changed."""
+
+
+class CopyBus(ChangeBus[CopyChange]):
+    """Of messages and copies that a commit changed."""

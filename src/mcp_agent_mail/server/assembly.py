@@ -28,6 +28,7 @@ from mcp_agent_mail.server.rest.endpoint import MOUNT as REST
 from mcp_agent_mail.server.rest.endpoint import Rest
 from mcp_agent_mail.server.rest.events import EventsEndpoint
 from mcp_agent_mail.server.rest.routes import EVENTS as STREAM
+from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route
 
 if TYPE_CHECKING:
@@ -65,9 +66,12 @@ def build_http_app(
         tracer=tracer,
         lines=lines,
     )
+    suggest = suggesting(services.suggestions, services.identity.caller)
+    subscriptions = SubscriptionEndpoint(services.subscriptions)
     return HttpApp(
         create_endpoint(
-            create_mcp(calls, version=__version__, suggest=suggesting(services.suggestions, services.identity.caller)),
+            create_mcp(calls, version=__version__, suggest=suggest, subscriptions=subscriptions),
+            subscriptions,
             fixtures=settings.test_fixtures_enabled,
         ),
         calls,
@@ -135,12 +139,14 @@ def connections_of(settings: Settings) -> Connections:
     return Connections(Profiles(custom), output)
 
 
-def create_endpoint(mcp: FastMCP[Any], *, fixtures: bool) -> McpEndpoint:
+def create_endpoint(
+    mcp: FastMCP[Any], subscriptions: SubscriptionEndpoint | None = None, *, fixtures: bool
+) -> McpEndpoint:
     """The MCP endpoint of a server, with what testers call beside it when `fixtures`."""
     if not fixtures:
-        return McpEndpoint(mcp)
+        return McpEndpoint(mcp, subscriptions=subscriptions)
     from mcp_agent_mail.server.fixtures.endpoint import FixtureEndpoint  # noqa: PLC0415  # testers only
     from mcp_agent_mail.server.fixtures.mount import mount_fixtures  # noqa: PLC0415
 
     mount_fixtures(mcp)
-    return FixtureEndpoint(mcp)
+    return FixtureEndpoint(mcp, subscriptions=subscriptions)

@@ -26,6 +26,7 @@ from mcp_types import (
     ListPromptsResult,
     ListToolsResult,
     PaginatedRequestParams,
+    SubscriptionsListenRequestParams,
     ToolAnnotations,
 )
 from mcp_types import Resource as WireResource
@@ -54,6 +55,7 @@ from mcp_agent_mail.server.rendering.wire import (
     tool_error,
     tool_result,
 )
+from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint, without_list_changes
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 
 SERVER_NAME = "mcp-agent-mail"
@@ -62,7 +64,9 @@ FACTS = "mcp_agent_mail.facts"
 
 SESSION_HEADER = "mcp-session-id"
 _INVALID_REQUEST = -32600
-_OURS = frozenset({"tools/call", "resources/read"})
+_OURS = frozenset(
+    {"tools/call", "resources/read", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"}
+)
 _NO_REQUEST = RequestFacts(credentials=Credentials(via="mcp"), request_id="in-process")
 
 Context = ServerRequestContext[Any, Any]
@@ -109,8 +113,16 @@ class RawParams(BaseModel):
     """The SDK has validated the parameters already; the handlers read them as they came."""
 
 
-def create_mcp(calls: Calls, *, version: str, suggest: Suggest | None = None) -> FastMCP[Any]:
-    """The server over `calls`, named and versioned, ready for `http_app`; without `suggest` it completes nothing."""
+def create_mcp(
+    calls: Calls,
+    *,
+    version: str,
+    suggest: Suggest | None = None,
+    subscriptions: SubscriptionEndpoint | None = None,
+) -> FastMCP[Any]:
+    """The server over `calls`, named and versioned, ready for `http_app`. Without `suggest` it completes nothing,
+    without `subscriptions` nobody is told of changes.
+    """
     mcp: FastMCP[Any] = FastMCP(
         SERVER_NAME,
         instructions=instructions(FULL),
@@ -130,6 +142,8 @@ def create_mcp(calls: Calls, *, version: str, suggest: Suggest | None = None) ->
     for workflow in WORKFLOWS:
         mcp.add_prompt(prompt_of(workflow))
     _install_handlers(mcp, calls)
+    if subscriptions is not None:
+        _install_subscriptions(mcp, subscriptions)
     if suggest is not None:
         known = {workflow.name for workflow in WORKFLOWS} | {spec.uri for spec in calls.resources.specs()}
         answer = partial(_complete, suggest, frozenset(known))
@@ -199,6 +213,33 @@ def _install_handlers(mcp: FastMCP[Any], calls: Calls) -> None:
     server.get_tool_input_schema = _no_header_schema
 
 
+def _install_subscriptions(mcp: FastMCP[Any], subscriptions: SubscriptionEndpoint) -> None:
+    async def subscribe(ctx: Context, _params: RawParams) -> HandlerResult:
+        uri, facts = str((ctx.params or {})["uri"]), _facts(ctx)
+        try:
+            await subscriptions.subscribe(ctx, uri, facts.credentials)
+        except AgentMailError as error:
+            raise _refusal(ctx, uri, facts, error) from error
+        return {}
+
+    async def unsubscribe(ctx: Context, _params: RawParams) -> HandlerResult:
+        subscriptions.unsubscribe(str((ctx.params or {})["uri"]), _facts(ctx).credentials)
+        return {}
+
+    async def listen(ctx: Context, params: SubscriptionsListenRequestParams) -> HandlerResult:
+        facts = _facts(ctx)
+        try:
+            return await subscriptions.listen(ctx, params, facts.credentials)
+        except AgentMailError as error:
+            uris = params.notifications.resource_subscriptions or [""]
+            raise _refusal(ctx, str(error.data.get("uri", uris[0])), facts, error) from error
+
+    server = mcp._mcp_server  # noqa: SLF001  # guarded by tests/server/test_mcp.py
+    server.add_request_handler("resources/subscribe", RawParams, subscribe)
+    server.add_request_handler("resources/unsubscribe", RawParams, unsubscribe)
+    server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listen)
+
+
 def _no_header_schema(_name: str) -> None:
     return None
 
@@ -221,6 +262,8 @@ class _Bypass:
         profile = facts.wishes.profile
         with shown_for(profile):
             result = await call_next(ctx)
+        if isinstance(result, DiscoverResult):
+            result = without_list_changes(result)
         if isinstance(result, InitializeResult | DiscoverResult):
             said = facts.credentials
             is_known = said.said_project is not None and said.said_agent is not None
@@ -318,6 +361,10 @@ async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> Hand
         with _heard(ctx):
             return resource_result(uri, await calls.read_resource(uri, facts), output)
     except AgentMailError as error:
-        told = fitted_error(error, facts.wishes.profile)
-        code = resource_error_code(told, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
-        raise MCPError(code=code, message=told.text, data={**error_object(told), "uri": uri[:MAX_URI]}) from error
+        raise _refusal(ctx, uri, facts, error) from error
+
+
+def _refusal(ctx: Context, uri: str, facts: RequestFacts, error: AgentMailError) -> MCPError:
+    told = fitted_error(error, facts.wishes.profile)
+    code = resource_error_code(told, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
+    return MCPError(code=code, message=told.text, data={**error_object(told), "uri": uri[:MAX_URI]})

@@ -1,9 +1,9 @@
 """FastMCP's Streamable HTTP endpoint, with one change: no session is ever "not found".
 
 A session id dies with a restart or after 30 idle minutes, and FastMCP then answers 404, which
-many clients show to the agent as a broken tool. Nothing of ours lives in a session, so such a
-request is served statelessly. `initialize` still opens a session, because a stateful server
-that answers in JSON is the fastest form (docs/adr/0010) and later pushes need one. Only a session
+many clients show to the agent as a broken tool. Nothing of ours but subscriptions lives in a session, so
+such a request is served statelessly. `initialize` still opens a session, because a stateful server
+that answers in JSON is the fastest form (docs/adr/0010) and subscriptions need one. Only a session
 that its client has ended itself is gone: whoever still uses its id is told so.
 """
 
@@ -21,9 +21,11 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 
+from mcp_agent_mail.server.dispatch import RequestFacts
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.mcp import SESSION_HEADER
+from mcp_agent_mail.server.mcp import FACTS, SESSION_HEADER
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
+from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, has_much_beside, is_one_object, read_body, replay
 
@@ -51,13 +53,22 @@ MAX_INITIALIZE_BYTES = 64 * 1024
 MAX_KEPT_BYTES = 2 * 1024 * 1024
 """Of all sessions together; beyond it, too, a client is served without one. Clients say a few hundred bytes."""
 MAX_STREAMS = 500
-"""A stream keeps its connection for as long as its client likes, and carries nothing today."""
-_TOO_MANY_STREAMS = {"detail": "No event stream just now, too many are open. Nothing is sent on them."}
+"""A stream keeps its connection for as long as its client likes."""
+_TOO_MANY_STREAMS = {"detail": "No event stream just now, too many are open."}
 _INITIALIZE_TOO_LARGE = "An initialize request may have 64 KiB."
 
 
 class McpEndpoint:
-    def __init__(self, mcp: FastMCP[Any], *, max_sessions: int = MAX_SESSIONS) -> None:
+    """`subscriptions`, if any, are told on the streams of sessions."""
+
+    def __init__(
+        self,
+        mcp: FastMCP[Any],
+        *,
+        subscriptions: SubscriptionEndpoint | None = None,
+        max_sessions: int = MAX_SESSIONS,
+    ) -> None:
+        self._subscriptions = subscriptions
         self._max_sessions = max_sessions
         self._ended: deque[bytes] = deque(maxlen=max_sessions)
         self._kept_bytes: dict[str, int] = {}
@@ -110,9 +121,9 @@ class McpEndpoint:
                 return
             receive = replay(body, receive)
         session = headers.get(_SESSION_ID)
-        if self.session(headers) is not None:
+        if (transport := self.session(headers)) is not None:
             if scope["method"] == "GET":
-                await self._answer_stream(scope, receive, send)
+                await self._answer_stream(transport, scope, receive, send)
                 return
             await self._stateful.handle_request(scope, receive, send)
             if scope["method"] == "DELETE" and session is not None and self.session(headers) is None:
@@ -124,14 +135,25 @@ class McpEndpoint:
         else:
             await self._answer_without_session(scope, receive, send)
 
-    async def _answer_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer_stream(
+        self, transport: StreamableHTTPServerTransport, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         """Beyond the bound it is 405, which clients take as a server without streams."""
         if self._streams >= self.max_streams:
             await send_value(send, 405, _TOO_MANY_STREAMS, (b"allow", b"POST, DELETE"))
             return
+
+        async def answer(send: Send) -> None:
+            await self._stateful.handle_request(scope, receive, send)
+
         self._streams += 1
         try:
-            await self._stateful.handle_request(scope, receive, send)
+            if self._subscriptions is None:
+                await answer(send)
+            else:
+                facts = scope.get(FACTS)
+                reader = facts.credentials if isinstance(facts, RequestFacts) else None
+                await self._subscriptions.answer_stream(transport, reader, scope, send, answer)
         finally:
             self._streams -= 1
 

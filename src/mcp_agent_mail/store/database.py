@@ -16,6 +16,7 @@ from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import current_turn
+from mcp_agent_mail.domain.copy_changes import CopyChange
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
 from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
@@ -103,6 +104,10 @@ class Store:
         It is sure to hear of what is committed after a write that was asked for after this call.
         """
         self._writer.on_mail_change(listener)
+
+    def on_copy_change(self, listener: Callable[[frozenset[CopyChange]], None]) -> None:
+        """Likewise with what a commit changed of messages and their copies."""
+        self._writer.on_copy_change(listener)
 
     async def write(self, unit: Unit[T], *, unheard: Callable[[Tx, T], object] | None = None) -> T:
         """Run `unit` in the writer's next transaction; return its result once it is on disk.

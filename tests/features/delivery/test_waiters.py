@@ -241,3 +241,36 @@ async def test_a_delivery_wakes_its_recipient_and_its_reading_the_sender(seeded:
         await seeded.store.write(lambda tx: tx.inboxes.mark_read(seeded.red.id, message.id, tx.now))
 
         assert await woken(sender)
+
+
+async def test_a_stream_of_nobody_has_a_place_once_and_is_woken_at_a_stop() -> None:
+    told = Told(limit=1)
+    stream, other = told.waiters.unseated_stream(), told.waiters.unseated_stream()
+    told.waiters.seat(stream)
+    told.waiters.seat(stream)
+
+    with pytest.raises(NoPlaceToWait):
+        told.waiters.seat(other)
+    told.waiters.close()
+
+    assert told.waiters.figures().streams == 1
+    assert await woken(stream)
+    told.waiters.free(stream)
+    told.waiters.free(stream)
+    assert told.waiters.figures().streams == 0
+
+
+async def test_whom_a_stream_follows_is_listening_by_it_and_uses_one_of_its_places() -> None:
+    told = Told()
+    for _ in range(PLACES_EACH - 1):
+        told.waiters.follow(RED)
+    with told.waiters.place(RED, WaiterKind.WAIT):
+        both = told.waiters.via_of(RED)
+        with pytest.raises(NoPlaceToWait):
+            told.waiters.follow(RED)
+    alone = told.waiters.via_of(RED)
+    for _ in range(PLACES_EACH - 1):
+        told.waiters.unfollow(RED)
+
+    assert (both, alone) == (ListeningVia.WAIT, ListeningVia.STREAM)
+    assert (told.waiters.via_of(RED), told.waiters.via_of(BLUE)) == (None, None)

@@ -7,10 +7,8 @@ are answered side by side, a bounded number of them; everything else is passed o
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
-import re
 import select
 import socket
 import sys
@@ -18,31 +16,38 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from http import HTTPStatus
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.stdio.listen_stream import AGAIN_AFTER_S, Listening, is_listen
+from mcp_agent_mail.cli.stdio.session_stream import SessionStream
 from mcp_agent_mail.cli.stdio.upstream import Upstream
+from mcp_agent_mail.cli.stdio.wire import (
+    FAILED,
+    MAX_ANSWER_BYTES,
+    Message,
+    answer_line,
+    error_line,
+    header_value,
+    modern_version,
+    read_events,
+    request_key,
+)
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.client import ClientSettings
 
 MAX_LINE_BYTES = 4 * 1024 * 1024 + 64 * 1024
 """What the server accepts and a little more: it words the refusal. Beyond, a line is dropped and said to be."""
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_AT_ONCE = 32
 MAX_HELD_BACK = 64
 """Requests that are read beyond those under way: what takes one of them back stands behind them in the input."""
+MAX_LISTENING = 16
+"""Subscriptions of the stateless era that are open: they hold up no call."""
 END_WITHIN_S = 5.0
 
-_VERSION_META = "io.modelcontextprotocol/protocolVersion"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_HEADER_SAFE = re.compile(r"(?!=\?base64\?.*\?=$)[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
-_SESSION = "Mcp-Session-Id"
-_PARSE_ERROR, _INVALID_REQUEST, _FAILED = -32700, -32600, -32000
-
-# Plain JSON.
-Message = dict[str, Any]
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 
 
 def serve_stdio(settings: ClientSettings, *, env_file: Path | None) -> int:
@@ -80,6 +85,7 @@ class _Call:
         self.is_modern = is_modern
         self.cancelled = threading.Event()
         self.connection: http.client.HTTPConnection | None = None
+        self.listening = Listening() if is_modern and is_listen(message) else None
 
 
 class Proxy:
@@ -89,8 +95,9 @@ class Proxy:
         self._upstream = upstream
         self._out = out
         self._out_lock = threading.Lock()
-        self._session: dict[str, str] = {}
+        self._stream = SessionStream(upstream, self._write)
         self._at_work = 0
+        self._listening = 0
         self._held_back: deque[_Call] = deque()
         self._calls: dict[str, _Call] = {}
         self._calls_changed = threading.Condition()
@@ -106,14 +113,16 @@ class Proxy:
             self.refuse(_INVALID_REQUEST, "A message is one JSON object.")
             return
         body = line if b"\r" not in line else json.dumps(message).encode()
-        call = _Call(message, body, is_modern=_modern_version(message) is not None)
+        call = _Call(message, body, is_modern=modern_version(message) is not None)
         if "method" not in message or message.get("id") is None:
             if not self._cancel(message):
                 self._pass_on(call)
         elif message["method"] == "initialize":
             # What follows needs the session that this opens.
-            self._session = {}
+            self._stream.forget()
             self._answer(call)
+        elif call.listening is not None:
+            self._listen(call)
         else:
             self._begin(call)
 
@@ -122,21 +131,43 @@ class Proxy:
 
     def end(self) -> None:
         """Let what is under way finish, for a moment and for whoever still reads, and end the session."""
+        self._stream.end()
         if _nobody_reads(self._out):
             self._abandon()
+        self._abandon(only_listening=True)
         with self._calls_changed:
             self._calls_changed.wait_for(lambda: not self._calls, END_WITHIN_S)
-        self._upstream.part(self._session)
+        self._upstream.part(self._stream.headers)
 
     def _begin(self, call: _Call) -> None:
         with self._calls_changed:
             self._calls_changed.wait_for(lambda: len(self._held_back) < MAX_HELD_BACK)
-            self._calls[_key(call.message["id"])] = call
+            self._calls[request_key(call.message["id"])] = call
             if self._at_work >= MAX_AT_ONCE:
                 self._held_back.append(call)
                 return
             self._at_work += 1
         self._start(call)
+
+    def _listen(self, call: _Call) -> None:
+        """On a thread of its own for as long as it goes on, beside those of calls."""
+        with self._calls_changed:
+            if self._listening >= MAX_LISTENING:
+                self._write_error(call.message["id"], FAILED, f"{MAX_LISTENING} subscriptions are open already.")
+                return
+            self._listening += 1
+            self._calls[request_key(call.message["id"])] = call
+
+        def work() -> None:
+            try:
+                self._answer(call)
+            finally:
+                with self._calls_changed:
+                    self._listening -= 1
+                    self._calls.pop(request_key(call.message["id"]), None)
+                    self._calls_changed.notify_all()
+
+        threading.Thread(target=work, daemon=True).start()
 
     def _start(self, call: _Call) -> None:
         threading.Thread(target=self._work, args=(call,), daemon=True).start()
@@ -152,7 +183,7 @@ class Proxy:
     def _after(self, call: _Call) -> _Call | None:
         """Which call takes its room, of those that are held back."""
         with self._calls_changed:
-            self._calls.pop(_key(call.message["id"]), None)
+            self._calls.pop(request_key(call.message["id"]), None)
             following = self._held_back.popleft() if self._held_back else None
             self._at_work -= following is None
             self._calls_changed.notify_all()
@@ -167,24 +198,25 @@ class Proxy:
             return False
         params = message.get("params")
         with self._calls_changed:
-            call = self._calls.get(_key(params.get("requestId"))) if isinstance(params, dict) else None
+            call = self._calls.get(request_key(params.get("requestId"))) if isinstance(params, dict) else None
             if call is None:
                 return False
             was_sent = call.connection is not None
             self._give_up(call)
         return call.is_modern or not was_sent
 
-    def _abandon(self) -> None:
+    def _abandon(self, *, only_listening: bool = False) -> None:
         with self._calls_changed:
             for call in list(self._calls.values()):
-                self._give_up(call)
+                if call.listening is not None or not only_listening:
+                    self._give_up(call)
 
     def _give_up(self, call: _Call) -> None:
         """It is sent no more, or its connection is cut. The lock is held."""
         call.cancelled.set()
         if call in self._held_back:
             self._held_back.remove(call)
-            del self._calls[_key(call.message["id"])]
+            del self._calls[request_key(call.message["id"])]
             self._calls_changed.notify_all()
         sock = call.connection.sock if call.connection is not None else None
         if sock is not None:
@@ -205,7 +237,7 @@ class Proxy:
                 self._write(line)
         except NoServer as silent:
             if not call.cancelled.is_set():
-                self._write_error(call.message["id"], _FAILED, silent.text)
+                self._write_error(call.message["id"], FAILED, silent.text)
 
     def _exchange(self, call: _Call) -> Iterator[bytes]:
         """Post a message and yield the lines that answer it; after a lost connection once more what only reads."""
@@ -219,10 +251,15 @@ class Proxy:
             try:
                 response = self._upstream.send(connection, "POST", call.body, self._headers(call))
                 yield from self._lines_of(call, response)
+                if call.listening is not None and not call.listening.is_answered:
+                    raise ConnectionResetError
             except (OSError, http.client.HTTPException) as lost:
                 connection.close()
                 if call.cancelled.is_set():
                     return
+                if call.listening is not None and call.listening.may_go_on():
+                    call.cancelled.wait(AGAIN_AFTER_S)
+                    continue
                 if not is_repeated and call.message.get("method") != "tools/call":
                     is_repeated = True
                     continue
@@ -235,37 +272,34 @@ class Proxy:
 
     def _headers(self, call: _Call) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        version = _modern_version(call.message)
+        version = modern_version(call.message)
         if version is None:
-            return {**headers, **self._session}
+            return {**headers, **self._stream.headers}
         method = str(call.message.get("method"))
         params = call.message["params"]
-        headers |= {"MCP-Protocol-Version": _header_value(version), "Mcp-Method": _header_value(method)}
+        headers |= {"MCP-Protocol-Version": header_value(version), "Mcp-Method": header_value(method)}
         name = params.get(_NAMED_BY.get(method))
-        return {**headers, "Mcp-Name": _header_value(name)} if isinstance(name, str) else headers
+        return {**headers, "Mcp-Name": header_value(name)} if isinstance(name, str) else headers
 
     def _lines_of(self, call: _Call, response: http.client.HTTPResponse) -> Iterator[bytes]:
         if response.headers.get_content_type() == "text/event-stream":
-            yield from _events(response)
+            lines = read_events(response)
+            yield from lines if call.listening is None else call.listening.pass_on(lines)
             return
         content = response.read(MAX_ANSWER_BYTES + 1)
         if len(content) > MAX_ANSWER_BYTES:
             raise http.client.HTTPException("The answer is too long.")
         if call.message.get("method") == "initialize":
-            self._note_session(response, content)
+            self._stream.begin(call.body, response, content)
         if call.message.get("id") is not None and "method" in call.message:
-            yield _line(call.message["id"], response.status, content)
-
-    def _note_session(self, response: http.client.HTTPResponse, content: bytes) -> None:
-        session = response.headers.get(_SESSION)
-        try:
-            version = json.loads(content)["result"]["protocolVersion"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return
-        self._session = {"MCP-Protocol-Version": str(version)} | ({_SESSION: session} if session else {})
+            if call.listening is not None:
+                call.listening.is_answered = True
+            answer = answer_line(call.message["id"], response.status, content)
+            yield answer
+            self._stream.note(call.message, answer)
 
     def _write_error(self, message_id: object, code: int, words: str) -> None:
-        self._write(_error(message_id, code, words))
+        self._write(error_line(message_id, code, words))
 
     def _write(self, line: bytes) -> None:
         try:
@@ -285,61 +319,3 @@ def _nobody_reads(out: BinaryIO) -> bool:
         return bool(poll.poll(0))
     except (OSError, ValueError):
         return False
-
-
-def _modern_version(message: Message) -> str | None:
-    """The protocol version that a message of the stateless era carries; None for the era of handshakes."""
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    version = meta.get(_VERSION_META) if isinstance(meta, dict) else None
-    return version if isinstance(version, str) else None
-
-
-def _key(message_id: object) -> str:
-    """1 and "1" are two requests."""
-    return json.dumps(message_id)
-
-
-def _header_value(text: str) -> str:
-    """As it is, or in base64 where HTTP would not carry it unchanged."""
-    if _HEADER_SAFE.fullmatch(text):
-        return text
-    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode()}?="
-
-
-def _events(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """The messages of an event stream."""
-    data: list[bytes] = []
-    size = 0
-    while line := response.readline(MAX_ANSWER_BYTES):
-        size += len(line)
-        if size > MAX_ANSWER_BYTES:
-            raise http.client.HTTPException("A message is too long.")
-        field, _, value = line.rstrip(b"\r\n").partition(b":")
-        if field == b"data":
-            data.append(value.removeprefix(b" "))
-        elif not line.strip():
-            if message := b"".join(data).strip():
-                yield message
-            data, size = [], 0
-
-
-_TOKEN_HINT = " Set AGENT_MAIL_TOKEN to the server's HTTP_BEARER_TOKEN."
-
-
-def _line(message_id: object, status: int, content: bytes) -> bytes:
-    """The answer to the request `message_id`; a refusal below the protocol becomes an error of the protocol."""
-    try:
-        answer = json.loads(content)
-    except (ValueError, RecursionError):
-        answer = None
-    if isinstance(answer, dict) and "jsonrpc" in answer:
-        is_whole = answer.get("id") == message_id and b"\n" not in content
-        return content if is_whole else json.dumps({**answer, "id": message_id}).encode()
-    said = answer.get("detail") if isinstance(answer, dict) else None
-    hint = _TOKEN_HINT if status == HTTPStatus.UNAUTHORIZED else ""
-    return _error(message_id, _FAILED, f"{said or f'The server answered HTTP {status}.'}{hint}")
-
-
-def _error(message_id: object, code: int, words: str) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": words}}).encode()

@@ -69,6 +69,27 @@ class Upstream:
             connection.sock.settimeout(ANSWER_WITHIN_S)
             return connection
 
+    def reach(self) -> http.client.HTTPConnection | None:
+        """A new connection to the server, if one answers just now: none is started, and none is waited for."""
+        with self._lock:
+            url = self._url
+        if url is None:
+            owner = read_owner(self._settings.storage_root)
+            found = self._named_url() or (f"{owner.url}/mcp" if owner is not None and owner.url is not None else None)
+            if found is None:
+                return None
+            url = urlsplit(found)
+            with self._lock:
+                self._url = self._url or url
+        connection = _connection_to(url)
+        try:
+            connection.connect()
+        except OSError:
+            self._forget(url)
+            return None
+        connection.sock.settimeout(ANSWER_WITHIN_S)
+        return connection
+
     def _tell_of_silence(self, url: SplitResult, refused: OSError) -> None:
         """Once: of a server that was named nobody else says that it is not there, and the client only waits."""
         with self._lock:

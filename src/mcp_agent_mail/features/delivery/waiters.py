@@ -7,6 +7,7 @@ for each who waits. Nothing is lost with it: whoever waits looks at the store it
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -40,13 +41,13 @@ class WaiterKind(StrEnum):
 
 
 class MailWaiter:
-    """One place. Who waits says `begin_look()`, looks at the store, and awaits `woken()`: what changes after the look
-    began is not missed.
+    """One place, of an agent or of nobody. Who waits says `begin_look()`, looks at the store, and awaits `woken()`:
+    what changes after the look began is not missed.
     """
 
     __slots__ = ("_changed", "_loop", "_release", "_woken", "agent_id", "has_left", "kind")
 
-    def __init__(self, agent_id: AgentId, kind: WaiterKind, release: Callable[[MailWaiter], None]) -> None:
+    def __init__(self, agent_id: AgentId | None, kind: WaiterKind, release: Callable[[MailWaiter], None]) -> None:
         self.agent_id = agent_id
         self.kind = kind
         self.has_left = False
@@ -101,7 +102,9 @@ class Waiters:
         self._bus = bus
         self._settle = settle
         self._limit = limit
-        self._waiters: dict[AgentId, dict[MailWaiter, None]] = {}
+        self._waiters: dict[AgentId | None, dict[MailWaiter, None]] = {}
+        self._followed: Counter[AgentId] = Counter()
+        """Streams that are of no agent alone, by those whose inboxes they tell of."""
         self._counts = dict.fromkeys(WaiterKind, 0)
         self._is_subscribed = False
         self._hears_all = False
@@ -124,15 +127,43 @@ class Waiters:
     @contextmanager
     def place(self, agent_id: AgentId, kind: WaiterKind) -> Iterator[MailWaiter]:
         """A place for the time of the block. Raises NoPlaceToWait and WaitingEnds."""
-        self.require_open()
-        self._require_room(agent_id)
-        waiter = MailWaiter(agent_id, kind, self._free)
-        self._waiters.setdefault(agent_id, {})[waiter] = None
-        self._counts[kind] += 1
+        waiter = MailWaiter(agent_id, kind, self.free)
+        self._seat(waiter)
         try:
             yield waiter
         finally:
-            self._free(waiter)
+            self.free(waiter)
+
+    def unseated_stream(self) -> MailWaiter:
+        """Of a stream that may tell of several agents' mail, or of nobody's: it has no place before `seat`, and is then
+        of no agent.
+        """
+        return MailWaiter(None, WaiterKind.STREAM, self.free)
+
+    def seat(self, stream: MailWaiter) -> None:
+        """Give the stream a place until `free`. A repeat does nothing more. Raises NoPlaceToWait and WaitingEnds."""
+        if stream not in self._waiters.get(stream.agent_id, ()):
+            self._seat(stream)
+
+    def follow(self, agent_id: AgentId) -> None:
+        """A stream with a place tells of this agent's inbox to the agent itself, until `unfollow`. Raises NoPlaceToWait
+        for more than PLACES_EACH, waits included.
+        """
+        self._require_places_of(agent_id)
+        self._followed[agent_id] += 1
+
+    def unfollow(self, agent_id: AgentId) -> None:
+        self._followed[agent_id] -= 1
+        if not self._followed[agent_id]:
+            del self._followed[agent_id]
+
+    def _seat(self, waiter: MailWaiter) -> None:
+        self.require_open()
+        if waiter.agent_id is not None:
+            self._require_places_of(waiter.agent_id)
+        self._require_room()
+        self._waiters.setdefault(waiter.agent_id, {})[waiter] = None
+        self._counts[waiter.kind] += 1
 
     def via_of(self, agent_id: AgentId) -> ListeningVia | None:
         """How mail would reach the agent just now: by a wait before a stream. May be asked from any thread."""
@@ -140,7 +171,7 @@ class Waiters:
         kinds = {waiter.kind for waiter in tuple(self._waiters.get(agent_id, ()))}
         if WaiterKind.WAIT in kinds:
             return ListeningVia.WAIT
-        return ListeningVia.STREAM if kinds else None
+        return ListeningVia.STREAM if kinds or agent_id in self._followed else None
 
     def figures(self) -> WaitingFigures:
         """How many wait at this moment, for health and the metrics."""
@@ -168,14 +199,16 @@ class Waiters:
                 data={"retry_after_s": _RETRY_AFTER_S},
             )
 
-    def _require_room(self, agent_id: AgentId) -> None:
-        if len(self._waiters.get(agent_id, ())) >= PLACES_EACH:
+    def _require_places_of(self, agent_id: AgentId) -> None:
+        if len(self._waiters.get(agent_id, ())) + self._followed[agent_id] >= PLACES_EACH:
             raise NoPlaceToWait(
                 f"{PLACES_EACH} waits and streams of this agent are open already.",
                 retry_after_s=_RETRY_AFTER_S,
                 first="End some of them, or read with fetch_inbox.",
                 data={"waiting": PLACES_EACH, "limit": PLACES_EACH},
             )
+
+    def _require_room(self) -> None:
         waiting = sum(self._counts.values())
         if waiting >= self._limit:
             raise NoPlaceToWait(
@@ -185,8 +218,8 @@ class Waiters:
                 data={"waiting": waiting, "limit": self._limit},
             )
 
-    def _free(self, waiter: MailWaiter) -> None:
-        """A repeat does nothing more."""
+    def free(self, waiter: MailWaiter) -> None:
+        """Its place is another's. A repeat does nothing more."""
         waiters = self._waiters.get(waiter.agent_id, {})
         if waiter not in waiters:
             return

@@ -29,9 +29,11 @@ from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.copy_changes import CopyChange
 from mcp_agent_mail.store.engine.circuit_breaker import CircuitBreaker
+from mcp_agent_mail.store.engine.copy_changes import NOTHING, Changed, CopyChanges
 from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
-from mcp_agent_mail.store.engine.mail_changes import NONE, MailChanges
+from mcp_agent_mail.store.engine.mail_changes import MailChanges
 from mcp_agent_mail.store.transaction import Tx
 
 T = TypeVar("T")
@@ -126,10 +128,12 @@ class Writer:
         self._death: BaseException | None = None
         self._listeners: list[Callable[[], None]] = []
         self._mail_listeners: list[Callable[[frozenset[AgentId]], None]] = []
+        self._copy_listeners: list[Callable[[frozenset[CopyChange]], None]] = []
         self._unanswered: set[_Job] = set()
         """On the event loop alone: who must be told if the thread ends."""
         self._mail_changes = MailChanges(connection)
-        self._changed = NONE
+        self._copy_changes = CopyChanges(connection)
+        self._changed = NOTHING
         self._breaker = CircuitBreaker(elapsed)
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
@@ -143,6 +147,10 @@ class Writer:
         feed a commit changed.
         """
         self._mail_listeners.append(listener)
+
+    def on_copy_change(self, listener: Callable[[frozenset[CopyChange]], None]) -> None:
+        """Likewise with what a commit changed of messages and their copies."""
+        self._copy_listeners.append(listener)
 
     @property
     def problem(self) -> str | None:
@@ -262,7 +270,7 @@ class Writer:
     def _answer(self, group: list[_Job], outcome: _Outcome) -> bool:
         """Hand the answers to the event loop; False when it is closed, so that no one is left to answer."""
         try:
-            told = (self._listeners, self._changed) if outcome.is_committed else ([], NONE)
+            told = (self._listeners, self._changed) if outcome.is_committed else ([], NOTHING)
             self._loop.call_soon_threadsafe(self._settle, group, outcome, *told)
         except RuntimeError:
             _log.warning("The event loop ended before the store was closed: %d calls go unanswered.", len(group))
@@ -274,7 +282,7 @@ class Writer:
         group: list[_Job],
         outcome: _Outcome,
         listeners: list[Callable[[], None]],
-        changed: frozenset[AgentId],
+        changed: Changed,
     ) -> None:
         if outcome.fault:
             self._breaker.note_failure(outcome.fault)
@@ -285,9 +293,12 @@ class Writer:
         for listener in listeners:
             # Each on its own: an error in one is reported by the loop and keeps no other from being told.
             self._loop.call_soon(listener)
-        if changed:
+        if changed.agents:
             for of_mail in self._mail_listeners:
-                self._loop.call_soon(of_mail, changed)
+                self._loop.call_soon(of_mail, changed.agents)
+        if changed.copies:
+            for of_copies in self._copy_listeners:
+                self._loop.call_soon(of_copies, changed.copies)
 
     def _commit(self, group: list[_Job]) -> _Outcome:
         """One transaction for the whole group. Unless it is on disk, every job holds an error."""
@@ -314,11 +325,13 @@ class Writer:
             self._connection.execute("ROLLBACK")
         if self._mail_listeners:
             self._mail_changes.watch()
+        if self._copy_listeners:
+            self._copy_changes.watch()
         self._connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
             if not job.future.cancelled():
                 self._run_unit(job)
-        self._changed = self._mail_changes.take()
+        self._changed = Changed(self._mail_changes.take(), self._copy_changes.take())
         self._fault_hook(FailPoint.BEFORE_COMMIT)
         self._connection.execute("COMMIT")
 

@@ -1,0 +1,109 @@
+"""Which messages and copies a transaction changes, as SQLite itself sees it.
+
+Temporary triggers on the writing connection, as those of `mail_changes`: whichever statement delivers, marks, ends or
+withdraws. That a copy was handed over or shown changes nothing that anybody reads, and is not noted. Nor is what
+happens to a held copy: its sender alone knows of it. Nothing is made, and nothing costs, before somebody watches.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.domain.copy_changes import CopyChange
+from mcp_agent_mail.store.engine.mail_changes import NONE
+
+_NOTE_COPY = """
+    INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
+    VALUES (new.message_id, new.thread_id, new.agent_id, 0, new.kind <> 'bcc') ON CONFLICT DO NOTHING;
+"""
+_WATCH = (
+    "PRAGMA temp_store = MEMORY",
+    # Zero stands for none: a part of a key is never NULL.
+    """
+    CREATE TEMP TABLE copy_changes (
+        message_id INTEGER NOT NULL, thread_id TEXT, agent_id INTEGER NOT NULL, project_id INTEGER NOT NULL,
+        is_open INTEGER NOT NULL, PRIMARY KEY (message_id, agent_id, project_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    f"""
+    CREATE TEMP TRIGGER copy_made AFTER INSERT ON main.recipients
+    WHEN new.delivery_seq IS NOT NULL BEGIN {_NOTE_COPY} END
+    """,
+    f"""
+    CREATE TEMP TRIGGER copy_changed
+    AFTER UPDATE OF delivery_seq, read_ts, ack_ts, expired_ts, withdrawn_ts, superseded_by ON main.recipients
+    WHEN old.delivery_seq IS NOT NULL OR new.delivery_seq IS NOT NULL BEGIN {_NOTE_COPY} END
+    """,
+    """
+    CREATE TEMP TRIGGER mail_came AFTER INSERT ON main.message_projects BEGIN
+        INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
+        VALUES (new.message_id, new.thread_id, 0, new.project_id, 1) ON CONFLICT DO NOTHING;
+    END
+    """,
+    """
+    CREATE TEMP TRIGGER mail_left AFTER DELETE ON main.message_projects BEGIN
+        INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
+        VALUES (old.message_id, old.thread_id, 0, old.project_id, 1) ON CONFLICT DO NOTHING;
+    END
+    """,
+    """
+    CREATE TEMP TRIGGER message_withdrawn AFTER UPDATE OF withdrawn_ts ON main.message_terms BEGIN
+        INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
+        SELECT id, thread_id, 0, 0, 1 FROM messages WHERE id = new.message_id ON CONFLICT DO NOTHING;
+    END
+    """,
+    """
+    CREATE TEMP TRIGGER message_withdrawn_first AFTER INSERT ON main.message_terms
+    WHEN new.withdrawn_ts IS NOT NULL BEGIN
+        INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
+        SELECT id, thread_id, 0, 0, 1 FROM messages WHERE id = new.message_id ON CONFLICT DO NOTHING;
+    END
+    """,
+)
+_TAKE = "DELETE FROM temp.copy_changes RETURNING message_id, thread_id, agent_id, project_id, is_open"
+
+NO_COPIES: frozenset[CopyChange] = frozenset()
+
+
+class Changed(NamedTuple):
+    """What a transaction changed, as far as anybody listens."""
+
+    agents: frozenset[AgentId]
+    copies: frozenset[CopyChange]
+
+
+NOTHING = Changed(NONE, NO_COPIES)
+
+
+class CopyChanges:
+    """What is noted on the one writing connection. For use on the writer's thread."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._watching = False
+
+    def watch(self) -> None:
+        """From the next transaction on. Called outside of one; a repeat does nothing."""
+        if self._watching:
+            return
+        for statement in _WATCH:
+            self._connection.execute(statement)
+        self._connection.commit()
+        self._watching = True
+
+    def take(self) -> frozenset[CopyChange]:
+        """What the running transaction has changed, before it is committed; each change is given once."""
+        if not self._watching:
+            return NO_COPIES
+        return frozenset(
+            CopyChange(
+                message_id=MessageId(message_id),
+                thread_id=thread_id,
+                agent_id=AgentId(agent_id) if agent_id else None,
+                project_id=ProjectId(project_id) if project_id else None,
+                is_open=bool(is_open),
+            )
+            for message_id, thread_id, agent_id, project_id, is_open in self._connection.execute(_TAKE).fetchall()
+        )
