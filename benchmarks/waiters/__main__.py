@@ -13,7 +13,8 @@ import statistics
 import sys
 import tempfile
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -131,39 +132,6 @@ def warm_up(server: Server, kinds: tuple[Kind, ...], *, is_floor: bool) -> None:
             waker.until_waiting(0)
 
 
-def run(stand: Stand, scenario: Scenario, chosen: argparse.Namespace) -> Seen:
-    """On servers of its own, which have ended when it returns."""
-    root = stand.scratch / scenario.name
-    make_store(root / "mail.sqlite3", chosen.waiters)
-    ours, floor = stand.ours(root, Rpc(), **SETTINGS), stand.floor(McpSession(), module=FLOOR)
-    require_archiver(ours)
-    warm_up(ours, scenario.kinds, is_floor=False)
-    warm_up(floor, ERAS, is_floor=True)
-    seen = Seen()
-    with stand.phase(f"{scenario.name}, nobody waits", ours):
-        seen.idle_alone = idle_share(ours, min(chosen.idle_s, IDLE_AT_ONCE_S))
-    with Crowd(places(ours.port, scenario.kinds, chosen.waiters, PROJECT)) as crowd:
-        with (
-            Crowd(places(floor.port, ERAS, chosen.waiters, None)) as floor_crowd,
-            closing(Waker(ours, is_floor=False)) as waker,
-            closing(Waker(floor, is_floor=True)) as floor_waker,
-        ):
-            seen.memory_kib = memory_of_each(ours, crowd, waker)
-            seen.floor_memory_kib = memory_of_each(floor, floor_crowd, floor_waker)
-            for number in range(chosen.rounds):
-                turns = [
-                    lambda: one_round(stand, scenario, seen, Side(crowd, waker), chosen.wakes),
-                    lambda: floor_round(stand, scenario, seen, Side(floor_crowd, floor_waker)),
-                ]
-                for turn in turns if number % 2 == 0 else reversed(turns):
-                    turn()
-                say(scenario, number, seen)
-        stand.kill(floor)
-        seen.idle = idle_with_all(stand, scenario, ours, crowd, chosen.idle_s)
-        stop_with_all(stand, ours, crowd, seen)
-    return seen
-
-
 @dataclass(frozen=True, slots=True)
 class Side:
     crowd: Crowd
@@ -174,12 +142,61 @@ class Side:
         self.waker.until_waiting(len(self.crowd.places))
 
 
-def memory_of_each(server: Server, crowd: Crowd, waker: Waker) -> float:
+def run(stand: Stand, scenario: Scenario, chosen: argparse.Namespace) -> Seen:
+    """On servers of its own, which have ended when it returns."""
+    root, seen = stand.scratch / scenario.name, Seen()
+    make_store(root / "mail.sqlite3", chosen.waiters)
+    ours = stand.ours(root, Rpc(), **SETTINGS)
+    require_archiver(ours)
+    warm_up(ours, scenario.kinds, is_floor=False)
+    with stand.phase(f"{scenario.name}, nobody waits", ours):
+        seen.idle_alone = idle_share(ours, min(chosen.idle_s, IDLE_AT_ONCE_S))
+    with Crowd(places(ours.port, scenario.kinds, chosen.waiters, PROJECT)) as crowd:
+        with floor_of_waiters(stand) as floor, closing(Waker(ours, is_floor=False)) as waker:
+            beside_floor(stand, scenario, seen, (Side(crowd, waker), floor), chosen)
+        seen.idle = idle_with_all(stand, scenario, ours, crowd, chosen.idle_s)
+        stop_with_all(stand, ours, crowd, seen)
+    return seen
+
+
+@contextmanager
+def floor_of_waiters(stand: Stand) -> Iterator[Server]:
+    """It is killed in the end: it does not stop while a call waits."""
+    floor = stand.floor(McpSession(), module=FLOOR)
+    try:
+        warm_up(floor, ERAS, is_floor=True)
+        yield floor
+    finally:
+        stand.kill(floor)
+
+
+def beside_floor(
+    stand: Stand, scenario: Scenario, seen: Seen, both: tuple[Side, Server], chosen: argparse.Namespace
+) -> None:
+    """Memory, and rounds in alternation."""
+    ours, floor_server = both
+    with (
+        Crowd(places(floor_server.port, ERAS, chosen.waiters, None)) as crowd,
+        closing(Waker(floor_server, is_floor=True)) as waker,
+    ):
+        floor = Side(crowd, waker)
+        seen.memory_kib = memory_of_each(ours)
+        seen.floor_memory_kib = memory_of_each(floor)
+        for number in range(chosen.rounds):
+            if number % 2:
+                floor_round(stand, scenario, seen, floor)
+            one_round(stand, scenario, seen, ours, chosen.wakes)
+            if not number % 2:
+                floor_round(stand, scenario, seen, floor)
+            say(scenario, number, seen)
+
+
+def memory_of_each(side: Side) -> float:
     """KiB that everybody who waits added, by waiter. They wait when it returns."""
-    before = anonymous_kib(server)
-    Side(crowd, waker).all_wait()
+    before = anonymous_kib(side.waker.server)
+    side.all_wait()
     time.sleep(QUIET_S)
-    return (anonymous_kib(server) - before) / len(crowd.places)
+    return (anonymous_kib(side.waker.server) - before) / len(side.crowd.places)
 
 
 def one_round(stand: Stand, scenario: Scenario, seen: Seen, side: Side, wakes: int) -> None:
