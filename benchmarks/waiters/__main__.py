@@ -124,12 +124,11 @@ def warm_up(server: Server, kinds: tuple[Kind, ...], *, is_floor: bool) -> None:
         Crowd(places(server.port, kinds, WARM, project)) as crowd,
         closing(Waker(server, is_floor=is_floor, project=WARM_PROJECT)) as waker,
     ):
-        crowd.ask()
-        waker.until_waiting(WARM)
+        waker.until_waiting(crowd)
         waker.wake_all(crowd)
     if not is_floor:
         with closing(Waker(server, is_floor=False)) as waker:
-            waker.until_waiting(0)
+            waker.until_nobody()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +137,7 @@ class Side:
     waker: Waker
 
     def all_wait(self) -> None:
-        self.crowd.ask()
-        self.waker.until_waiting(len(self.crowd.places))
+        self.waker.until_waiting(self.crowd)
 
 
 def run(stand: Stand, scenario: Scenario, chosen: argparse.Namespace) -> Seen:
@@ -194,6 +192,7 @@ def beside_floor(
 def memory_of_each(side: Side) -> float:
     """KiB that everybody who waits added, by waiter. They wait when it returns."""
     before = anonymous_kib(side.waker.server)
+    side.crowd.open()
     side.all_wait()
     time.sleep(QUIET_S)
     return (anonymous_kib(side.waker.server) - before) / len(side.crowd.places)
@@ -210,7 +209,7 @@ def one_round(stand: Stand, scenario: Scenario, seen: Seen, side: Side, wakes: i
             number = pick.randrange(len(side.crowd.places))
             seen.one.append(side.waker.wake_one(side.crowd, number))
             side.crowd.ask([number])
-    side.waker.until_waiting(len(side.crowd.places))
+    side.all_wait()
     with stand.phase(f"{scenario.name}, everybody", side.waker.server):
         seen.everybody.append(side.waker.wake_all(side.crowd))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Any
 
 from benchmarks.wire import AnswerReader, Dialect, McpSession, ModernCall, Refused
@@ -23,6 +23,12 @@ class Kind(StrEnum):
     SESSION = "session"
     MODERN = "modern"
     STREAM = "stream"
+
+
+class Got(Enum):
+    NOTHING_YET = auto()
+    MAIL = auto()
+    TIME_IS_OVER = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,25 +51,31 @@ class CallWaiter:
         self._reader = AnswerReader()
         self._cursor: int | None = None
 
-    def ask(self) -> socket.socket:
-        """Begin to wait; the connection is made for the first call, since one that asks nothing is closed soon."""
-        if self.socket is None:
+    def open(self) -> None:
+        """Open a session. In the other era nothing is done before the first call: who connects asks something soon."""
+        if self.socket is None and self._dialect.handshake():
             self.socket = _connected(self.place.port)
             self._greet(self.socket)
+
+    def ask(self) -> socket.socket:
+        """Begin to wait."""
+        self.open()
+        if self.socket is None:
+            self.socket = _connected(self.place.port)
         tool, arguments = self._call()
         self.socket.sendall(self._dialect.call(tool, arguments))
         return self.socket
 
-    def took(self, data: bytes) -> bool:
-        """Whether this was the end of an answer with mail in it. Raises Refused for any other answer."""
+    def took(self, data: bytes) -> Got:
+        """What came. Raises Refused for an error."""
         answer = self._reader.feed(data)
         if answer is None:
-            return False
-        if not self._dialect.is_success(answer.status, answer.body) or not _SOME_MAIL.search(answer.body):
+            return Got.NOTHING_YET
+        if not self._dialect.is_success(answer.status, answer.body):
             raise Refused(f"{self.place.agent} was to get mail: {answer.status} {answer.body[:400]!r}")
         found = _CURSOR.search(answer.body)
         self._cursor = int(found[1]) if found else None
-        return True
+        return Got.MAIL if _SOME_MAIL.search(answer.body) else Got.TIME_IS_OVER
 
     def is_end(self, data: bytes) -> bool:
         """Whether this was the end of an answer, whatever it said."""
@@ -93,6 +105,9 @@ class StreamReader:
         self.socket: socket.socket | None = None
         self._buffer = bytearray()
 
+    def open(self) -> None:
+        """There is nothing to open before the stream."""
+
     def ask(self) -> socket.socket:
         """Open the stream, unless it is open: then it goes on by itself."""
         if self.socket is None:
@@ -106,14 +121,14 @@ class StreamReader:
             self._buffer.clear()
         return self.socket
 
-    def took(self, data: bytes) -> bool:
+    def took(self, data: bytes) -> Got:
         """Whether this was the end of an event of mail that was delivered. Comments are passed over."""
         self._buffer += data
         begin = self._buffer.find(_EVENT)
         if begin < 0 or (end := self._buffer.find(b"\n\n", begin)) < 0:
-            return False
+            return Got.NOTHING_YET
         del self._buffer[: end + 2]
-        return True
+        return Got.MAIL
 
     def is_end(self, data: bytes) -> bool:
         """Whether the stream was ended in order: with the chunk that has nothing in it."""

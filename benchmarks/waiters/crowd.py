@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from benchmarks.waiters.connections import GIVE_UP_S, Kind, Place, Waiter, waiter_at
+from benchmarks.waiters.connections import GIVE_UP_S, Got, Kind, Place, Waiter, waiter_at
 from benchmarks.wire import Refused
 
 _SPARE_FILES = 50
@@ -49,6 +49,11 @@ class Crowd:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
+
+    def open(self) -> None:
+        """Whoever has a session opens it."""
+        self._say({"order": "open"})
+        self._hear()
 
     def ask(self, who: Sequence[int] | None = None) -> None:
         """Those who wait no more begin to wait; only `who` of them. Returns when all have asked."""
@@ -98,7 +103,12 @@ class _Waiting:
         self._asking: set[int] = set()
 
     def obey(self, order: Report) -> None:
-        if order["order"] == "ask":
+        if order["order"] == "open":
+            for waiter in self._waiters:
+                waiter.open()
+            _report({"open": True})
+        elif order["order"] == "ask":
+            self._read(timeout_s=0)
             self._ask(range(len(self._waiters)) if order["who"] is None else order["who"])
             _report({"waiting": len(self._asking)})
         elif order["order"] == "take":
@@ -113,28 +123,35 @@ class _Waiting:
             if number in self._asking:
                 continue
             waiter = self._waiters[number]
-            is_new = waiter.socket is None
             connection = waiter.ask()
-            if is_new:
+            if connection not in self._selector.get_map():
                 self._selector.register(connection, selectors.EVENT_READ, (number, waiter))
             self._asking.add(number)
 
     def _take(self, count: int) -> Report:
         began_s, at_ns = time.process_time(), dict[int, int]()
         while len(at_ns) < count:
-            ready = self._selector.select(timeout=GIVE_UP_S)
-            if not ready:
-                raise Refused(f"{len(at_ns)} of {count} got their mail within {GIVE_UP_S:g} s")
-            for key, _ in ready:
-                number, waiter = key.data
-                data = _socket_of(waiter).recv(_READ_BYTES)
-                if not data:
-                    raise Refused(f"the connection of {waiter.place} was closed")
-                if waiter.took(data):
-                    at_ns[number] = time.perf_counter_ns()
-                    if waiter.place.kind is not Kind.STREAM:
-                        self._asking.discard(number)
+            at_ns |= self._read(timeout_s=GIVE_UP_S)
         return {"at_ns": at_ns, "cpu_s": time.process_time() - began_s}
+
+    def _read(self, *, timeout_s: float) -> dict[int, int]:
+        """Who got mail when. Whose time was over asks again: nobody wants to wait less long."""
+        ready, at_ns = self._selector.select(timeout=timeout_s), dict[int, int]()
+        if timeout_s and not ready:
+            raise Refused(f"nobody got mail within {timeout_s:g} s")
+        for key, _ in ready:
+            number, waiter = key.data
+            data = _socket_of(waiter).recv(_READ_BYTES)
+            if not data:
+                raise Refused(f"the connection of {waiter.place} was closed")
+            got = waiter.took(data)
+            if got is Got.MAIL:
+                at_ns[number] = time.perf_counter_ns()
+            if got is not Got.NOTHING_YET and waiter.place.kind is not Kind.STREAM:
+                self._asking.discard(number)
+            if got is Got.TIME_IS_OVER:
+                self._ask([number])
+        return at_ns
 
     def _end(self) -> Report:
         told: set[int] = set()

@@ -31,6 +31,7 @@ SENDER = "Sender"
 WARM = 20
 SETTINGS = {"CONTACT_ENFORCEMENT_ENABLED": "false"}
 _LOOK_S = 0.05
+_REUSED_WITHIN_S = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,22 +112,30 @@ class Waker:
         self._project = project
         self._dialect = McpSession() if is_floor else Rpc()
         self._reader = AnswerReader()
-        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=GIVE_UP_S)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for position in range(len(self._dialect.handshake())):
-            greeting = self._exchange(self._dialect.handshake()[position])
-            if position == 0:
-                self._dialect.greeted(greeting[0])
+        self._socket: socket.socket | None = None
+        self._used_s = 0.0
 
     def close(self) -> None:
-        self._socket.close()
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
-    def until_waiting(self, count: int) -> None:
-        """Raises Refused when fewer wait for long."""
+    def until_waiting(self, crowd: Crowd) -> None:
+        """Have everybody of the crowd wait. Raises Refused when fewer do so for long."""
         ends = time.monotonic() + GIVE_UP_S
-        while (waiting := self._waiting()) != count:
+        crowd.ask()
+        while (waiting := self.waiting()) != len(crowd.places):
             if time.monotonic() > ends:
-                raise Refused(f"{waiting} wait where {count} should")
+                raise Refused(f"{waiting} wait where {len(crowd.places)} should")
+            time.sleep(_LOOK_S)
+            crowd.ask()
+
+    def until_nobody(self) -> None:
+        """Those whose connections were closed have left."""
+        ends = time.monotonic() + GIVE_UP_S
+        while waiting := self.waiting():
+            if time.monotonic() > ends:
+                raise Refused(f"{waiting} wait where nobody should")
             time.sleep(_LOOK_S)
 
     def wake_all(self, crowd: Crowd) -> Woken:
@@ -138,6 +147,7 @@ class Waker:
         return self._wake(crowd, 1, {"to": [crowd.places[number].agent]})
 
     def _wake(self, crowd: Crowd, count: int, to: dict[str, Any]) -> Woken:
+        self._connect()
         crowd.expect(count)
         cpu_before = cpu_s(self.server.process.pid)
         began_ns = time.perf_counter_ns()
@@ -158,24 +168,41 @@ class Waker:
             crowd_cpu_ms=1e3 * taken.cpu_s,
         )
 
-    def _waiting(self) -> int:
+    def waiting(self) -> int:
         if self.is_floor:
             return int(self._call("count")["waiting"])
         waiting = call(self.server, "health_check")["delivery"]
         return int(waiting["waits"]) + int(waiting["streams"])
 
     def _call(self, tool: str, **arguments: Any) -> Any:  # noqa: ANN401  # plain JSON
+        self._connect()
         _, status, body = self._exchange(self._dialect.call(tool, arguments))
         if not self._dialect.is_success(status, body):
             raise Refused(f"{tool}: {status} {body[:400]!r}")
         value = json.loads(body)
         return json.loads(value["result"]["content"][0]["text"]) if self.is_floor else value
 
+    def _connect(self) -> None:
+        """Anew after a while: servers close what is idle."""
+        if self._socket is not None and time.monotonic() - self._used_s < _REUSED_WITHIN_S:
+            return
+        self.close()
+        self._socket = socket.create_connection(("127.0.0.1", self.server.port), timeout=GIVE_UP_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._dialect = McpSession() if self.is_floor else Rpc()
+        for position in range(len(self._dialect.handshake())):
+            head, _, _ = self._exchange(self._dialect.handshake()[position])
+            if position == 0:
+                self._dialect.greeted(head)
+        self._used_s = time.monotonic()
+
     def _exchange(self, request: bytes) -> tuple[bytes, int, bytes]:
+        assert self._socket is not None
         self._socket.sendall(request)
         while True:
             data = self._socket.recv(262_144)
             if not data:
                 raise Refused(f"{self.server.name} closed the connection that wakes")
             if (answer := self._reader.feed(data)) is not None:
+                self._used_s = time.monotonic()
                 return answer.head, answer.status, answer.body
