@@ -51,6 +51,8 @@ WAKES_WITHIN_S = 0.6 * WAIT_S
 IDLE_AT_ONCE_S = 0.6 * WAIT_S
 QUIET_S = 2.0
 """After everybody began to wait: what they left is put away."""
+SETTLED_AFTER_S = 6.0
+"""What follows on a start, or on calls, has been written and committed by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +149,7 @@ def run(stand: Stand, scenario: Scenario, chosen: argparse.Namespace) -> Seen:
     ours = stand.ours(root, Rpc(), **SETTINGS)
     require_archiver(ours)
     warm_up(ours, scenario.kinds, is_floor=False)
+    time.sleep(SETTLED_AFTER_S)
     with stand.phase(f"{scenario.name}, nobody waits", ours):
         seen.idle_alone = idle_share(ours, min(chosen.idle_s, IDLE_AT_ONCE_S))
     with Crowd(places(ours.port, scenario.kinds, chosen.waiters, PROJECT)) as crowd:
@@ -234,7 +237,7 @@ def idle_with_all(stand: Stand, scenario: Scenario, server: Server, crowd: Crowd
     for _ in range(pieces):
         with closing(Waker(server, is_floor=False)) as waker:
             Side(crowd, waker).all_wait()
-            time.sleep(QUIET_S)
+            time.sleep(SETTLED_AFTER_S)
             with stand.phase(f"{scenario.name}, idle", server):
                 shares.append(idle_share(server, seconds / pieces))
             waker.wake_all(crowd)
