@@ -318,8 +318,10 @@ def main() -> int:
         for scenario in SCENARIOS:
             if chosen.only in scenario.name:
                 found[scenario.name] = run(stand, scenario, chosen)
-                shown += figures(scenario, found[scenario.name], chosen.waiters)
-    print(table(f"{chosen.waiters} who wait (median of {chosen.rounds} rounds, range)", shown))
+                of_this = figures(scenario, found[scenario.name], chosen.waiters)
+                title = f"{chosen.waiters} {scenario.name} (median of {chosen.rounds} rounds, range)"
+                print(table(title, of_this), flush=True)
+                shown += of_this
     scenarios = {name: seen.as_json() for name, seen in found.items()}
     return publish(shown, stand.seen, chosen.json, waiters=chosen.waiters, scenarios=scenarios)
 
