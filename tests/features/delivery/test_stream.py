@@ -13,7 +13,7 @@ import pytest
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.delivery.requests import FollowRequest
-from mcp_agent_mail.features.delivery.stream import MOST_BEHIND, PAGE, SILENCES_A_LOOK, FeedStream
+from mcp_agent_mail.features.delivery.stream import MOST_BEHIND, PAGE, FeedStream
 from mcp_agent_mail.features.delivery.waiters import MailWaiter
 from tests.features.delivery.harness import DeliveryHarness, refused
 from tests.features.messaging.harness import APP
@@ -105,25 +105,6 @@ async def test_a_cursor_gives_all_that_came_behind_it_page_by_page(harness: Deli
 async def test_silence_is_told_again_and_again(harness: DeliveryHarness) -> None:
     with reading(await follow(harness), silence_s=0.001) as reader:
         assert [await reader.page() for _ in range(3)] == [[], [], []]
-
-
-async def test_a_silence_looks_at_nothing_but_now_and_then_who_is_there(harness: DeliveryHarness) -> None:
-    asked = 0
-
-    async def counted() -> Caller:
-        nonlocal asked
-        asked += 1
-        return ANYBODY
-
-    with reading(await follow(harness), silence_s=0.001, identify=counted) as reader:
-        for _ in range(SILENCES_A_LOOK):
-            await reader.page()
-        before = asked
-        await reader.page()
-        message = await harness.sent_id()
-
-        assert (before, asked) == (1, 2)
-        assert await reader.page() == [("delivered", message)]
 
 
 async def test_a_reader_that_was_up_to_date_and_falls_far_behind_is_cut_and_resumes_without_loss(

@@ -20,11 +20,6 @@ from mcp_agent_mail.store.database import Store
 PAGE = 100
 MOST_BEHIND = 1_000
 """Whoever was up to date and is so many events behind is cut: it asks again with its cursor, and loses nothing."""
-SILENCES_A_LOOK = 20
-"""So often nothing comes before the store is looked at all the same: a thousand silent streams that looked each time
-took more than a hundredth of a core. The look keeps the cursor of a silent stream from expiring, and ends the stream of
-a token that counts no more; an event never waits for it.
-"""
 
 Identify = Callable[[], Awaitable[Caller]]
 """Who listens, asked again for each page: a token that counts no more ends the stream."""
@@ -67,10 +62,8 @@ class FeedStream:
                 self.cursor = page.next_cursor
                 continue
             self.cursor = page.next_cursor
-            for _ in range(SILENCES_A_LOOK):
-                await waiter.woken(silence_s)
-                if waiter.is_changed:
-                    break
+            await waiter.woken(silence_s)
+            if not waiter.is_changed:
                 yield []
 
     async def _read(self, caller: Caller) -> FeedPage:
