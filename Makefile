@@ -154,6 +154,10 @@ leases: $(DEV) ## Reserving and releasing beside no and 10,000 live leases, in a
 pressure: $(DEV) ## Memory and liveness while unfinished requests, endless headers, slow searches and installations press
 	@exec $(BIN)/python -m benchmarks.pressure $(ARGS)
 
+.PHONY: waiters
+waiters: $(DEV) ## A thousand who wait for mail: how soon they are told, what they cost, and the stop, beside the floor
+	@exec $(BIN)/python -m benchmarks.waiters $(ARGS)
+
 .PHONY: overhead
 overhead: $(DEV) ## What metrics, profiles and workers cost a request, on against off, in alternation
 	@exec $(BIN)/python -m benchmarks.overhead $(ARGS)

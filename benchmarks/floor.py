@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fastmcp import FastMCP
 
 KEEP_ALIVE_S = 75
@@ -43,10 +45,13 @@ def build() -> FastMCP[Any]:
     return floor
 
 
-async def serve(port: int) -> None:
+async def serve(port: int, more: Callable[[FastMCP[Any]], None] | None = None) -> None:
+    """Until a signal. `more` adds tools to the one."""
     import uvicorn  # noqa: PLC0415  # after the collector is off, as in the product
 
     floor = build()
+    if more is not None:
+        more(floor)
     schemas = {tool.name: tool.parameters for tool in await floor.list_tools()}
     # Without this the modern protocol runs a whole tools/list before every tools/call.
     floor._mcp_server.get_tool_input_schema = schemas.get  # noqa: SLF001  # no public name for it
@@ -73,10 +78,10 @@ def tune_collector() -> None:
     gc.enable()
 
 
-def main() -> None:
+def main(more: Callable[[FastMCP[Any]], None] | None = None) -> None:
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(int(sys.argv[1])))
+        runner.run(serve(int(sys.argv[1]), more))
 
 
 if __name__ == "__main__":

@@ -120,11 +120,12 @@ def await_answer(
     raise Refused(f"{name} did not answer within {START_WITHIN_S} s:\n{log.read_text()[-3000:]}")
 
 
-def start_floor(scratch: Path, cores: set[int], dialect: Dialect) -> Server:
+def start_floor(scratch: Path, cores: set[int], dialect: Dialect, *, module: str = "benchmarks.floor") -> Server:
+    """The floor, or another `module` that serves its `echo` too."""
     port = free_port()
     log = scratch / "floor.log"
     began = time.perf_counter()
-    process = start([sys.executable, "-m", "benchmarks.floor", str(port)], cores, log)
+    process = start([sys.executable, "-m", module, str(port)], cores, log)
     return await_answer("floor", process, port, began, lambda: _ask(port, dialect, "echo", {"text": "first"}), log)
 
 

@@ -63,8 +63,8 @@ class Stand:
         """What speaks against the run, phase by phase; empty for evidence."""
         return [f"{seen.phase}: {objection}" for seen in self.seen for objection in seen.objections]
 
-    def floor(self, dialect: Dialect) -> Server:
-        return self._keep(start_floor(self.scratch, set(self.servers_on), dialect))
+    def floor(self, dialect: Dialect, *, module: str = "benchmarks.floor") -> Server:
+        return self._keep(start_floor(self.scratch, set(self.servers_on), dialect, module=module))
 
     def ours(self, root: Path, dialect: Dialect, *, launcher: str | None = None, **env: str) -> Server:
         return self._keep(start_ours(root, set(self.servers_on), dialect, launcher=launcher, **env))

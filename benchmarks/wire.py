@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import orjson
 
 PROTOCOL = "2025-11-25"
+MODERN_PROTOCOL = "2026-07-28"
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _SESSION = re.compile(rb"\r\nmcp-session-id: *([^\r]+)", re.IGNORECASE)
@@ -71,6 +73,33 @@ class McpSession:
             {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
         )
         return _post(self._path, body, self._headers)
+
+    def is_success(self, status: int, body: bytes) -> bool:
+        return status == 200 and b'"result"' in body and b'"isError":true' not in body
+
+
+class ModernCall:
+    """The stateless era: each `tools/call` says who calls, and there is nothing to greet."""
+
+    _META = MappingProxyType(
+        {
+            "io.modelcontextprotocol/protocolVersion": MODERN_PROTOCOL,
+            "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+    )
+
+    def handshake(self) -> list[bytes]:
+        return []
+
+    def greeted(self, head: bytes) -> None:
+        """There is nothing to greet."""
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> bytes:
+        params = {"name": tool, "arguments": arguments, "_meta": dict(self._META)}
+        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        headers = f"MCP-Protocol-Version: {MODERN_PROTOCOL}\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+        return _post("/mcp", body, headers)
 
     def is_success(self, status: int, body: bytes) -> bool:
         return status == 200 and b'"result"' in body and b'"isError":true' not in body
