@@ -17,6 +17,10 @@ BLUE, RED, GREEN, FOX = "BlueLake", "RedStone", "GreenField", "QuietFox"
 CUT_BELOW_BYTES = 1_500
 OK = 200
 MAY_CUT = 0.35
+WAYS = ("closed", "reset", "closed by the kernel", "reset by the kernel", "stalled", "killed")
+"""How an answer is cut. The client closes or resets its connection, its kernel having taken all of it, or so much as is
+read; or it goes on reading later; or the server is killed.
+"""
 
 
 class Server(Protocol):
@@ -140,7 +144,12 @@ class History:
     async def cut(self, door: Door, request: bytes, *, gives: bool, acts: bool = True, as_: str = "") -> Any:
         """Read to some byte, then leave in some way; or stop reading for now."""
         at = self.chance.randrange(CUT_BELOW_BYTES) if self.chance.random() < 0.8 else self.chance.randrange(40)
-        way = self.chance.choice(("closed", "reset", "closed by the kernel", "reset by the kernel", "stalled", "killed"))
+        return await self.cut_at(door, request, at, self.chance.choice(WAYS), gives=gives, acts=acts, as_=as_)
+
+    async def cut_at(
+        self, door: Door, request: bytes, at: int, way: str, *, gives: bool, acts: bool = True, as_: str = ""
+    ) -> Any:
+        """In one of the WAYS; the result if the answer ends before that byte."""
         room = at if way.endswith("kernel") or way == "stalled" else None
         pending = await self.begin(door, request, gives=gives, acts=acts, room=room, as_=as_)
         if way == "killed":

@@ -7,7 +7,8 @@ import random
 from tests.ladder import mail_steps as mail
 from tests.ladder import reader_steps as reader
 from tests.ladder.audit import Auditor
-from tests.ladder.doors import Person
+from tests.ladder.doors import Door, Person
+from tests.ladder.follow import Follower, Paging, Streaming, Waiting, followed_wrongly, told_wrongly
 from tests.ladder.history import BLUE, FOX, GREEN, RED, History, Server, Take
 from tests.ladder.tally import Tally
 
@@ -33,26 +34,62 @@ STEPS: dict[Take, int] = {
     History.go_on_reading: 3,
 }
 LENGTH = (8, 20)
+FOLLOWING = 0.25
+"""Of all steps, so many are of those who follow."""
+LOOKS_EACH_STEP = 2
+"""At as many messages, after each step; at all of them in the end. What was wrong once stays wrong, but for what is
+true later.
+"""
 
 
-async def play(server: Server, people: dict[str, Person], seed: int, tally: Tally, product: str | None) -> History:
+async def play(server: Server, people: dict[str, Person], seed: int, tally: Tally) -> History:
     """One history, from its first client to its last look; what was wrong stands in its `faults`."""
     chance = random.Random(seed)
-    history = History(server, people, chance, tally, name=f"h{seed}", product=product)
+    history = History(server, people, chance, tally, name=f"h{seed}")
+    auditor = Auditor(history)
     try:
         for name in (BLUE, RED, RED, GREEN, FOX):
             await history.new_door(name)
-        auditor = Auditor(history)
+        followers = _followers(history)
         await mail.send(history)
         steps, weights = list(STEPS), list(STEPS.values())
         for _ in range(chance.randint(*LENGTH)):
-            await chance.choices(steps, weights)[0](history)
-            await auditor.look(history.truth.senders)
+            if chance.random() < FOLLOWING:
+                await chance.choice(followers).step(history)
+            else:
+                await chance.choices(steps, weights)[0](history)
+            sent = list(history.truth.senders)
+            await auditor.look(chance.sample(sent, min(len(sent), LOOKS_EACH_STEP)))
         while history.stalled:
             await history.go_on_reading()
-        await auditor.look(history.truth.senders)
+        await _end(history, followers, auditor)
     finally:
         history.close()
     tally.reached.update(copy.status for copy in history.truth.copies.values())
     tally.done["histories"] += 1
     return history
+
+
+def _followers(history: History) -> list[Follower]:
+    chance, people = history.chance, history.people
+    waiting = Waiting(Door(people[RED], chance.choice(("rpc", "rest", "stateless")), chance.random() < 0.5))
+    streams: list[Follower] = [Streaming(Door(people[name], "rest", chance.random() < 0.5)) for name in (RED, BLUE)]
+    return [waiting, waiting, *streams, Paging(Door(people[chance.choice((RED, BLUE))], "rest", by_token=True))]
+
+
+async def _end(history: History, followers: list[Follower], auditor: Auditor) -> None:
+    """A last message to everybody who follows, by which it is known that all has come; then everything is looked at."""
+    last = {RED: await mail.post(history, Door(history.people[BLUE], "rpc", by_token=True), to=[RED])}
+    last[BLUE] = await mail.post(history, Door(history.people[RED], "rpc", by_token=True), to=[BLUE])
+    for follower in {id(one): one for one in followers}.values():
+        number = last[follower.door.person.name]
+        assert number is not None, "nothing keeps the last message from being sent"
+        await follower.end(history, number)
+    await auditor.look(history.truth.senders)
+    for follower in followers:
+        if isinstance(follower, Waiting):
+            history.faults += follower.faults(history)
+        else:
+            history.faults += await followed_wrongly(history, follower)
+    for name in (BLUE, RED):
+        history.faults += await told_wrongly(history, name)

@@ -83,6 +83,7 @@ class HostedServer:
 
 @asynccontextmanager
 async def open_hosted(directory: Path) -> AsyncIterator[HostedServer]:
+    directory.mkdir(exist_ok=True)
     settings = settings_of(directory)
     clock, witness = ShiftedClock(), Witness()
     async with Store(settings.database_path, clock=clock) as store:

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.ladder.play import play
-from tests.ladder.served import open_hosted
-from tests.ladder.tally import Tally
+import pytest
 
-FEW = 50
+from tests.ladder.lots import play_lot
+from tests.ladder.tally import Record
 
-
-async def play_lot(directory: Path, first: int, number: int) -> tuple[list[str], Tally]:
-    tally, faults = Tally(), []
-    async with open_hosted(directory) as server:
-        for seed in range(first, first + number):
-            played = await play(server, await server.people(f"h{seed}"), seed, tally, None)
-            faults += [f"history {seed}: {fault}" for fault in played.faults]
-            assert server.witness is not None
-            server.witness.forget()
-    return faults, tally
+FEW = 40
+HISTORIES = 9_700
+LOT = 200
 
 
 async def test_in_a_few_histories_no_sender_sees_more_than_is_true(tmp_path: Path) -> None:
-    faults, tally = await play_lot(tmp_path, 0, FEW)
+    faults, tally = await play_lot(tmp_path, HISTORIES, FEW)
 
-    print(tally)  # noqa: T201  # for a person
+    assert faults == []
+    assert tally.reached["shown"] > 0
+    assert tally.reached["answered"] > 0
+
+
+@pytest.mark.ladder
+@pytest.mark.parametrize("first", range(0, HISTORIES, LOT))
+async def test_no_sender_sees_more_than_is_true(tmp_path: Path, first: int, record_property: Record) -> None:
+    faults, tally = await play_lot(tmp_path, first, min(LOT, HISTORIES - first))
+
+    tally.tell(record_property)
     assert faults == []

@@ -50,9 +50,14 @@ class _Given:
     agent: str
     proof: Proof
     pending: Pending
-    may_have: frozenset[int]
-    """What a cut answer can have had in it where nobody sees what left the process."""
     got: frozenset[int] | None = None
+    looks_left: int = 20
+    """Once its connection is gone: what the kernel takes of it then it takes soon."""
+
+    @property
+    def is_over(self) -> bool:
+        self.looks_left -= self.pending.wire.lost
+        return self.got is not None or not self.looks_left
 
 
 @dataclass(slots=True)
@@ -93,7 +98,7 @@ class Truth:
 
     def gives(self, agent: str, proof: Proof, pending: Pending) -> None:
         """An answer to the agent has been asked for, with mail in it if there is some."""
-        self._given.append(_Given(agent, proof, pending, self.delivered_to(agent)))
+        self._given.append(_Given(agent, proof, pending))
 
     def look(self) -> None:
         """See what has come of the answers under way."""
@@ -103,11 +108,12 @@ class Truth:
                 self._got.setdefault(given.proof, {}).setdefault(given.agent, set()).update(given.got)
             for message_id in given.got if given.got is not None else self._that_left(given):
                 self.may_have(message_id, given.agent, HANDED)
-        self._given = [given for given in self._given if given.got is None]
+        self._given = [given for given in self._given if not given.is_over]
 
     def _that_left(self, given: _Given) -> Iterable[int]:
+        """Where nobody sees what left the process it may have been anything."""
         if given.pending.wire.taken is None:
-            return given.may_have
+            return self.delivered_to(given.agent)
         answer = given.pending.answer_that_left
         return ids_in(answer.value) if answer is not None and answer.status == 200 else ()
 

@@ -93,10 +93,10 @@ class AnswerOutput:
         self._under_way.clear()
 
     def ended(self, *, is_reset: bool) -> None:
-        """The connection is gone. A client that resets it has not read all that was sent."""
+        """The connection is gone, or its client's side of it. A client that resets it has not read all that was sent."""
         self.cut()
-        uncertain, self._uncertain = self._uncertain, deque()
         if is_reset:
+            uncertain, self._uncertain = self._uncertain, deque()
             for promise in uncertain:
                 promise.unread()
 

@@ -8,6 +8,7 @@ connection is closed: without reading on for longer than it takes the client to 
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from typing import Any, NamedTuple
 
@@ -115,6 +116,14 @@ class BoundedHttp(HttpToolsProtocol):
         if self._running is not None:  # uvicorn tells the last request alone
             self._running.disconnected = True
             self._running.message_event.set()
+
+    def eof_received(self) -> None:
+        """The client has ended its side, and the transport closes: what has not been sent yet counts for nothing. A
+        client that had left when the last of it was written has reset the connection, which a read does not say.
+        """
+        super().eof_received()
+        error = self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        self._outlet.ended(is_reset=bool(error))
 
     def _forget_pipeline(self) -> None:
         """What was sent ahead is never begun."""
