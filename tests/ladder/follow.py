@@ -172,6 +172,8 @@ async def told_wrongly(history: History, name: str) -> list[str]:
         if about in told:
             faults.append(f"{name} is told twice: {about}")
         told.add(about)
+        if one["message_id"] not in history.truth.senders:  # What asks for a contact in its name.
+            continue
         copy = history.truth.copies.get((one["message_id"], person.name))
         if one["event"] in RANKS and (copy is None or one["event"] not in copy.seen):
             faults.append(f"{name} is told of what has not happened: {about}")

@@ -19,13 +19,14 @@ OUTPUT = "mcp_agent_mail.output"
 BEGAN = "mcp_agent_mail.began"
 """Key of when the first byte of the request came, by `time.monotonic`."""
 MAX_UNCERTAIN = 32
-"""Of one connection, so many answers last sent may turn out not to have been read."""
+"""Of one connection, of so many answers last sent it is found out whether they were read."""
 
 
 class SentPromise(NamedTuple):
     """As `core.concurrency.hearing.Hearing.once_sent` has it."""
 
     sent: Callable[[], None]
+    read: Callable[[], None]
     unread: Callable[[], None]
 
 
@@ -92,13 +93,27 @@ class AnswerOutput:
         self._is_cut = True
         self._under_way.clear()
 
-    def ended(self, *, is_reset: bool) -> None:
-        """The connection is gone, or its client's side of it. A client that resets it has not read all that was sent."""
+    def client_went_on(self) -> None:
+        """Its next request begins: it has read what was sent before."""
+        for promise in self._settled():
+            promise.read()
+
+    def client_ended(self, *, has_read: bool) -> None:
+        """It has ended its side, in order or not. What has not been sent by now is read by nobody."""
         self.cut()
-        if is_reset:
-            uncertain, self._uncertain = self._uncertain, deque()
-            for promise in uncertain:
+        for promise in self._settled():
+            (promise.read if has_read else promise.unread)()
+
+    def ended(self, *, is_reset: bool) -> None:
+        """The connection is gone. A client that resets it has not read all that was sent."""
+        self.cut()
+        for promise in self._settled():
+            if is_reset:
                 promise.unread()
+
+    def _settled(self) -> deque[SentPromise]:
+        uncertain, self._uncertain = self._uncertain, deque(maxlen=MAX_UNCERTAIN)
+        return uncertain
 
     def close(self) -> None:
         self._connection.close_after_answer()

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from fcntl import ioctl
+from termios import TIOCOUTQ
 from typing import Any, NamedTuple
 
 import httptools
@@ -62,6 +64,14 @@ _MAY_REPEAT = frozenset({408, 503})
 
 class _Refused(Exception):
     """Ends the parser's run; the refusal stands in the protocol."""
+
+
+def _has_taken_all(connection: socket.socket) -> bool:
+    """Whether a client that has ended its side in order had got all that was written by then. One that had left when
+    the last was written has reset the connection, which the end that is read first does not say.
+    """
+    unacknowledged = ioctl(connection.fileno(), TIOCOUTQ, bytes(4))
+    return not any(unacknowledged) and not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -118,12 +128,9 @@ class BoundedHttp(HttpToolsProtocol):
             self._running.message_event.set()
 
     def eof_received(self) -> None:
-        """The client has ended its side, and the transport closes: what has not been sent yet counts for nothing. A
-        client that had left when the last of it was written has reset the connection, which a read does not say.
-        """
+        """The client has ended its side, and the transport closes: what has not been sent yet counts for nothing."""
         super().eof_received()
-        error = self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        self._outlet.ended(is_reset=bool(error))
+        self._outlet.client_ended(has_read=_has_taken_all(self.transport.get_extra_info("socket")))
 
     def _forget_pipeline(self) -> None:
         """What was sent ahead is never begun."""
@@ -161,6 +168,7 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """The first byte of a request has come: its call began now, however long it waits for the one before it."""
         super().on_message_begin()
+        self._outlet.client_went_on()
         self.scope[BEGAN] = time.monotonic()  # type: ignore[literal-required]  # ours
         self._is_reading = True
         self._headers_bytes = 0
