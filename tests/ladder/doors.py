@@ -80,7 +80,9 @@ class Door:
 
     def _rest(self, tool: str, arguments: dict[str, Any]) -> bytes | None:
         if tool in _GET:
-            query = urlencode({key: str(value).lower() if isinstance(value, bool) else value for key, value in arguments.items()})
+            query = urlencode(
+                {key: str(value).lower() if isinstance(value, bool) else value for key, value in arguments.items()}
+            )
             return request_bytes("GET", f"/rest/v1/{_GET[tool]}?{query}", headers=self.headers)
         if tool in _POST:
             return request_bytes("POST", f"/rest/v1/{_POST[tool]}", arguments, self.headers)

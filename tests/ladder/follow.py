@@ -129,7 +129,7 @@ class Paging:
 
     async def step(self, history: History) -> None:
         name = self.door.person.name
-        given = {"agent_name": name, "after": self.cursor, "limit": _FEW_EVENTS}
+        given: dict[str, Any] = {"agent_name": name, "after": self.cursor, "limit": _FEW_EVENTS}
         page = await history.call(self.door, "fetch_inbox_events", cuts=True, **given)
         history.tally.done["pages of feeds"] += 1
         if page is not None:

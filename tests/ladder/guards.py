@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import pytest
 
 import mcp_agent_mail.bootstrap as wiring
-from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
@@ -40,23 +39,21 @@ class ShownByWhateverCalls(DeliveryEvidence):
         return True
 
 
-class ShownByCallsBegunBefore(DeliveryEvidence):
-    """A call that was sent ahead of an answer shows it."""
-
-    def note_acting(self, agent: Agent) -> None:
-        hearing, now_s = current_hearing(), self._elapsed
-        if hasattr(hearing, "_output"):
-            hearing.began_s = now_s()  # type: ignore[misc]  # a request's own can be set
-        super().note_acting(agent)
-
-
 def _evidence(kind: type[DeliveryEvidence]) -> Callable[[pytest.MonkeyPatch], None]:
     return lambda patch: patch.setattr(wiring, "DeliveryEvidence", kind)
 
 
-def _with_resets_unheard(patch: pytest.MonkeyPatch) -> None:
-    """A client that resets its connection is believed to have read its answer."""
-    patch.setattr(AnswerOutput, "ended", lambda self, *, is_reset: self.cut())  # noqa: ARG005
+def _with_sent_as_read(patch: pytest.MonkeyPatch) -> None:
+    """Whoever has been sent an answer is taken to have read it."""
+    all_written = AnswerOutput._all_written
+
+    def written(self: AnswerOutput) -> None:
+        promises = list(self._under_way)
+        all_written(self)
+        for promise in promises:
+            promise.read()
+
+    patch.setattr(AnswerOutput, "_all_written", written)
 
 
 def _with_buffers_as_sent(patch: pytest.MonkeyPatch) -> None:
@@ -73,9 +70,8 @@ GUARDS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "shown at hand-over": _evidence(ShownAtHandOver),
     "handed over before the socket took it": _evidence(HandedBeforeSent),
     "handed over in a buffer": _with_buffers_as_sent,
-    "resets unheard": _with_resets_unheard,
+    "read once it is sent": _with_sent_as_read,
     "sessions of two believed": _evidence(ShownByWhateverCalls),
-    "shown by calls begun before": _evidence(ShownByCallsBegunBefore),
 }
 
 

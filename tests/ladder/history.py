@@ -27,8 +27,12 @@ class Server(Protocol):
     """What a history is played against. `now` is its clock, in microseconds; `latest` the latest that it ever was."""
 
     witness: Witness | None
-    now: int
-    latest: int
+
+    @property
+    def now(self) -> int: ...
+
+    @property
+    def latest(self) -> int: ...
 
     @property
     def port(self) -> int: ...
@@ -178,9 +182,28 @@ class History:
         """The server dies when so much has been read of it; what it had sent by then is read all the same."""
         await pending.read(at)
         await self.server.strike()
+        # What had left the process by then is still to be read, whatever became of it.
         answer = await pending.read()
+        self.forget_connections()
         self.tally.done["answers killed"] += answer is None
         return self.heard(door, answer, acts=acts, as_=as_)
+
+    async def be_struck(self) -> None:
+        """The server dies while it answers, or between two answers."""
+        door = self.door_of(self.chance.choice((RED, GREEN)))
+        given = {"project_key": door.person.project, "agent_name": door.person.name}
+        request = door.call("fetch_inbox", {**given, "include_bodies": True})
+        if self.chance.random() < 0.3:
+            await self.exchange(door, request, gives=True)
+            await self.server.strike()
+            self.forget_connections()
+        else:
+            await self.cut_at(door, request, self.chance.randrange(CUT_BELOW_BYTES), "killed", gives=True)
+
+    def forget_connections(self) -> None:
+        """None of them has outlived the server."""
+        for wire in self.wires.values():
+            wire.close()
 
     async def go_on_reading(self) -> None:
         """One of the answers that were left: the kernel takes the rest of it, and its client reads it."""

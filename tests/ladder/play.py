@@ -31,9 +31,9 @@ STEPS: dict[Take, int] = {
     reader.client_dies: 2,
     reader.ask_twice_at_once: 1,
     reader.shift_clock: 2,
-    History.go_on_reading: 3,
+    History.go_on_reading: 8,
 }
-LENGTH = (8, 20)
+LENGTH = (6, 14)
 FOLLOWING = 0.25
 """Of all steps, so many are of those who follow."""
 LOOKS_EACH_STEP = 2
@@ -42,8 +42,10 @@ true later.
 """
 
 
-async def play(server: Server, people: dict[str, Person], seed: int, tally: Tally) -> History:
-    """One history, from its first client to its last look; what was wrong stands in its `faults`."""
+async def play(server: Server, people: dict[str, Person], seed: int, tally: Tally, *, dies: bool = False) -> History:
+    """One history, from its first client to its last look; what was wrong stands in its `faults`. `dies`: at
+    one of its steps the server is killed.
+    """
     chance = random.Random(seed)
     history = History(server, people, chance, tally, name=f"h{seed}")
     auditor = Auditor(history)
@@ -53,8 +55,12 @@ async def play(server: Server, people: dict[str, Person], seed: int, tally: Tall
         followers = _followers(history)
         await mail.send(history)
         steps, weights = list(STEPS), list(STEPS.values())
-        for _ in range(chance.randint(*LENGTH)):
-            if chance.random() < FOLLOWING:
+        length = chance.randint(*LENGTH)
+        dies_at = chance.randrange(length) if dies else None
+        for number in range(length):
+            if number == dies_at:
+                await History.be_struck(history)
+            elif chance.random() < FOLLOWING:
                 await chance.choice(followers).step(history)
             else:
                 await chance.choices(steps, weights)[0](history)

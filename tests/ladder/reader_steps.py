@@ -83,7 +83,7 @@ async def mark_read(history: History) -> None:
     if (copy := any_copy(history)) is None:
         return
     history.truth.may_have(copy.message_id, copy.agent, READ)
-    given = {"agent_name": copy.agent, "message_id": copy.message_id}
+    given: dict[str, Any] = {"agent_name": copy.agent, "message_id": copy.message_id}
     result = await history.call(history.door_of(copy.agent), "mark_message_read", cuts=True, **given)
     if result is not None and result["read"]:
         history.truth.must_have(copy.message_id, copy.agent, READ)
@@ -94,7 +94,7 @@ async def acknowledge(history: History) -> None:
     if (copy := any_copy(history)) is None:
         return
     history.truth.may_have(copy.message_id, copy.agent, READ, ACKED)
-    given = {"agent_name": copy.agent, "message_id": copy.message_id}
+    given: dict[str, Any] = {"agent_name": copy.agent, "message_id": copy.message_id}
     result = await history.call(history.door_of(copy.agent), "acknowledge_message", cuts=True, **given)
     if result is not None and result["acknowledged"]:
         history.truth.must_have(copy.message_id, copy.agent, READ, ACKED)

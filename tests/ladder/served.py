@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -83,7 +82,6 @@ class HostedServer:
 
 @asynccontextmanager
 async def open_hosted(directory: Path) -> AsyncIterator[HostedServer]:
-    directory.mkdir(exist_ok=True)
     settings = settings_of(directory)
     clock, witness = ShiftedClock(), Witness()
     async with Store(settings.database_path, clock=clock) as store:

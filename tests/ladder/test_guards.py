@@ -16,10 +16,13 @@ LOTS = 25
 @pytest.mark.parametrize("guard", GUARDS)
 async def test_with_a_guard_taken_out_histories_find_it(tmp_path: Path, guard: str) -> None:
     faults: list[str] = []
+    folders = [tmp_path / str(lot) for lot in range(LOTS)]
+    for folder in folders:
+        folder.mkdir()
     with without(guard):
-        for lot in range(LOTS):
-            faults, _ = await play_lot(tmp_path / str(lot), lot * LOT, LOT)
+        for lot, folder in enumerate(folders):
+            faults, _ = await play_lot(folder, lot * LOT, LOT)
             if faults:
                 break
 
-    assert any("is above the truth" in fault for fault in faults), "nobody has noticed"
+    assert [fault for fault in faults if "is above the truth" in fault] != [], faults

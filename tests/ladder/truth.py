@@ -17,8 +17,16 @@ DELIVERED, HANDED, SHOWN = "delivered", "handed_over", "shown"
 READ, ACKED, ANSWERED = "read", "acknowledged", "answered"
 REFUSED, EXPIRED, WITHDRAWN = "refused", "expired", "withdrawn"
 RANKS = {
-    **{"held": 0, DELIVERED: 1, HANDED: 2, SHOWN: 3},
-    **{REFUSED: 4, EXPIRED: 4, WITHDRAWN: 5, READ: 6, ACKED: 7, ANSWERED: 8},
+    "held": 0,
+    DELIVERED: 1,
+    HANDED: 2,
+    SHOWN: 3,
+    REFUSED: 4,
+    EXPIRED: 4,
+    WITHDRAWN: 5,
+    READ: 6,
+    ACKED: 7,
+    ANSWERED: 8,
 }
 LASTING = (READ, ACKED, ANSWERED)
 
@@ -94,7 +102,11 @@ class Truth:
             self._got.pop(proof, None)
 
     def _is_doubtful(self, proof: Proof, project: str, agent: str) -> bool:
-        return isinstance(proof, tuple) and proof[0] == "session" and not self._acted.get((proof, project), set()) <= {agent}
+        return (
+            isinstance(proof, tuple)
+            and proof[0] == "session"
+            and not self._acted.get((proof, project), set()) <= {agent}
+        )
 
     def gives(self, agent: str, proof: Proof, pending: Pending) -> None:
         """An answer to the agent has been asked for, with mail in it if there is some."""

@@ -134,7 +134,7 @@ class Pending:
 
     @property
     def answer_that_left(self) -> Answer | None:
-        """Once all of it has left the server's process, whoever has read it. Where nobody watches that, what was read."""
+        """Once all of it has left the server's process, whoever has read it. Where nobody watches: what was read."""
         taken = self.wire.taken
         return self.answer if taken is None else read_answer(taken.data[self.start :])
 
