@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from tests.ladder.doors import Door
 from tests.ladder.history import History
 from tests.ladder.sse import SseReader
-from tests.ladder.truth import RANKS
+from tests.ladder.truth import RANKS, WITHDRAWN
 from tests.ladder.wire import Pending, Wire, request_bytes
 
 _WAIT_S = 50
@@ -73,7 +73,9 @@ class Waiting:
 
     def faults(self, history: History) -> list[str]:
         name = self.door.person.name
-        standing = [copy.message_id for copy in history.truth.of(name) if copy.status in _STANDING]
+        # What is read and then withdrawn stays in the inbox, and is waited for no more.
+        copies = [copy for copy in history.truth.of(name) if WITHDRAWN not in copy.seen]
+        standing = [copy.message_id for copy in copies if copy.status in _STANDING]
         lost = [f"{name} has waited for message {one} and missed it" for one in standing if one not in self.received]
         twice = {one for one in self.received if self.received.count(one) > 1}
         return [*lost, *(f"{name} got message {one} of two cursors" for one in twice)]
