@@ -202,6 +202,8 @@ class History:
 
     def forget_connections(self) -> None:
         """None of them has outlived the server."""
+        if self.server.witness is None:
+            self.truth.restarted()
         for wire in self.wires.values():
             wire.close()
 

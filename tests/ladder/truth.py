@@ -101,6 +101,10 @@ class Truth:
         if len(self._acted[proof, project]) > 1:
             self._got.pop(proof, None)
 
+    def restarted(self) -> None:
+        """The server knows nothing any more of whom a session has acted as (docs/adr/0150)."""
+        self._acted.clear()
+
     def _is_doubtful(self, proof: Proof, project: str, agent: str) -> bool:
         return (
             isinstance(proof, tuple)
