@@ -177,6 +177,6 @@ async def told_wrongly(history: History, name: str) -> list[str]:
         if one["message_id"] not in history.truth.senders:  # What asks for a contact in its name.
             continue
         copy = history.truth.copies.get((one["message_id"], person.name))
-        if one["event"] in RANKS and (copy is None or one["event"] not in copy.seen):
+        if one["event"] in RANKS and (copy is None or one["event"] not in copy.may | set(copy.seen)):
             faults.append(f"{name} is told of what has not happened: {about}")
     return faults
