@@ -6,8 +6,11 @@ And when it was sent: once its last byte has been written to the socket, not to 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable
+from fcntl import ioctl
+from termios import TIOCOUTQ
 from typing import NamedTuple, Protocol
 
 from starlette.types import Scope
@@ -124,3 +127,11 @@ def begin_stream(scope: Scope) -> None:
     connection: AnsweredConnection | None = scope.get(ANSWERED)
     if connection is not None:
         connection.is_streaming = True
+
+
+def has_taken_all(connection: socket.socket) -> bool:
+    """Whether a client that has ended its side in order had got all that was written by then. One that had left when
+    the last was written has reset the connection, which the end that is read first does not say.
+    """
+    unacknowledged = ioctl(connection.fileno(), TIOCOUTQ, bytes(4))
+    return not any(unacknowledged) and not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)

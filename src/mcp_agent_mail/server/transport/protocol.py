@@ -8,10 +8,7 @@ connection is closed: without reading on for longer than it takes the client to 
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
-from fcntl import ioctl
-from termios import TIOCOUTQ
 from typing import Any, NamedTuple
 
 import httptools
@@ -21,7 +18,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from mcp_agent_mail.server.transport.answers import ANSWERED, BEGAN, OUTPUT, AnswerOutput
+from mcp_agent_mail.server.transport.answers import ANSWERED, BEGAN, OUTPUT, AnswerOutput, has_taken_all
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, LimitReached
 from mcp_agent_mail.server.transport.request_target import take_host
 
@@ -66,14 +63,6 @@ class _Refused(Exception):
     """Ends the parser's run; the refusal stands in the protocol."""
 
 
-def _has_taken_all(connection: socket.socket) -> bool:
-    """Whether a client that has ended its side in order had got all that was written by then. One that had left when
-    the last was written has reset the connection, which the end that is read first does not say.
-    """
-    unacknowledged = ioctl(connection.fileno(), TIOCOUTQ, bytes(4))
-    return not any(unacknowledged) and not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-
-
 class BoundedHttp(HttpToolsProtocol):
     """One connection, and the bounds on what its client may send, leave unfinished or not take."""
 
@@ -104,8 +93,7 @@ class BoundedHttp(HttpToolsProtocol):
         """Bytes since the last content of a body, or since the end of the last request."""
         self._headers_bytes = 0
         self._refusal: _Refusal | None = None
-        self._is_refused = False
-        """Nothing is parsed any more."""
+        self._is_refused = False  # Nothing is parsed any more.
         self._has_said_all = False
         """Our side of the connection is closed; the client's may be open."""
         self._dropped_bytes = 0
@@ -129,8 +117,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def eof_received(self) -> None:
         """The client has ended its side, and the transport closes: what has not been sent yet counts for nothing."""
-        super().eof_received()
-        self._outlet.client_ended(has_read=_has_taken_all(self.transport.get_extra_info("socket")))
+        self._outlet.client_ended(has_read=has_taken_all(self.transport.get_extra_info("socket")))
 
     def _forget_pipeline(self) -> None:
         """What was sent ahead is never begun."""
