@@ -59,7 +59,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks extras attack hostile faults patterns contest pages rebuild restore crash ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, and the crash rounds
+check-all: test cover testers llm hooks extras attack hostile faults patterns contest pages rebuild restore crash ladder ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, and the ladder of delivery
 
 .PHONY: lint
 lint: $(DEV)
@@ -137,6 +137,10 @@ restore: $(DEV) ## Backups beside writers, fifty instants, damaged bytes, anothe
 crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated losses of power
 	@command -v cc >/dev/null || echo "NO LOSS OF POWER WILL BE SIMULATED: there is no C compiler (cc)" >&2
 	@$(BIN)/pytest -n $(WORKERS) -m crash $(ARGS)
+
+.PHONY: ladder
+ladder: $(DEV) ## Ten thousand random histories of mail, cut and killed: no sender sees more than its recipients got
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "ladder or not ladder" tests/ladder $(ARGS)
 
 .PHONY: bench
 bench: $(DEV) ## Measure the server against a trivial one, in alternation

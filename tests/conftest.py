@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from mcp_agent_mail.core.settings.names import KNOWN
 from mcp_agent_mail.domain.guard.agent_marks import AGENT_MARKS
+from tests.ladder.tally import LADDER, summed
 
 # No test depends on how fast the machine is; a failure found once is found again.
 settings.register_profile("agent-mail", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -47,6 +48,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     rounds = [report for report in passed if "crash" in report.keywords]
     for report in rounds:
         terminalreporter.write(report.capstdout)
+    if ladders := [value for report in passed for name, value in report.user_properties if name == LADDER]:
+        terminalreporter.write_line(f"the ladder: {summed([str(told) for told in ladders])}")
     if kills := sum(_told(rounds, "kills")):
         operations = sum(_told(rounds, "operations"))
         terminalreporter.write_line(f"{kills} kills in all, {operations} operations acknowledged")

@@ -142,12 +142,13 @@ async def hosted(
     on_stopping: Callable[[], object] = lambda: None,
     room_size: ConnectionLimits | None = None,
     kernel_keeps_bytes: int | None = None,
+    watch: Callable[[socket.socket], socket.socket] = lambda listener: listener,
 ) -> AsyncIterator[str]:
     """The base URL of `app` while it is served, in a task of its own. `kernel_keeps_bytes`: of what is written to a
-    connection and not taken yet.
+    connection and not taken yet. `watch` may put another socket in the place of the listening one.
     """
     started = asyncio.Event()
-    with open_listener("127.0.0.1", port) as listener:
+    with watch(open_listener("127.0.0.1", port)) as listener:
         if kernel_keeps_bytes is not None:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, kernel_keeps_bytes)
         server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping, room_size=room_size)

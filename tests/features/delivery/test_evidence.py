@@ -218,7 +218,7 @@ class Wire:
 
     def __init__(self, began_s: float) -> None:
         self.began_s = began_s
-        self.promises: list[tuple[Callable[[], None], Callable[[], None]]] = []
+        self.promises: list[tuple[Callable[[], None], Callable[[], None], Callable[[], None]]] = []
 
     def watched(self, tell: Callable[[], None]) -> AbstractContextManager[object]:
         raise NotImplementedError
@@ -226,12 +226,14 @@ class Wire:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         raise NotImplementedError
 
-    def once_sent(self, sent: Callable[[], None], unread: Callable[[], None]) -> None:
-        self.promises.append((sent, unread))
+    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
+        self.promises.append((sent, read, unread))
 
-    def sent(self) -> None:
-        for sent, _ in self.promises:
+    def sent(self, *, is_read: bool = True) -> None:
+        for sent, read, _ in self.promises:
             sent()
+            if is_read:
+                read()
 
 
 class Session:
@@ -331,8 +333,8 @@ async def test_a_session_that_is_gone_keeps_nothing_but_within_the_bound(desk: D
 
 async def test_an_answer_that_was_not_read_shows_nothing(desk: Desk) -> None:
     wire = await desk.gives(1)
-    wire.sent()
-    for _, unread in wire.promises:
+    wire.sent(is_read=False)
+    for _, _, unread in wire.promises:
         unread()
 
     desk.now_s = 200.0

@@ -152,3 +152,13 @@ async def test_what_the_store_refuses_stays_noted(noting: Noting, monkeypatch: p
     await noting.marks.close()
 
     assert noting.rows() == [(True, False)]
+
+
+async def test_two_may_write_at_once(noting: Noting) -> None:
+    ids = await noting.letters(2)
+    noting.marks.note_handed(noting.red, ids)
+    noting.marks.note_shown(noting.red, ids)
+
+    await asyncio.gather(noting.marks.write(), noting.marks.write())
+
+    assert noting.rows() == [(True, True), (True, True)]

@@ -32,7 +32,7 @@ class Deaf:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         self._undo.append(undo)
 
-    def once_sent(self, sent: Callable[[], None], unread: Callable[[], None]) -> None:
+    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
         raise NotImplementedError
 
     def leave(self) -> None:

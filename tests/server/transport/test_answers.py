@@ -116,7 +116,7 @@ class Told:
 
     def specs(self) -> tuple[ToolSpec, ...]:
         def promise(name: str) -> None:
-            current_hearing().once_sent(lambda: self.sent.append(name), lambda: self.unread.append(name))
+            current_hearing().once_sent(lambda: self.sent.append(name), lambda: None, lambda: self.unread.append(name))
 
         async def large() -> Json:
             """Answer at length."""

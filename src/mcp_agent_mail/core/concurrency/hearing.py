@@ -30,9 +30,10 @@ class Hearing(Protocol):
     def unless_heard(self, undo: Callable[[], None]) -> None:
         """Call `undo` if the answer cannot be written; whatever is not known to be lost counts as heard."""
 
-    def once_sent(self, sent: Callable[[], None], unread: Callable[[], None]) -> None:
+    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
         """Call `sent` once the whole answer has left the process: never for an answer that was cut, nor for an error.
-        After it `unread` is called, at most once, if its client turns out to have left without reading all of it.
+        After it at most one of the others is called, once: `read` when it is certain that its client has read all of
+        it, `unread` if it has left without.
         """
 
 
@@ -45,7 +46,7 @@ class _AlwaysHeard:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         pass
 
-    def once_sent(self, sent: Callable[[], None], unread: Callable[[], None]) -> None:
+    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
         pass
 
 

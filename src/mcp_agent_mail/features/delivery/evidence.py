@@ -1,7 +1,8 @@
 """What answers prove: that mail was handed over to its recipient, and that the recipient got it.
 
-Handed over is what stands in an answer whose last byte has left the process. Shown is what was handed over before a
-later call of the same agent began, on the same MCP session; without one by the same proof. What a call hands over
+Handed over is what stands in an answer whose last byte has left the process. Shown is what stood in an answer that its
+client had read when a later call of the same agent began, on the same MCP session; without one by the same proof. It
+has read an answer if it asks again on that connection, or ends it in order. What a call hands over
 itself is not shown by it. A session that has acted as two agents of a project proves nothing: nobody can tell which of
 them read. Nor does an answer that its client did not read to the end before it reset the connection. (docs/adr/0150)
 
@@ -11,6 +12,7 @@ again.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
@@ -36,11 +38,11 @@ MAX_PROJECTS_EACH = 100
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Answer:
-    """What one answer handed over, while nothing has shown it. `at_s` is by `time.monotonic`."""
+    """What one answer handed over, while nothing has shown it. `read_s` is by `time.monotonic`."""
 
     agent_id: AgentId
     message_ids: tuple[MessageId, ...]
-    at_s: float = 0.0
+    read_s: float = math.inf
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -81,7 +83,9 @@ class DeliveryEvidence:
         if not fresh:
             return
         answer = _Answer(agent_id=agent.id, message_ids=fresh)
-        current_hearing().once_sent(lambda: self._handed(proof, answer), lambda: self._forget(answer))
+        current_hearing().once_sent(
+            lambda: self._handed(proof, answer), lambda: self._read(answer), lambda: self._forget(answer)
+        )
 
     def note_acting(self, agent: Agent) -> None:
         """The running call is this agent's: proven, or at its word where that counts."""
@@ -92,7 +96,7 @@ class DeliveryEvidence:
         if credentials.session is not None and not self._acts_as_one(proof, agent):
             return
         began_s = current_hearing().began_s
-        for answer in [one for one in proof.answers if one.agent_id == agent.id and one.at_s < began_s]:
+        for answer in [one for one in proof.answers if one.agent_id == agent.id and one.read_s <= began_s]:
             self._marks.note_shown(agent.id, answer.message_ids)
             self._forget(answer)
 
@@ -122,7 +126,6 @@ class DeliveryEvidence:
         self._marks.note_handed(answer.agent_id, answer.message_ids)
         if proof.is_doubtful:
             return
-        answer.at_s = self._elapsed()
         proof.answers.append(answer)
         self._answers[answer] = proof
         self._copies += len(answer.message_ids)
@@ -130,6 +133,9 @@ class DeliveryEvidence:
             self._forget(proof.answers[0])
         while self._copies > self._max_copies:
             self._forget(next(iter(self._answers)))
+
+    def _read(self, answer: _Answer) -> None:
+        answer.read_s = self._elapsed()
 
     def _forget(self, answer: _Answer) -> None:
         proof = self._answers.pop(answer, None)

@@ -76,7 +76,9 @@ class DeliveryMarks:
             self.keeper.start()
 
     async def write(self) -> None:
-        """Write all that is noted. What cannot be written now stays noted; raises what refused it."""
+        """Write all that is noted. What cannot be written now stays noted; raises what refused it. Several may write at
+        once: a step that is written twice keeps its first time.
+        """
         while self._handed or self._shown:
             handed = dict(islice(self._handed.items(), AT_ONCE))
             # What is shown has been handed over before it, in this unit at the latest.
@@ -91,10 +93,10 @@ class DeliveryMarks:
 
             await self._store.write(unit)
             for copy in handed:
-                del self._handed[copy]
+                self._handed.pop(copy, None)
                 self._written.setdefault(copy, False)
             for copy in shown:
-                del self._shown[copy]
+                self._shown.pop(copy, None)
                 self._written[copy] = True
             for copy in list(islice(self._written, max(0, len(self._written) - MAX_WRITTEN))):
                 del self._written[copy]

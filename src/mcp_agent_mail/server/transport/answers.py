@@ -6,8 +6,11 @@ And when it was sent: once its last byte has been written to the socket, not to 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable
+from fcntl import ioctl
+from termios import TIOCOUTQ
 from typing import NamedTuple, Protocol
 
 from starlette.types import Scope
@@ -19,13 +22,14 @@ OUTPUT = "mcp_agent_mail.output"
 BEGAN = "mcp_agent_mail.began"
 """Key of when the first byte of the request came, by `time.monotonic`."""
 MAX_UNCERTAIN = 32
-"""Of one connection, so many answers last sent may turn out not to have been read."""
+"""Of one connection, of so many answers last sent it is found out whether they were read."""
 
 
 class SentPromise(NamedTuple):
     """As `core.concurrency.hearing.Hearing.once_sent` has it."""
 
     sent: Callable[[], None]
+    read: Callable[[], None]
     unread: Callable[[], None]
 
 
@@ -92,13 +96,27 @@ class AnswerOutput:
         self._is_cut = True
         self._under_way.clear()
 
+    def client_went_on(self) -> None:
+        """Its next request begins: it has read what was sent before."""
+        for promise in self._settled():
+            promise.read()
+
+    def client_ended(self, *, has_read: bool) -> None:
+        """It has ended its side, in order or not. What has not been sent by now is read by nobody."""
+        self.cut()
+        for promise in self._settled():
+            (promise.read if has_read else promise.unread)()
+
     def ended(self, *, is_reset: bool) -> None:
         """The connection is gone. A client that resets it has not read all that was sent."""
         self.cut()
-        uncertain, self._uncertain = self._uncertain, deque()
-        if is_reset:
-            for promise in uncertain:
+        for promise in self._settled():
+            if is_reset:
                 promise.unread()
+
+    def _settled(self) -> deque[SentPromise]:
+        uncertain, self._uncertain = self._uncertain, deque(maxlen=MAX_UNCERTAIN)
+        return uncertain
 
     def close(self) -> None:
         self._connection.close_after_answer()
@@ -109,3 +127,11 @@ def begin_stream(scope: Scope) -> None:
     connection: AnsweredConnection | None = scope.get(ANSWERED)
     if connection is not None:
         connection.is_streaming = True
+
+
+def has_taken_all(connection: socket.socket) -> bool:
+    """Whether a client that has ended its side in order had got all that was written by then. One that had left when
+    the last was written has reset the connection, which the end that is read first does not say.
+    """
+    unacknowledged = ioctl(connection.fileno(), TIOCOUTQ, bytes(4))
+    return not any(unacknowledged) and not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)

@@ -59,9 +59,9 @@ class RequestHearing:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         self._undo.append(undo)
 
-    def once_sent(self, sent: Callable[[], None], unread: Callable[[], None]) -> None:
+    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
         if self._output is not None:
-            self._once_sent.append(SentPromise(sent, unread))
+            self._once_sent.append(SentPromise(sent, read, unread))
 
     def is_error(self) -> None:
         """The answer is an error instead: what was to be in it is not."""

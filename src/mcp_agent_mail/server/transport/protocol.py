@@ -18,7 +18,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from mcp_agent_mail.server.transport.answers import ANSWERED, BEGAN, OUTPUT, AnswerOutput
+from mcp_agent_mail.server.transport.answers import ANSWERED, BEGAN, OUTPUT, AnswerOutput, has_taken_all
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, LimitReached
 from mcp_agent_mail.server.transport.request_target import take_host
 
@@ -93,8 +93,7 @@ class BoundedHttp(HttpToolsProtocol):
         """Bytes since the last content of a body, or since the end of the last request."""
         self._headers_bytes = 0
         self._refusal: _Refusal | None = None
-        self._is_refused = False
-        """Nothing is parsed any more."""
+        self._is_refused = False  # Nothing is parsed any more.
         self._has_said_all = False
         """Our side of the connection is closed; the client's may be open."""
         self._dropped_bytes = 0
@@ -115,6 +114,10 @@ class BoundedHttp(HttpToolsProtocol):
         if self._running is not None:  # uvicorn tells the last request alone
             self._running.disconnected = True
             self._running.message_event.set()
+
+    def eof_received(self) -> None:
+        """The client has ended its side, and the transport closes: what has not been sent yet counts for nothing."""
+        self._outlet.client_ended(has_read=has_taken_all(self.transport.get_extra_info("socket")))
 
     def _forget_pipeline(self) -> None:
         """What was sent ahead is never begun."""
@@ -152,6 +155,7 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """The first byte of a request has come: its call began now, however long it waits for the one before it."""
         super().on_message_begin()
+        self._outlet.client_went_on()
         self.scope[BEGAN] = time.monotonic()  # type: ignore[literal-required]  # ours
         self._is_reading = True
         self._headers_bytes = 0
