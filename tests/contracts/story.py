@@ -92,6 +92,9 @@ class Story:
         of_mine = {"project_key": PROJECT, "agent_name": "RedStone", "message_id": self.message_id}
         self.does("mark_message_read", **of_mine)
         self.does("acknowledge_message", **of_mine)
+        self.does("message_status", **of_mine)
+        self.does("wait_for_messages", project_key=PROJECT, agent_name="RedStone", timeout_s=1, after_cursor=0)
+        self.does("fetch_inbox_events", project_key=PROJECT, agent_name="RedStone")
         self.does("set_status", project_key=PROJECT, agent_name="RedStone", status="busy", note="on it")
         self.does("deregister_agent", project_key=PROJECT, agent_name="GrayFox")
         self.does("unretire_agent", project_key=PROJECT, agent_name="GrayFox")
@@ -132,6 +135,8 @@ class Story:
         held = self.does("send_message", project_key=PROJECT, **letter)
         assert [one["code"] for one in held["held"]] == ["CONTACT_REQUIRED"]
         self.does("respond_contact", **pair, accept=True)
+        taken = self.does("send_message", project_key=PROJECT, **letter)["deliveries"][0]["payload"]["id"]
+        self.does("withdraw_message", project_key=PROJECT, sender_name="GrayFox", message_id=taken, reason="too late")
         self.does("list_contacts", project_key=PROJECT, agent_name="GreenCastle")
 
     def uses_macros(self) -> None:

@@ -68,6 +68,7 @@ def test_the_parameters_that_say_who_calls_are_marked_as_such_and_no_others(spec
     of_other_names = {
         ("send_message", "sender_name"),
         ("reply_message", "sender_name"),
+        ("withdraw_message", "sender_name"),
         ("request_contact", "from_agent"),
         ("respond_contact", "to_agent"),
         ("macro_contact_handshake", "requester"),

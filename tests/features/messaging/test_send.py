@@ -12,6 +12,7 @@ async def test_a_send_answers_with_what_the_contract_names_and_no_body(harness: 
     answer = await harness.send(to=["redstone"], cc=["GreenField"], topic="Build", thread_id="TKT-1")
 
     now = iso(harness.seeded.clock.now)
+    unheard = {"last_active_ts": now, "listening": False, "listening_via": None, "busy_since": None}
     assert answer == {
         "deliveries": [
             {
@@ -30,8 +31,8 @@ async def test_a_send_answers_with_what_the_contract_names_and_no_body(harness: 
                     "cc": ["GreenField"],
                     "bcc": [],
                     "recipients": [
-                        {"name": "RedStone", "kind": "to", "status": "delivered", "last_active_ts": now},
-                        {"name": "GreenField", "kind": "cc", "status": "delivered", "last_active_ts": now},
+                        {"name": "RedStone", "kind": "to", "status": "delivered", **unheard},
+                        {"name": "GreenField", "kind": "cc", "status": "delivered", **unheard},
                     ],
                 },
             }
