@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive import index as index_module
 from mcp_agent_mail.archive.index import IndexLocked, is_index_torn
 from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition
 from mcp_agent_mail.archive.recovery import is_unfinished
@@ -306,3 +309,26 @@ def test_a_whole_index_is_not_torn_whatever_git_names_objects_by(algorithm: str,
     git(tmp_path, "add", "note")
 
     assert not is_index_torn(ArchiveRepository(tmp_path))
+
+
+def test_an_index_of_any_size_is_torn_and_not_read(desk: Desk, writer: ArchiveWriter) -> None:
+    desk.commit(writer)
+    refresh(writer)
+    os.truncate(desk.path / ".git/index", 1 << 40)
+
+    assert is_index_torn(ArchiveRepository(desk.path))
+
+
+def test_what_keeps_an_index_from_being_read_just_now_does_not_make_it_torn(
+    desk: Desk, writer: ArchiveWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.commit(writer)
+    refresh(writer)
+
+    def refuse(_folder: int, _name: str) -> AbstractContextManager[int]:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(index_module, "opened_file", refuse)
+
+    with pytest.raises(OSError, match="Too many open files"):
+        is_index_torn(ArchiveRepository(desk.path))

@@ -25,6 +25,7 @@ from mcp_agent_mail.archive.months import (
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.clock import parse_time
 from mcp_agent_mail.core.failpoints import FailPoint, no_fault
+from mcp_agent_mail.core.git import environment
 from mcp_agent_mail.core.git.process import GitFailed
 from tests.archive.one_archive import add_commit, begin
 from tests.archive_harness import git
@@ -165,6 +166,17 @@ def test_other_months_are_put_away_and_it_is_noted_when_that_is_done(repository:
     assert _shown(repository.path) == sorted(set(_FILES) - {_FILES[3], _FILES[4]})
     assert git(repository.path, "status", "--porcelain") == ""
     assert is_switched_on(repository.path)
+
+
+def test_git_puts_the_index_on_disk_where_it_puts_months_away(
+    repository: ArchiveRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = repository.path / STATE / "trace"
+    monkeypatch.setitem(environment._VARIABLES, "GIT_TRACE2_PERF", str(trace))
+
+    Thinning(repository, MonthsNote(repository.path / STATE), KEPT, no_fault).finish(LONG_S)
+
+    assert "fsync/hardware-flush" in trace.read_text()
 
 
 def test_it_is_in_force_for_these_months_and_these_folders_alone(repository: ArchiveRepository) -> None:

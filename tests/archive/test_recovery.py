@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -42,23 +45,84 @@ def test_after_an_unclean_stop_recent_files_equal_the_branch_again(writer: Archi
 
 
 def test_what_is_written_again_is_on_disk_before_a_commit_can_make_it_look_old(
-    writer: ArchiveWriter, path: Path, monkeypatch: pytest.MonkeyPatch
+    writer: ArchiveWriter, path: Path, synced: list[int]
 ) -> None:
     writer.commit({"messages/torn.md": b"whole"}, text(2), AT)
     (path / "messages/torn.md").write_bytes(b"who\0\0")
-    synced: list[int] = []
-    sync = os.fsync
-
-    def note(descriptor: int) -> None:
-        sync(descriptor)
-        synced.append(os.fstat(descriptor).st_ino)
-
-    monkeypatch.setattr(os, "fsync", note)
+    synced.clear()
 
     open_writer(path)
 
     assert (path / "messages/torn.md").stat().st_ino in synced
     assert (path / "messages").stat().st_ino in synced
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The inodes that are put on disk, in that order."""
+    found: list[int] = []
+    sync = os.fsync
+
+    def note(descriptor: int) -> None:
+        sync(descriptor)
+        found.append(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", note)
+    return found
+
+
+def test_a_work_tree_that_is_written_anew_is_on_disk_when_the_archive_is_open(
+    writer: ArchiveWriter, path: Path, synced: list[int]
+) -> None:
+    refresh(writer)
+    empty(path)
+
+    open_writer(path)
+
+    assert (path / NOTE).stat().st_ino in synced
+
+
+def test_files_that_stood_in_the_way_are_on_disk_once_they_count_as_written(
+    writer: ArchiveWriter, path: Path, synced: list[int]
+) -> None:
+    (path / "messages/blocked.md").mkdir()
+    writer.commit({"messages/blocked.md": b"whole"}, text(2), AT)
+    (path / "messages/blocked.md").rmdir()
+
+    writer.write_blocked()
+
+    assert (path / "messages/blocked.md").stat().st_ino in synced
+
+
+@pytest.mark.parametrize("ends_after", [0, 1, 2])
+def test_a_work_tree_that_was_half_written_anew_is_written_whole_by_the_next(
+    writer: ArchiveWriter, path: Path, ends_after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.commit({f"messages/{number}.md": b"%d" % number for number in range(3)}, text(2), AT)
+    refresh(writer)
+    empty(path)
+    put, written = WorkTree.put, 0
+
+    def put_some(tree: WorkTree, content: bytes, paths: Iterable[str]) -> None:
+        nonlocal written
+        if written == ends_after:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written += 1
+        put(tree, content, paths)
+
+    with monkeypatch.context() as full:
+        full.setattr(WorkTree, "put", put_some)
+        with pytest.raises(OSError, match="No space left"):
+            open_writer(path)
+
+    refresh(open_writer(path))
+    assert git(path, "status", "--porcelain") == ""
+
+
+def empty(path: Path) -> None:
+    for found in path.iterdir():
+        if found.name != ".git":
+            shutil.rmtree(found) if found.is_dir() else found.unlink()
 
 
 @pytest.mark.parametrize(

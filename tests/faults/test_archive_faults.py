@@ -255,22 +255,23 @@ async def test_an_archive_replaced_by_an_older_copy_under_the_server_is_not_writ
         await home.require_nothing_lost()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("is_copy_left", [False, True], ids=["nothing-left", "an-older-copy-left"])
-async def test_an_archive_lost_for_good_is_written_again_by_the_command_that_health_named(
-    tmp_path: Path, is_copy_left: bool
-) -> None:
-    async with harness(tmp_path / "store") as home:
+async def _archive_of_two_messages(store: Path, copy: Path) -> tuple[Path, list[int]]:
+    """An archive that is whole, beside a copy of an earlier time; and what was sent."""
+    async with harness(store) as home:
         await home.send("First")
         await home.until_archived()
-        copy = shutil.copytree(home.archive, tmp_path / "copy")
+        shutil.copytree(home.archive, copy)
         await home.call("mark_message_read", project_key=PROJECT, agent_name=RED, message_id=home.sent[0])
         await home.send("Second")
         await home.until_archived()
-    shutil.rmtree(home.archive)
-    if is_copy_left:
-        copy.rename(home.archive)
-    sent = home.sent
+        return home.archive, home.sent
+
+
+@pytest.mark.slow
+async def test_an_archive_set_back_is_written_again_by_the_command_that_health_named(tmp_path: Path) -> None:
+    archive, sent = await _archive_of_two_messages(tmp_path / "store", tmp_path / "copy")
+    shutil.rmtree(archive)
+    (tmp_path / "copy").rename(archive)
 
     async with harness(tmp_path / "store") as home:
         home.sent = sent
@@ -283,6 +284,18 @@ async def test_an_archive_lost_for_good_is_written_again_by_the_command_that_hea
     async with harness(tmp_path / "store") as home:
         home.sent = sent
         await home.send("Fourth")
+        await home.require_nothing_lost()
+
+
+@pytest.mark.slow
+async def test_an_archive_that_is_gone_at_a_start_is_written_again_by_itself(tmp_path: Path) -> None:
+    archive, sent = await _archive_of_two_messages(tmp_path / "store", tmp_path / "copy")
+    shutil.rmtree(archive)
+
+    async with harness(tmp_path / "store") as home:
+        home.sent = sent
+        await home.send("Third")
+        await home.until_archived()
         await home.require_nothing_lost()
 
 

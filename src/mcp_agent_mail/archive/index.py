@@ -8,6 +8,7 @@ meanwhile, and whatever ends it before its time leaves the old one.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_agent_mail.archive.folders import opened, opened_file
+from mcp_agent_mail.archive.folders import NotAFile, opened, opened_file
 from mcp_agent_mail.archive.git_folder import said_in
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.steps import Steps, Syncing, sync_each
@@ -27,6 +28,7 @@ from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 
 _TRIES = 3
 _PIECE = 1 << 20
+_MOST_BYTES = 1 << 30
 _NOTED = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})(?: ([0-9]{1,18}))?\n?")
 
 
@@ -151,16 +153,21 @@ def is_index_torn(repository: ArchiveRepository) -> bool:
 
     Git checks the checksum that an index ends with in `fsck` alone: sectors that a loss of power emptied pass for
     entries or for the folders it knows, and `sparse-checkout` writes those into the repository. One that was written
-    without a checksum (`index.skipHash`) looks the same, and counts as torn.
+    without a checksum (`index.skipHash`) looks the same, and counts as torn; so does one over a gibibyte, unread.
+    Raises OSError where it cannot be told just now.
     """
     try:
         with opened(repository.git_path) as folder, opened_file(folder, "index") as file:
+            if os.fstat(file).st_size > _MOST_BYTES:
+                return True
             if not any(_has_checksum(file, algorithm) for algorithm in ("sha1", "sha256")):
                 return True
     except FileNotFoundError:
         return False
-    except OSError:
-        return True
+    except OSError as failed:
+        if isinstance(failed, NotAFile | IsADirectoryError | NotADirectoryError) or failed.errno == errno.EIO:
+            return True
+        raise
     try:
         repository.git("ls-files", "-z", "--", ARCHIVE_FILE)
     except GitFailed:
@@ -176,7 +183,7 @@ def _has_checksum(file: int, algorithm: str) -> bool:
         while left > 0 and (piece := stream.read(min(left, _PIECE))):
             made.update(piece)
             left -= len(piece)
-        return left == 0 and stream.read() == made.digest()
+        return left == 0 and stream.read(made.digest_size + 1) == made.digest()
 
 
 def _count_files(repository: ArchiveRepository, tip: str) -> Steps[int]:

@@ -17,6 +17,7 @@ from mcp_agent_mail.archive.folders import RealFolder, names_in, new_file, opene
 from mcp_agent_mail.archive.steps import Steps, Syncing
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.file_sync import SYNCED_ONE_BY_ONE
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.layout import is_own
 from mcp_agent_mail.domain.attachments import StoredContent
@@ -177,9 +178,12 @@ class WorkTree:
         """
         self._is_all_unsynced = True
 
-    def sync(self) -> None:
-        """As `sync_beside`, and waits for it."""
+    def sync(self, limit_s: float) -> None:
+        """As `sync_beside`, and waits for it. Raises GitFailed when the disk takes longer."""
         for step in self.sync_beside():
+            step.wait(limit_s)
+            if step.is_running():
+                raise GitFailed(f"files of {self._path} were not on disk within {limit_s:.0f} s")
             step.result()
 
     def sync_beside(self) -> Steps[None]:

@@ -70,6 +70,7 @@ class ArchiveWriter:
         contents: Contents = NO_CONTENTS,
     ) -> None:
         self._repository = ArchiveRepository(path, run=git_run)
+        self._step_limit_s = _PATIENCE * self._repository.timeout_s
         self._contents = contents
         self._owner = owner
         self._fault_hook = fault_hook
@@ -99,7 +100,7 @@ class ArchiveWriter:
         if self._open.stands:
             self._mend()
         self._open = OpenNote(self._repository)
-        self._needs_refresh = self._tip is not None
+        self.needs_refresh = self._tip is not None
         self._changes = 0
         self.is_refreshing = False
         self._place = self._repository.identity()
@@ -135,14 +136,10 @@ class ArchiveWriter:
         self._tree.blocked.clear()
         if paths:
             self._note_change()
-        restore_named(self._repository, self._tree, paths if self._repository.is_checked_out() else ())
-        self._tree.sync()
+            restore_named(self._repository, self._tree, paths if self._repository.is_checked_out() else ())
+            self._tree.sync(self._step_limit_s)
         self._note_blocked()
         self._tree.require_unblocked()
-
-    @property
-    def needs_refresh(self) -> bool:
-        return self._needs_refresh
 
     def sealed_after(self, seq: OutboxSeq) -> list[SealedCommit]:
         """Commits made earlier that hold events above `seq`, oldest first, now surely on disk."""
@@ -270,7 +267,7 @@ class ArchiveWriter:
         """
         self._fault_hook(FailPoint.INDEX_REFRESH)
         self._open.write(self._tip)
-        return InSteps("refresh the index", self._refresh(), step_limit_s=_PATIENCE * self._repository.timeout_s)
+        return InSteps("refresh the index", self._refresh(), step_limit_s=self._step_limit_s)
 
     def _refresh(self) -> Steps[None]:
         changes = self._changes
@@ -289,7 +286,7 @@ class ArchiveWriter:
             self._months_note.write(self._kept)
         if self._changes == changes:
             self.conversion.note_version(self._tip)
-            self._needs_refresh = False
+            self.needs_refresh = False
             self._open.remove()
 
     def _follow(self, tip: str) -> Steps[None]:
@@ -372,14 +369,17 @@ class ArchiveWriter:
         if self._tip is not None:
             restore_recent_files(self._repository, self._tree, self._tip, self._open.tip())
             # Of commits that were made long ago: after another loss of power nobody would look at them again.
-            self._tree.sync()
+            self._tree.sync(self._step_limit_s)
 
     def _show_all(self) -> None:
         """Somebody removed the folder, or put something in the way of files: they are written again as Git has them."""
         if self._repository.is_checked_out():
             self._open.write(self._tip)
+            # Whatever ends this early: whoever opens it next does it again.
+            self._blocked_note.touch()
+            sync_each([self._blocked_note.parent])
             restore_files(self._repository, self._tree, self._shows)
-            self._tree.sync()
+            self._tree.sync(self._step_limit_s)
             self._index_note.unlink(missing_ok=True)
             self._note_blocked()
 
@@ -392,7 +392,7 @@ class ArchiveWriter:
     def _note_change(self) -> None:
         """Before anything changes that only a refresh makes whole."""
         self._open.write(self._tip)
-        self._needs_refresh = True
+        self.needs_refresh = True
         self._changes += 1
 
     def _sync_notes(self) -> None:

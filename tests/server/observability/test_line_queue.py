@@ -84,16 +84,18 @@ def test_a_terminal_that_stands_still_with_a_full_queue_is_left_in_the_end() -> 
 def test_a_late_line_never_lands_in_the_file_that_has_its_number_by_then() -> None:
     terminal, other = Pipe(), Pipe()
     queue = LineQueue(terminal.writer)
-    queue.put("late")
+    queue.start()
     os.dup2(other.writer, terminal.writer)
 
-    queue.start()
+    queue.put("late")
     queue.close()
     os.close(terminal.writer)
 
     assert other.text() == ""
-    with os.fdopen(terminal.reader) as file:
-        assert file.read() == "late\n"
+    os.set_blocking(terminal.reader, False)
+    assert os.read(terminal.reader, 100) == b"late\n"
+    assert os.read(terminal.reader, 100) == b"", "its descriptor is closed"
+    os.close(terminal.reader)
 
 
 def test_both_streams_of_one_terminal_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-RUN_LINES = 4_000
+RUN_LINES = 1_000
 """In memory at most, of each of the several that sort side by side."""
 
 RUNS_MERGED = 64
@@ -38,9 +38,10 @@ class Spool:
         return heapq.merge(*(_read(run) for runs in self._levels for run in runs))
 
     def _write_run(self) -> None:
-        self._lines.sort()
-        self._keep(0, self._lines)
-        self._lines = []
+        if self._lines:
+            self._lines.sort()
+            self._keep(0, self._lines)
+            self._lines = []
 
     def _keep(self, level: int, lines: Iterable[bytes]) -> None:
         run = self._folder / f"run-{self._runs}"

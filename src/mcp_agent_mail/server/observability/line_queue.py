@@ -21,18 +21,19 @@ _END_WITHIN_S = 1.0
 class LineQueue:
     """Lines on their way to a terminal. `put` never waits; beyond MAX_WAITING lines are counted and dropped.
 
-    It writes through a descriptor of its own: one that is kept waiting outlives `close`, and the number of the one it
-    was given may be another file's by then.
+    Once started it writes through a descriptor of its own: it may be kept waiting beyond `close`, and the number of the
+    one it was given may be another file's by then.
     """
 
     def __init__(self, file: int, *, size: int = MAX_WAITING) -> None:
-        self._file = os.dup(file)
+        self._file = file
         self._waiting: Queue[str | None] = Queue(size)
         self._dropped = 0
         self._counting = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="terminal-lines", daemon=True)
 
     def start(self) -> None:
+        self._file = os.dup(self._file)
         self._thread.start()
 
     def put(self, line: str) -> None:

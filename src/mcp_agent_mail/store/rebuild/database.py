@@ -46,7 +46,7 @@ from mcp_agent_mail.store.rebuild.ends import settle_ends
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltMail
 from mcp_agent_mail.store.transaction import Tx
 
-_CACHE_KIB = 8 * 1024
+_CACHE_KIB = 2 * 1024
 _HASH_BYTES = 32
 _ADD_PROJECT = """
 INSERT INTO projects (id, slug, human_key, plain_slug, created_ts, archived_ts) VALUES (?, ?, ?, ?, ?, ?)
