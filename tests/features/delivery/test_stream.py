@@ -13,7 +13,7 @@ import pytest
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.delivery.requests import FollowRequest
-from mcp_agent_mail.features.delivery.stream import MOST_BEHIND, PAGE, FeedStream
+from mcp_agent_mail.features.delivery.stream import MOST_BEHIND, PAGE, SILENCES_A_LOOK, FeedStream
 from mcp_agent_mail.features.delivery.waiters import MailWaiter
 from tests.features.delivery.harness import DeliveryHarness, refused
 from tests.features.messaging.harness import APP
@@ -105,6 +105,22 @@ async def test_a_cursor_gives_all_that_came_behind_it_page_by_page(harness: Deli
 async def test_silence_is_told_again_and_again(harness: DeliveryHarness) -> None:
     with reading(await follow(harness), silence_s=0.001) as reader:
         assert [await reader.page() for _ in range(3)] == [[], [], []]
+
+
+async def test_who_may_read_is_asked_again_after_a_few_silences(harness: DeliveryHarness) -> None:
+    asked: list[Caller] = []
+
+    async def identify() -> Caller:
+        if asked:
+            raise PermissionDenied("Not any more.")
+        asked.append(ANYBODY)
+        return ANYBODY
+
+    with reading(await follow(harness), silence_s=0.001, identify=identify) as reader:
+        assert [await anext(reader.pages) for _ in range(SILENCES_A_LOOK)] == [[]] * SILENCES_A_LOOK
+
+        with pytest.raises(PermissionDenied):
+            await anext(reader.pages)
 
 
 async def test_a_reader_that_was_up_to_date_and_falls_far_behind_is_cut_and_resumes_without_loss(

@@ -21,6 +21,9 @@ PAGE = 100
 MOST_BEHIND = 1_000
 """Whoever was up to date and is so many events behind is cut: it asks again with its cursor, and loses nothing."""
 
+SILENCES_A_LOOK = 4
+"""What changes wakes: a look in between only keeps the cursor young, and ends a stream whose token counts no more."""
+
 Identify = Callable[[], Awaitable[Caller]]
 """Who listens, asked again for each page: a token that counts no more ends the stream."""
 
@@ -62,8 +65,10 @@ class FeedStream:
                 self.cursor = page.next_cursor
                 continue
             self.cursor = page.next_cursor
-            await waiter.woken(silence_s)
-            if not waiter.is_changed:
+            for _ in range(SILENCES_A_LOOK):
+                await waiter.woken(silence_s)
+                if waiter.is_changed:
+                    break
                 yield []
 
     async def _read(self, caller: Caller) -> FeedPage:
