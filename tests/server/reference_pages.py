@@ -168,10 +168,17 @@ def _result(contract: dict[str, Any]) -> str:
     optional = ", ".join(f"`{key}`" for key in contract.get("optional_keys", []))
     kind = "A list of objects" if contract["result_list"] else "An object"
     nested = "".join(
-        f"; `{place.replace(' ', '` ', 1)} also {', '.join(f'`{key}`' for key in inner)}"
+        _nested(place, inner, contract.get("nested", {}).get(place, []))
         for place, inner in contract.get("nested_optional", {}).items()
     )
     return f"Gives: {kind} with {keys}{f'; where they apply {optional}' if optional else ''}{nested}."
+
+
+def _nested(place: str, optional: list[str], always: list[str]) -> str:
+    """What the objects at `place` have, which is a path, or a path and of what."""
+    path, _, of = place.partition(" ")
+    there = f" has {', '.join(f'`{key}`' for key in always)} and, where they apply," if always else " also"
+    return f"; `{path}`{f' {of}' if of else ''}{there} {', '.join(f'`{key}`' for key in optional)}"
 
 
 def resources_page(specs: list[ResourceSpec]) -> str:

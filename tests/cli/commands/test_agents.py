@@ -25,6 +25,27 @@ def test_an_agent_is_shown_with_its_commits(at_post: Shell, post: Post) -> None:
     assert agent["recent_commits"]
 
 
+def test_who_is_listening_stands_in_the_list_and_with_the_agent(at_post: Shell, post: Post) -> None:
+    session = {"project_key": post.project, "agent_name": "RedStone", "session": "s-1"}
+    with post.server.connect() as connection:
+        connection.call("heartbeat", **session, event="turn")
+        try:
+            listed = {line[0]: line[-1] for line in at_post.am("agents", "list").lines()}
+            as_json = {agent["name"]: agent for agent in at_post.am("agents", "list", "--json").json()["agents"]}
+            at_work = at_post.am("agents", "show", "RedStone").lines()
+            elsewhere = at_post.am("agents", "show", "BlueLake").lines()
+        finally:
+            connection.call("heartbeat", **session, event="end")
+
+    assert (listed["RedStone"], listed["BlueLake"]) == ("hook", "")
+    assert [as_json[name]["listening"] for name in ("RedStone", "BlueLake")] == [True, False]
+    assert as_json["RedStone"]["busy_since"] is not None
+    assert ["listening", "hook"] in at_work
+    assert ["listening", "no"] in elsewhere
+    assert [line[0] for line in at_work if line[0] == "busy_since"] == ["busy_since"]
+    assert "busy_since" not in [line[0] for line in elsewhere]
+
+
 def test_a_retired_agent_leaves_the_list_and_comes_back(at_post: Shell, post: Post) -> None:
     with post.server.connect() as connection:
         connection.call("register_agent", project_key=post.project, name="OldOak", program="tester", model="scripted")

@@ -25,6 +25,24 @@ async def test_the_agents_resource_tells_the_project_and_unread_mail(harness: Id
     assert "retired_at" not in shown["agents"][0]
 
 
+async def test_the_agents_resource_says_who_is_listening_as_list_agents_does(harness: IdentityHarness) -> None:
+    await harness.register("BlueLake")
+    keys = ("listening", "listening_via", "busy_since")
+
+    (shown,) = (await harness.read(f"resource://agents/{PROJECT}"))["agents"]
+    (listed,) = (await harness.call("list_agents", project_key=PROJECT))["agents"]
+
+    assert (
+        {key: shown[key] for key in keys}
+        == {key: listed[key] for key in keys}
+        == {
+            "listening": False,
+            "listening_via": None,
+            "busy_since": None,
+        }
+    )
+
+
 async def test_the_retired_are_among_the_agents_only_when_asked_for(harness: IdentityHarness) -> None:
     for name in ("BlueLake", "RedStone"):
         await harness.register(name)

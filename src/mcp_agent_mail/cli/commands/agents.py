@@ -41,6 +41,8 @@ _AGENTS = (
     Column("last active", at("last_active_ts")),
     Column("retired", lambda row: "retired" if row.get("retired_at") else ""),
     Column("task", "task_description", may_wrap=True),
+    # The last, so that whoever cuts columns out of the others goes on.
+    Column("listening", "listening_via"),
 )
 
 _COMMITS = (
@@ -79,8 +81,14 @@ def show(name: NameArgument, project: ProjectOption = None, exact: ExactFlag = F
         print_json(agent)
         return
     shown = ("id", "name", "program", "model", "task_description", "status", "status_note")
-    times = ("inception_ts", "last_active_ts", "retired_at")
-    print_fields([*((key, agent.get(key)) for key in shown), *((key, time_of(agent.get(key))) for key in times)])
+    times = ("busy_since", "inception_ts", "last_active_ts", "retired_at")
+    print_fields(
+        [
+            *((key, agent.get(key)) for key in shown),
+            ("listening", agent["listening_via"] or "no"),
+            *((key, time_of(agent.get(key))) for key in times),
+        ]
+    )
     print_gap()
     print_rows(agent["recent_commits"], _COMMITS, nothing="No commits yet.", exact=exact)
 

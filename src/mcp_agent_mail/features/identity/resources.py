@@ -25,7 +25,7 @@ def identity_resources(service: IdentityService, current_caller: Callable[[], Aw
     async def agents(
         project_key: Annotated[str, PROJECT_KEY], include_retired: Annotated[bool, Flag()] = False
     ) -> Json:
-        """A project's agents with their unread mail, last active first."""
+        """A project's agents with their unread mail and who is listening, last active first."""
         listing = await service.list_(
             await current_caller(), project_key, include_retired=include_retired, limit=MAX_AGENTS
         )

@@ -62,7 +62,14 @@ def show_agents(listing: AgentList, *, include_retired: bool) -> JsonObject:
     """The answer of the resource of agents, last active first. `retired_at` is there only where retired ones were asked
     for.
     """
-    agents = [{**show_agent(agent), "unread_count": listing.unread[agent.id]} for agent in listing.agents]
+    agents = [
+        {
+            **show_agent(agent),
+            **show_listening(listing.presences[agent.id]),
+            "unread_count": listing.unread[agent.id],
+        }
+        for agent in listing.agents
+    ]
     if include_retired:
         for wire, agent in zip(agents, listing.agents, strict=True):
             wire["retired_at"] = iso_or_none(agent.retired_ts)

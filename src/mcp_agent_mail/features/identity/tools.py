@@ -99,7 +99,7 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Awaita
         include_recent_commits: Annotated[bool, Flag()] = True,
         commit_limit: Annotated[int, Count(1, 50)] = 5,
     ) -> Json:
-        """One agent: profile, presence and its latest commits in the mail archive."""
+        """One agent: profile, whether it is listening, its latest commits in the mail archive."""
         limit = commit_limit if include_recent_commits else 0
         return schemas.show_known(
             await service.whois(await current_caller(), project_key, agent_name, commit_limit=limit)
@@ -111,8 +111,8 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Awaita
         include_retired: Annotated[bool, Flag()] = False,
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
-        """The agents you can write to, last active first, with status and unread_count; elsewhere, those of linked
-        projects. Human, the overseer, can be written to too and is not listed.
+        """The agents you can write to, last active first, with status, listening, unread_count; elsewhere, those of
+        linked projects. Human, the overseer, can be written to too and is not listed.
         """
         listing = await service.list_(
             await current_caller(),
