@@ -99,6 +99,20 @@ class Connection:
         assert answer.status == http.client.OK, f"{tool}: {answer.status} {answer.value!r:.800}"
         return answer.value
 
+    def events(self, path: str, count: int) -> Json:
+        """The first so many events of a stream, which is then left; or its refusal."""
+        self._http.request("GET", path, headers=self._headers)
+        response = self._http.getresponse()
+        if response.status != http.client.OK:
+            return json.loads(response.read())
+        found: list[Json] = []
+        while len(found) < count:
+            line = response.readline()
+            assert line, f"the stream ended after {len(found)} events"
+            found += [json.loads(line[len(b"data:") :])] if line.startswith(b"data:") else []
+        self._http.close()
+        return found
+
     def open_session(self) -> Json:
         """The MCP handshake; gives the server's answer to `initialize`."""
         hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}

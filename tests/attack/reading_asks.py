@@ -90,6 +90,17 @@ TOOLS: Mapping[str, Arguments] = {
     "macro_contact_handshake": {**_HERE, "requester": BLIND, "target": "RedStone"},
 }
 
+_AS_SENDER = {"project_key": APP, "agent_name": "BlueLake"}
+
+IN_THE_SENDERS_NAME: Mapping[str, Arguments] = {
+    "message_status": {**_AS_SENDER, "message_id": "blind copy"},
+    "fetch_inbox_events": _AS_SENDER,
+    "wait_for_messages": {**_AS_SENDER, "after_cursor": 0, "timeout_s": 1},
+}
+"""Asked again as somebody who sent blind copies: what becomes of them is told to it alone. `message_id` may be the name
+of a secret.
+"""
+
 RESOURCES: Mapping[str, str] = {
     "resource://config/environment": "config/environment",
     "resource://identity/{project}": "identity/code-reading-app",
@@ -133,6 +144,9 @@ ROUTES: Mapping[str, tuple[str, Json]] = {
     f"/rest/v1/search?project_key={APP}&query=secret": ("GET", None),
     "/rest/v1/openapi.json": ("GET", None),
 }
+
+EVENTS = f"/rest/v1/events?project_key={APP}&agent_name=BlueLake&after=0"
+"""A stream, which does not end: its first events are asked for, as the sender."""
 
 COMPLETIONS = ("project", "slug", "agent", "thread_id")
 

@@ -38,6 +38,11 @@ SECRETS = {
 }
 """What there is to read. The last is the shape of an answer, not a word."""
 
+TELLS_WHO = re.compile(r'"bcc":\["GreenField"\]|"name":"GreenField","kind":"bcc"|"ts":"[^"]*","agent":"LoneWolf')
+"""All shapes in which answers tell who got a blind copy: messages and outboxes, statuses, feeds. LoneWolf has read its
+blind copy, and nothing else.
+"""
+
 ATTACHED = b'"zqblind"'
 """Carried by the blind copy. A resource gives it in base64."""
 
@@ -71,7 +76,9 @@ def words_in(answer: Json) -> list[str]:
     # Values that are JSON in a string (digests, MCP's text blocks) are looked through too.
     flat = re.sub(r"\\+\"", '"', text)
     flat = flat.replace(base64.b64encode(ATTACHED).decode(), ATTACHED.decode())
-    return [of for of, word in SECRETS.items() if word.lower() in flat.lower()]
+    found = [of for of, word in SECRETS.items() if word.lower() in flat.lower()]
+    who = "blind recipient's name"
+    return [*found, who] if who not in found and TELLS_WHO.search(flat) else found
 
 
 @contextmanager
@@ -141,7 +148,8 @@ def _write(served: ServedSecrets) -> None:
             word = SECRETS[of]
             to = {kind: [f"LoneWolf@{LIB}"], "subject": f"About {word}", "body_md": f"Decision: {word}."}
             served.server.await_drained()
-            blue.call("send_message", **both, **to)
+            sent = blue.call("send_message", **both, **to)
+            served.ids[of] = sent["deliveries"][0]["payload"]["id"]
             served.server.await_drained()
         held = {"subject": SECRETS["held mail"], "body_md": SECRETS["held mail"], "to": ["GreyOwl"]}
         blue.call("send_message", **both, **held)
@@ -157,6 +165,9 @@ def _write(served: ServedSecrets) -> None:
         blue.call("acquire_build_slot", project_key=APP, agent_name="BlueLake", slot=SECRETS["slot"])
         blue.call("summarize_recent", project_key=APP, since_hours=1)
         _report(blue)
+    with served.as_agent("LoneWolf") as wolf:
+        blind = served.ids["blind copy to elsewhere"]
+        wolf.call("mark_message_read", project_key=LIB, agent_name="LoneWolf", message_id=blind)
 
 
 def _report(blue: Connection) -> None:

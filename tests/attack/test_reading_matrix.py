@@ -15,7 +15,7 @@ import pytest
 
 from mcp_agent_mail.server.assembly import ROUTES as DECLARED_ROUTES
 from mcp_agent_mail.server.prompts import WORKFLOWS
-from tests.attack.reading_asks import COMPLETIONS, RESOURCES, ROUTES, TOOLS, uri_of
+from tests.attack.reading_asks import COMPLETIONS, EVENTS, IN_THE_SENDERS_NAME, RESOURCES, ROUTES, TOOLS, uri_of
 from tests.attack.served_secrets import APP, CALLERS, SECRETS, ServedSecrets, serve_secrets, words_in
 from tests.served import Connection, Json
 from tests.server.reference_pages import declared
@@ -62,12 +62,25 @@ def _ask(served: ServedSecrets, connection: Connection) -> Iterator[tuple[str, J
         yield template, _resource(connection, uri_of(template, served, slugs.__getitem__))
     for name, arguments in TOOLS.items():
         yield name, connection.rpc(name, dict(arguments)).value
+    yield from _in_the_senders_name(served, connection)
     for path, (method, body) in ROUTES.items():
         sent = None if body is None else json.dumps(body).encode()
         real = path.replace("code-reading-app", slugs[APP])
         answer = connection.request(method, real, sent, {} if sent is None else {"Content-Type": "application/json"})
         yield f"{method} {path}", answer.value
     yield from _over_mcp(connection)
+
+
+def _in_the_senders_name(served: ServedSecrets, connection: Connection) -> Iterator[tuple[str, Json]]:
+    for name, arguments in IN_THE_SENDERS_NAME.items():
+        given = dict(arguments)
+        if "message_id" in given:
+            given["message_id"] = served.ids[given["message_id"]]
+        answer = connection.rpc(name, given).value
+        yield f"{name} as the sender", answer
+        if name == "fetch_inbox_events":
+            # As many as the feed has: it would wait for more.
+            yield "GET /rest/v1/events as the sender", connection.events(EVENTS, len(answer.get("events", [])))
 
 
 def _resource(connection: Connection, uri: str) -> Json:
@@ -113,6 +126,7 @@ def test_every_tool_resource_and_route_has_its_row() -> None:
 
     assert sorted(TOOLS) == sorted(spec.name for spec in tools)
     assert sorted(RESOURCES) == sorted(spec.uri for spec in resources)
+    assert set(IN_THE_SENDERS_NAME) <= set(TOOLS)
     assert [one for one in DECLARED_ROUTES if not any(path.startswith(one) for path in ROUTES)] == []
 
 
@@ -133,6 +147,8 @@ def test_each_secret_can_be_read_by_who_may(read: Mapping[str, Read]) -> None:
         seen = {of for by in read[mode].values() for of in by["operator"]}
         assert seen >= set(SECRETS) - {"slot", "contact request"}, mode
         assert "blind copy" in read[mode]["fetch_inbox"]["blind recipient"]
+        for asked in ("message_status", "fetch_inbox_events", "GET /rest/v1/events"):
+            assert "blind recipient's name" in read[mode][f"{asked} as the sender"]["operator"], asked
 
 
 @pytest.mark.slow
@@ -147,7 +163,8 @@ _HEAD = f"""\
 
 A server with a secret in every kind of record was asked for everything by everybody: somebody without a token, an agent
 of another project, an agent of the project who is no party to its mail, the recipient of a blind copy, the operator.
-Acts are asked for in the name of the blind recipient. The cells name whose secrets the answer held; `-` is none.
+Acts are asked for in the name of the blind recipient, and what tells senders of their mail in the sender's too. The
+cells name whose secrets the answer held; `-` is none.
 What nobody got anything of but profiles is left out below.
 
 Under `open` a name is taken at its word, so whoever sends no token can act as the blind recipient and read its mail.

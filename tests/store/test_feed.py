@@ -20,7 +20,7 @@ async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
 
 
 async def events(seeded: SeededStore, agent_id: AgentId, after: int = 0, limit: int = 100) -> list[tuple[int, str]]:
-    found = await seeded.store.read(lambda view: view.feed.after(agent_id, after, limit))
+    found = await seeded.store.read(lambda view: view.feed.after(agent_id, after, limit, is_proven=True))
     return [(entry.cursor, entry.event) for entry in found]
 
 

@@ -62,7 +62,7 @@ def _tools(services: Services) -> list[ToolSpec]:
     """Every tool, in the order in which clients see them."""
     caller = services.identity.caller
     return [
-        *health_tools(services.health),
+        *health_tools(services.health, caller),
         *archiving_tools(services.archiving, caller),
         *project_tools(services.projects, caller),
         *guard_tools(services.guard_installation, caller),

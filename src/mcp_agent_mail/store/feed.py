@@ -8,22 +8,29 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
+from contextlib import closing
+from itertools import islice
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.copy_readership import may_know_of_copy
+from mcp_agent_mail.domain.messages import RecipientKind
 
 # A delivery whose copy has left its inbox stands in the feed's own rows.
 _DELIVERED = """
-SELECT delivery_seq, 'delivered', message_id, NULL, NULL, NULL, delivered_ts
+SELECT delivery_seq, 'delivered', message_id, NULL, NULL, NULL, delivered_ts, NULL, NULL, NULL
 FROM recipients INDEXED BY recipients_inbox
 WHERE agent_id = :agent AND delivery_seq IS NOT NULL AND delivery_seq > :after ORDER BY delivery_seq LIMIT :limit
 """
+# Without a limit: who reads on passes over what its reader may not know of.
 _OTHERS = """
-SELECT f.cursor, f.event, f.message_id, a.name, a.project_id, p.slug, f.ts
+SELECT f.cursor, f.event, f.message_id, a.name, a.project_id, p.slug, f.ts,
+       f.about_id, r.kind, r.delivered_ts IS NOT NULL
 FROM feed f INDEXED BY feed_agent
 LEFT JOIN agents a ON a.id = f.about_id LEFT JOIN projects p ON p.id = a.project_id
-WHERE f.agent_id = :agent AND f.cursor > :after ORDER BY f.cursor LIMIT :limit
+LEFT JOIN recipients r ON r.message_id = f.message_id AND r.agent_id = f.about_id
+WHERE f.agent_id = :agent AND f.cursor > :after ORDER BY f.cursor
 """
 _UNSEEN = """
 SELECT delivery_seq, delivered_ts FROM recipients INDEXED BY recipients_unseen
@@ -75,6 +82,10 @@ class FeedEntry(NamedTuple):
     ts: Micros
 
 
+_ENTRY = len(FeedEntry._fields)
+"""Columns; behind them stands what says who may know of it."""
+
+
 class FeedEnds(NamedTuple):
     """The feed is kept above `floor`; `tail` is the last number that was given out."""
 
@@ -89,12 +100,18 @@ class Feed:
     def ends(self) -> FeedEnds:
         return FeedEnds._make(self._connection.execute(_ENDS).fetchone())
 
-    def after(self, agent_id: AgentId, cursor: int, limit: int) -> list[FeedEntry]:
-        """Up to `limit` events of the agent's feed behind a cursor, oldest first."""
+    def after(self, agent_id: AgentId, cursor: int, limit: int, *, is_proven: bool) -> list[FeedEntry]:
+        """Up to `limit` events of the agent's feed behind a cursor, oldest first. `is_proven`: whoever reads is the
+        agent for certain; else nothing is told of copies that only a proven sender may know of.
+        """
         key = {"agent": agent_id, "after": cursor, "limit": limit}
-        parts = [map(FeedEntry._make, self._connection.execute(sql, key)) for sql in (_DELIVERED, _OTHERS)]
-        merged = heapq.merge(*parts, key=lambda entry: entry.cursor)
-        return [entry for entry, _ in zip(merged, range(limit), strict=False)]
+        with (
+            closing(self._connection.execute(_DELIVERED, key)) as delivered,
+            closing(self._connection.execute(_OTHERS, key)) as others,
+        ):
+            merged = heapq.merge(delivered, others, key=lambda row: row[0])
+            known = (row for row in merged if is_proven or _may_be_told(agent_id, *row[_ENTRY:]))
+            return [FeedEntry._make(row[:_ENTRY]) for row in islice(known, limit)]
 
     def tell_unseen(self, until: Micros, now: Micros, limit: int) -> bool:
         """Tell senders of up to `limit` copies that were delivered at `until` or before and nobody has seen: urgent
@@ -126,3 +143,12 @@ class Feed:
             return True
         self._connection.execute(_FORGET_MARKS, (before,))
         return False
+
+
+def _may_be_told(agent_id: AgentId, about_id: AgentId | None, kind: str | None, is_delivered: int) -> bool:
+    """What is about nobody is about the agent's own copy."""
+    if about_id is None:
+        return True
+    return kind is not None and may_know_of_copy(
+        RecipientKind(kind), is_delivered=bool(is_delivered), is_own=about_id == agent_id, is_proven_sender=False
+    )

@@ -13,6 +13,7 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.domain.copy_readership import OpenEnds
 from mcp_agent_mail.domain.ladder import CopyProgress, LadderStep
 from mcp_agent_mail.domain.messages import RecipientKind, Terms
 
@@ -79,6 +80,15 @@ WHERE t.message_id = ? AND t.supersedes IS NOT NULL AND o.superseded_by IS NULL
 ORDER BY n.delivery_seq
 """
 _REPLACED_BY = "UPDATE recipients SET superseded_by = ? WHERE message_id = ? AND agent_id = ?"
+# What was read stays as it is. The successor that came first is noted on the copy; an open one may follow.
+_ENDED_BLINDLY = """
+SELECT r.agent_id, r.valid_until_ts, (SELECT withdrawn_ts FROM message_terms WHERE message_id = r.message_id), (
+    SELECT min(o.delivered_ts) FROM message_terms t INDEXED BY message_terms_supersedes
+    CROSS JOIN recipients o ON o.message_id = t.message_id AND o.agent_id = r.agent_id
+    WHERE t.supersedes = r.message_id AND o.kind <> 'bcc')
+FROM recipients r CROSS JOIN recipients n ON n.message_id = r.superseded_by AND n.agent_id = r.agent_id
+WHERE r.message_id = ? AND r.superseded_by IS NOT NULL AND r.read_ts IS NULL AND n.kind = 'bcc'
+"""
 _CLOSE = """
 DELETE FROM message_projects WHERE message_id = :message AND (
     EXISTS (SELECT 1 FROM message_terms WHERE message_id = :message AND withdrawn_ts IS NOT NULL)
@@ -167,6 +177,16 @@ class Ladder:
     def copies(self, message_id: MessageId) -> list[LadderCopy]:
         """Of all recipients, blind and held ones too, in the order addressed."""
         return [_copy(row) for row in self._connection.execute(_COPIES, (message_id,))]
+
+    def ended_blindly(self, message_id: MessageId) -> dict[AgentId, OpenEnds]:
+        """Whose unread copies ended by a successor that came to their readers blindly, and how they would have ended
+        without it.
+        """
+        found = self._connection.execute(_ENDED_BLINDLY, (message_id,))
+        return {
+            agent_id: OpenEnds(valid_until=until, withdrawn=min((at for at in ends if at is not None), default=None))
+            for agent_id, until, *ends in found
+        }
 
     def delivered_to(self, agent_id: AgentId, message_ids: Iterable[MessageId]) -> list[MessageId]:
         """Those of the messages that lie in the agent's inbox, in their order."""

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from tests.features.delivery.harness import DeliveryHarness, refused
+from mcp_agent_mail.core.tools import Credentials
+from tests.features.delivery.harness import NOBODY, DeliveryHarness, refused
+from tests.features.messaging.harness import OPERATOR
 
 
 async def test_a_recipients_feed_tells_of_deliveries_and_ends_and_its_senders_of_steps(
@@ -82,3 +84,40 @@ async def test_nobody_reads_another_ones_feed(harness: DeliveryHarness) -> None:
     error = await refused(harness.call("fetch_inbox_events", harness.proof(harness.seeded.blue), agent_name="RedStone"))
 
     assert error.code == "PERMISSION_DENIED"
+
+
+async def seen_of(harness: DeliveryHarness, *sent: int, proof: Credentials = NOBODY) -> set[str]:
+    """Whose copies the sender's feed tells of, and its status of each message knows of."""
+    page = await harness.call("fetch_inbox_events", proof, agent_name="BlueLake", limit=1_000)
+    told = {one["agent"] for one in page["events"] if "agent" in one}
+    known = [await harness.status(one, proof, agent_name="BlueLake") for one in sent]
+    assert told == {copy["name"] for status in known for copy in status["recipients"]}
+    return told
+
+
+async def test_a_feed_tells_its_sender_of_those_copies_that_its_status_shows(harness: DeliveryHarness) -> None:
+    """Blind ones, and those that never came, are for the proven sender alone."""
+    await harness.policy("RedStone", "contacts_only")
+    blind = await harness.sent_id(to=["BlueLake", "Human"], bcc=["GreenField"], ack_required=True)
+    held = await harness.sent_id(valid_until=harness.in_seconds(5))
+    await harness.call("reply_message", message_id=blind, sender_name="GreenField", body_md="yes", acknowledge=True)
+    for name, caller in (("Human", OPERATOR), ("BlueLake", NOBODY)):
+        await harness.call("mark_message_read", caller, agent_name=name, message_id=blind)
+    harness.seeded.clock.step(10)
+
+    proven = await seen_of(harness, blind, held, proof=harness.proof(harness.seeded.blue))
+
+    assert proven == {"Human", "BlueLake", "GreenField", "RedStone"}
+    assert await seen_of(harness, blind, held) == {"Human", "BlueLake"}
+
+
+async def test_what_is_not_told_takes_no_place_on_a_page(harness: DeliveryHarness) -> None:
+    blind = [await harness.sent_id(to=["Human"], bcc=["GreenField"]) for _ in range(4)]
+    for one in blind:
+        await harness.call("mark_message_read", agent_name="GreenField", message_id=one)
+    await harness.call("mark_message_read", OPERATOR, agent_name="Human", message_id=blind[0])
+
+    page = await harness.feed("BlueLake", limit=1)
+
+    assert [(one["event"], one["agent"]) for one in page["events"]] == [("read", "Human")]
+    assert (page["has_more"], page["next_cursor"]) == (False, page["tail_cursor"])

@@ -15,6 +15,7 @@ from tests.features.macros.harness import APP, MacrosHarness, open_macros, refus
 from tests.seeded_store import SetClock
 
 A_HOOK = Credentials(via="rpc")
+OPERATOR = Credentials(via="local", bearer_token="unused")
 RED = AgentId(1)
 NOT_LISTENING = (False, None, None)
 
@@ -193,6 +194,13 @@ async def test_a_greeting_says_whether_its_reader_listens(team: MacrosHarness) -
 
     (recipient,) = shaken["welcome_message"]["deliveries"][0]["payload"]["recipients"]
     assert told(recipient) == (True, "hook", None)
+
+
+async def test_by_the_operators_word_nobody_listens(team: MacrosHarness) -> None:
+    heard = await beat(team, "turn", by=OPERATOR)
+
+    assert heard == {"listening_until": None}
+    assert told(await team.call("whois", project_key=APP, agent_name="RedStone")) == (False, None, None)
 
 
 async def test_over_mcp_there_is_no_heartbeat(team: MacrosHarness) -> None:

@@ -63,3 +63,41 @@ async def test_a_message_that_one_may_not_see_is_not_found(harness: DeliveryHarn
 
     assert error.code == "NOT_FOUND"
     assert (await refused(harness.status(99_999))).code == "NOT_FOUND"
+
+
+async def test_that_a_blind_successor_ended_a_copy_is_for_its_reader_and_the_proven_sender(
+    harness: DeliveryHarness,
+) -> None:
+    """To others the copy stands as it would without the successor: neither its end nor its absence tells of it."""
+    seeded = harness.seeded
+    old = await harness.sent_id(to=["RedStone", "GreenField"])
+    await harness.call("mark_message_read", agent_name="GreenField", message_id=old)
+    await harness.sent_id(to=["GreenField"], bcc=["RedStone"], supersedes=old)
+
+    async def status_of_red(*caller: object, **arguments: object) -> str:
+        found = await harness.status(old, *caller, **arguments)  # type: ignore[arg-type]
+        assert sum(found["counts"].values()) == found["total"] == 2
+        (status,) = [one["status"] for one in found["recipients"] if one["name"] == "RedStone"]
+        return str(status)
+
+    assert await status_of_red(harness.proof(seeded.blue)) == "withdrawn"
+    assert await status_of_red(agent_name="RedStone") == "withdrawn"
+    assert await status_of_red(harness.proof(seeded.green)) == "delivered"
+    assert await status_of_red(agent_name="BlueLake") == await status_of_red() == "delivered"
+
+
+async def test_a_copy_that_ended_blindly_ends_for_others_with_the_others_copies(harness: DeliveryHarness) -> None:
+    timed = await harness.sent_id(to=["RedStone", "Human"], valid_until=harness.in_seconds(5))
+    taken_back = await harness.sent_id(to=["RedStone", "Human"])
+    replaced_again = await harness.sent_id(to=["RedStone", "Human"])
+    for old in (timed, taken_back, replaced_again):
+        await harness.sent_id(to=["Human"], bcc=["RedStone"], supersedes=old)
+    harness.seeded.clock.step(5)
+
+    await harness.withdraw(taken_back)
+    await harness.sent_id(to=["RedStone"], supersedes=replaced_again)
+
+    for old, status in ((timed, "expired"), (taken_back, "withdrawn"), (replaced_again, "withdrawn")):
+        steps = {one["name"]: one for one in (await harness.status(old, agent_name="BlueLake"))["recipients"]}
+        assert steps["RedStone"]["status"] == status
+    assert (await harness.withdraw(taken_back))["recipients"][0]["status"] == "withdrawn"

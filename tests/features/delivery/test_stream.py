@@ -186,3 +186,31 @@ async def test_a_cursor_beyond_the_last_one_opens_nothing(harness: DeliveryHarne
     ahead = await refused(follow(harness, after=10**6))
 
     assert (ahead.code, harness.service.waiters.figures().streams) == ("CURSOR_AHEAD", 0)
+
+
+async def test_a_stream_of_a_sender_at_its_word_tells_of_no_blind_copy(harness: DeliveryHarness) -> None:
+    message = await harness.sent_id(bcc=["GreenField"])
+    with reading(await follow(harness, "BlueLake", after=0)) as reader:
+        await harness.call("mark_message_read", agent_name="GreenField", message_id=message)
+        await harness.call("mark_message_read", agent_name="RedStone", message_id=message)
+
+        (event,) = await anext(reader.pages)
+
+    assert (event["event"], event["agent"]) == ("read", "RedStone")
+
+
+async def test_an_operator_that_follows_a_feed_is_told_of_it_and_makes_nobody_listen(harness: DeliveryHarness) -> None:
+    operator = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
+
+    async def identify() -> Caller:
+        return operator
+
+    stream = await harness.service.follow(operator, FollowRequest(project_key=APP, agent_name="RedStone"))
+    with reading(stream, identify=identify) as reader:
+        assert harness.service.waiters.via_of(harness.seeded.red.id) is None
+        coming = asyncio.create_task(reader.page())
+        await asyncio.sleep(0)
+
+        sent = await harness.sent_id()
+
+        assert await coming == [("delivered", sent)]

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.delivery import unseen_mail
 from mcp_agent_mail.features.delivery.unseen_mail import UnseenRules, UnseenWorker
 from mcp_agent_mail.store.database import Store
 from tests.features.delivery.harness import DeliveryHarness
 from tests.features.macros.harness import APP, LIB, MacrosHarness, open_macros
+from tests.seeded_store import token_of
 
 TTL_S = 1_800
 RULES = UnseenRules(ttl_s=TTL_S, interval_s=60)
@@ -22,7 +24,8 @@ async def look(harness: DeliveryHarness) -> None:
 
 async def told(harness: DeliveryHarness, agent: str = "BlueLake") -> list[tuple[int, str]]:
     """The `unseen` events of an agent's feed: the message, and whose copy."""
-    events = (await harness.feed(agent, limit=1_000))["events"]
+    proof = Credentials(via="mcp", agent_token=token_of(agent, harness.seeded.app))
+    events = (await harness.call("fetch_inbox_events", proof, agent_name=agent, limit=1_000))["events"]
     return [(one["message_id"], one["agent"]) for one in events if one["event"] == "unseen"]
 
 
@@ -148,7 +151,7 @@ async def test_a_pass_tells_of_all_that_is_due_few_in_each_unit(
     one_unit = unseen_mail.tell_unseen
 
     def counted(tx: Any, rules: UnseenRules) -> bool:
-        units.append(len(tx.feed.after(harness.seeded.blue.id, 0, 100)))
+        units.append(len(tx.feed.after(harness.seeded.blue.id, 0, 100, is_proven=True)))
         return one_unit(tx, rules)
 
     monkeypatch.setattr(unseen_mail, "tell_unseen", counted)
@@ -168,7 +171,8 @@ async def begin(team: MacrosHarness) -> None:
 
 
 async def gone(team: MacrosHarness, agent: str = "BlueLake", project: str = APP) -> list[tuple[int, str]]:
-    found = await team.call("fetch_inbox_events", project_key=project, agent_name=agent, limit=1_000)
+    proof = Credentials(via="mcp", agent_token=team.tokens[project, agent])
+    found = await team.call("fetch_inbox_events", proof, project_key=project, agent_name=agent, limit=1_000)
     return [(one["message_id"], one["agent"]) for one in found["events"] if one["event"] == "gone"]
 
 

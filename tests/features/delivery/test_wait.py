@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.presence import ListeningVia
 from mcp_agent_mail.features.delivery.wait import MOST_MESSAGES
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, WaiterLeft
 from tests.features.delivery.harness import DeliveryHarness, refused
+from tests.features.messaging.harness import OPERATOR
 from tests.features.reservations.hearings import Deaf
 
 FAR_S = 50
@@ -221,3 +222,27 @@ async def test_waiting_is_an_act_of_the_agent_and_shows_in_which_way_it_listens(
     assert harness.service.waiters.via_of(harness.seeded.red.id) is ListeningVia.WAIT
     await harness.sent_id()
     await waiting
+
+
+async def test_a_wait_ends_with_the_token_that_it_came_with(harness: DeliveryHarness) -> None:
+    """The next word finds that out, before any mail is shown; a time that is over too."""
+    red = harness.seeded.red
+    asked = {"agent_name": "RedStone", "timeout_s": FAR_S}
+    waiting = await begun(harness, harness.call("wait_for_messages", harness.proof(red), **asked))
+
+    await harness.seeded.store.write(lambda tx: tx.agents.set_token_hash(red.id, b"another's"))
+    await harness.sent_id()
+
+    assert (await refused(waiting)).code == "PERMISSION_DENIED"
+    assert harness.service.waiters.figures().waits == 0
+
+
+async def test_an_operator_that_waits_as_an_agent_is_woken_and_makes_nobody_listen(harness: DeliveryHarness) -> None:
+    waiters, red = harness.service.waiters, harness.seeded.red.id
+    asked = {"agent_name": "RedStone", "timeout_s": FAR_S}
+    waiting = await begun(harness, harness.call("wait_for_messages", OPERATOR, **asked))
+    assert waiters.via_of(red) is None
+
+    sent = await harness.sent_id()
+
+    assert ids(await waiting) == [sent]

@@ -384,7 +384,6 @@ ROWS: tuple[Row, ...] = (
     *LEASE_ROWS,
     *DELIVERY_ROWS,
     *UPKEEP_ROWS,
-    *DELIVERY_ROWS,
     *SURFACE_ROWS,
     *LLM_ROWS,
     *_LOGS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -74,6 +75,10 @@ class Caller:
         """The agent of this project that a token proved the caller to be."""
         is_one = self.kind is CallerKind.AGENT and self.agent_id is not None and self.project_id == project_id
         return self.agent_name if is_one else None
+
+
+Identify = Callable[[], Awaitable[Caller]]
+"""Who calls, asked anew each time: what lasts longer than a token ends with it."""
 
 
 class ReservedIdentity(PermissionDenied):

@@ -33,14 +33,16 @@ class FeedPage:
 
 
 def read_feed(view: View, caller: Caller, request: FeedRequest) -> FeedPage:
-    """A page of what happened behind the cursor, oldest first. Raises ForgottenCursor and FeedCursorAhead."""
+    """A page of what happened behind the cursor, oldest first. Whoever is taken at its word is told nothing of blind
+    copies of what the agent sent, nor of such as were never delivered. Raises ForgottenCursor and FeedCursorAhead.
+    """
     mailbox = open_inbox(view, caller, request.agent_name, request.project_key)
     ends = view.feed.ends()
     if request.position_now:
         return FeedPage(mailbox=mailbox, events=[], next_cursor=ends.tail, has_more=False, ends=ends)
     after = request.after or ends.floor
     require_kept(after, ends)
-    found = view.feed.after(mailbox.agent.id, after, request.limit + 1)
+    found = view.feed.after(mailbox.agent.id, after, request.limit + 1, is_proven=mailbox.verified)
     events = found[: request.limit]
     has_more = len(found) > len(events)
     next_cursor = events[-1].cursor if has_more else ends.tail

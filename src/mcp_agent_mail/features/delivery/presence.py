@@ -94,7 +94,7 @@ class Presences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeardSession:
-    """`listening_until` None: the session has ended."""
+    """`listening_until` None: the session has ended, or it was the operator who told of it."""
 
     actor: Actor
     listening_until: Micros | None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
 from mcp_agent_mail.features.delivery.presence import HeardSession, Presences, require_heard
 from mcp_agent_mail.features.delivery.requests import (
@@ -60,18 +60,19 @@ class DeliveryService:
             self._note_activity(page.mailbox.agent)
         return page
 
-    async def wait(self, caller: Caller, request: WaitRequest) -> FoundMail:
-        """Mail, or none when the time is over. Takes nothing: who asks again with the same cursor gets it again.
+    async def wait(self, identify: Identify, request: WaitRequest) -> FoundMail:
+        """Mail, or none when the time is over. Takes nothing: who asks again with the same cursor gets it again. Who
+        may read no more while it waits is refused, and gets no mail.
 
         What is there is answered at once, however many wait. Raises NoPlaceToWait, and WaitingEnds at a stop.
         """
+        caller = await identify()
         found = await self._store.read(lambda view: look_for_mail(view, caller, request))
         if not caller.is_operator:
             self._note_activity(found.mailbox.agent)
         if not found.entries:
-            going_on = replace(request, after_cursor=found.next_cursor)
-            found = await wait_for_mail(self._store, self.waiters, caller, found.mailbox, going_on)
-        self._note_handed(caller, found.mailbox.agent, (entry.head.id for entry in found.entries))
+            found = await wait_for_mail(self._store, self.waiters, identify, found, request)
+        self._note_handed(found.caller, found.mailbox.agent, (entry.head.id for entry in found.entries))
         return found
 
     async def follow(self, caller: Caller, request: FollowRequest) -> FeedStream:
@@ -86,7 +87,7 @@ class DeliveryService:
         await self.waiters.hear()
         page = await self.feed(caller, first)
         cursor = page.next_cursor if request.after is None else request.after or page.ends.floor
-        return FeedStream(self._store, self.waiters, page.mailbox, request, cursor)
+        return FeedStream(self._store, self.waiters, caller, page.mailbox, request, cursor)
 
     def feed_tail(self) -> int:
         """The last number that was given out."""
@@ -99,9 +100,12 @@ class DeliveryService:
         return done
 
     async def heartbeat(self, caller: Caller, request: HeartbeatRequest) -> HeardSession:
-        """Note what a client's hook tells of one of the agent's sessions. Writes nothing."""
+        """Note what a client's hook tells of one of the agent's sessions. Writes nothing. The operator is not the
+        agent: by its word nobody listens.
+        """
         actor = await self._store.read(lambda view: require_heard(view, caller, request))
-        if not caller.is_operator:
-            self._note_activity(actor.agent)
+        if caller.is_operator:
+            return HeardSession(actor=actor, listening_until=None)
+        self._note_activity(actor.agent)
         until = self._presence.hear(actor.agent.id, request.session, request.event)
         return HeardSession(actor=actor, listening_until=until)

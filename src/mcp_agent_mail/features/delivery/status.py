@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.copy_readership import may_know_of_copy, progress_beside
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader
 from mcp_agent_mail.domain.ladder import LadderStep
-from mcp_agent_mail.domain.messages import Message, RecipientKind
+from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.requests import StatusRequest
@@ -65,13 +66,29 @@ def shown_copies(view: View, message: Message, reader: Actor | None) -> list[Lad
     """Those copies of a message that the reader may know of, in the order addressed."""
     is_sender = reader is not None and reader.verified and reader.agent.id == message.sender_id
     own = None if reader is None else reader.agent.id
-    return [
+    shown = [
         copy
         for copy in view.ladder.copies(message.id)
-        if is_sender
-        or (
-            LadderStep.DELIVERED in copy.progress.steps and (copy.kind is not RecipientKind.BCC or copy.agent_id == own)
+        if may_know_of_copy(
+            copy.kind,
+            is_delivered=LadderStep.DELIVERED in copy.progress.steps,
+            is_own=copy.agent_id == own,
+            is_proven_sender=is_sender,
         )
+    ]
+    return shown if is_sender else _without_blind_successors(view, message, shown, own)
+
+
+def _without_blind_successors(
+    view: View, message: Message, copies: list[LadderCopy], own: AgentId | None
+) -> list[LadderCopy]:
+    """A copy that a blind successor ended stands as it would without it, but to its own reader."""
+    ends = view.ladder.ended_blindly(message.id)
+    return [
+        copy
+        if copy.agent_id == own or copy.agent_id not in ends
+        else replace(copy, progress=progress_beside(copy.progress, ends[copy.agent_id], view.now))
+        for copy in copies
     ]
 
 

@@ -5,11 +5,11 @@ Nothing of it lies in memory but the cursor: each page is read when the one befo
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
 from mcp_agent_mail.core.tools import JsonObject
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.features.delivery import schemas
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
 from mcp_agent_mail.features.delivery.requests import FeedRequest, FollowRequest
@@ -24,16 +24,16 @@ MOST_BEHIND = 1_000
 SILENCES_A_LOOK = 4
 """What changes wakes: a look in between only keeps the cursor young, and ends a stream whose token counts no more."""
 
-Identify = Callable[[], Awaitable[Caller]]
-"""Who listens, asked again for each page: a token that counts no more ends the stream."""
-
 
 class FeedStream:
-    """Opened, and not begun. `cursor` is how far its reader has come."""
+    """Opened by `caller`, and not begun. `cursor` is how far its reader has come."""
 
-    def __init__(self, store: Store, waiters: Waiters, mailbox: Actor, request: FollowRequest, cursor: int) -> None:
+    def __init__(
+        self, store: Store, waiters: Waiters, caller: Caller, mailbox: Actor, request: FollowRequest, cursor: int
+    ) -> None:
         self._store = store
         self._waiters = waiters
+        self._caller = caller
         self._mailbox = mailbox
         self._request = request
         self.cursor = cursor
@@ -41,14 +41,16 @@ class FeedStream:
     @contextmanager
     def placed(self) -> Iterator[MailWaiter]:
         """A place for the time of the block. Raises NoPlaceToWait and WaitingEnds."""
-        with self._waiters.place(self._mailbox.agent.id, WaiterKind.STREAM) as waiter:
+        is_agents = not self._caller.is_operator
+        with self._waiters.place(self._mailbox.agent.id, WaiterKind.STREAM, is_agents=is_agents) as waiter:
             yield waiter
 
     async def pages(
         self, waiter: MailWaiter, identify: Identify, *, silence_s: float
     ) -> AsyncIterator[list[JsonObject]]:
         """Events as `fetch_inbox_events` shows them, at most PAGE at a time, oldest first; nothing after each
-        `silence_s` without one. Ends at a stop, when the reader has left, and when it is MOST_BEHIND.
+        `silence_s` without one. Who listens is asked again for each page: a token that counts no more ends the stream.
+        Ends at a stop, when the reader has left, and when it is MOST_BEHIND.
 
         Raises what reading the feed raises: CursorExpired too, for whoever has taken nothing for so long.
         """
@@ -81,6 +83,8 @@ class FeedStream:
         return await self._store.read(lambda view: read_feed(view, caller, request))
 
     def _is_far_behind(self) -> bool:
-        agent_id = self._mailbox.agent.id
-        found = self._store.read_now(lambda view: view.feed.after(agent_id, self.cursor, MOST_BEHIND))
+        mailbox, cursor = self._mailbox, self.cursor
+        found = self._store.read_now(
+            lambda view: view.feed.after(mailbox.agent.id, cursor, MOST_BEHIND, is_proven=mailbox.verified)
+        )
         return len(found) == MOST_BEHIND

@@ -66,7 +66,7 @@ def delivery_tools(service: DeliveryService, current_caller: Callable[[], Awaita
             urgent_only=urgent_only,
             thread_id=thread_id,
         )
-        return schemas.show_found_mail(await service.wait(await current_caller(), request))
+        return schemas.show_found_mail(await service.wait(current_caller, request))
 
     async def fetch_inbox_events(
         *,

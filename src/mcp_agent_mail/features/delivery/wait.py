@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.features.delivery.feed import require_kept
 from mcp_agent_mail.features.delivery.requests import WaitRequest
@@ -38,9 +38,10 @@ _KEEP = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundMail:
     """What one look found, oldest first. `next_cursor` is how far it looked: nothing that was delivered up to there
-    and fits the request lies behind it unseen. `read_ts` is when it looked.
+    and fits the request lies behind it unseen. `read_ts` is when it looked, `caller` who did.
     """
 
+    caller: Caller
     mailbox: Actor
     entries: list[InboxEntry]
     next_cursor: int
@@ -67,27 +68,31 @@ def look_for_mail(view: View, caller: Caller, request: WaitRequest) -> FoundMail
     found = view.inboxes.page(mailbox.agent.id, page)
     entries = found[:MOST_MESSAGES]
     next_cursor = entries[-1].delivery_seq if len(found) > len(entries) else ends.tail
-    return FoundMail(mailbox=mailbox, entries=entries, next_cursor=next_cursor, read_ts=view.now)
+    return FoundMail(caller=caller, mailbox=mailbox, entries=entries, next_cursor=next_cursor, read_ts=view.now)
 
 
 async def wait_for_mail(
-    store: Store, waiters: Waiters, caller: Caller, mailbox: Actor, request: WaitRequest
+    store: Store, waiters: Waiters, identify: Identify, first: FoundMail, request: WaitRequest
 ) -> FoundMail:
-    """Until there is mail, or for `timeout_s`: then with none. `mailbox` is whose mail it is.
+    """Until there is mail, or for `timeout_s`: then with none. `first` is the look that found none. Who waits is asked
+    again before each look that may answer.
 
-    Raises NoPlaceToWait, WaitingEnds at a stop, and WaiterLeft for a caller that is gone: its place is free at once.
+    Raises what `identify` raises and what looking does, NoPlaceToWait, WaitingEnds at a stop, and WaiterLeft for a
+    caller that is gone: its place is free at once.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + request.timeout_s
+    request = replace(request, after_cursor=first.next_cursor)
     await waiters.hear()
     with (
-        waiters.place(mailbox.agent.id, WaiterKind.WAIT) as waiter,
+        waiters.place(first.mailbox.agent.id, WaiterKind.WAIT, is_agents=not first.caller.is_operator) as waiter,
         current_hearing().watched(waiter.leave),
     ):
         while True:
             # In this order: what is committed once the look has begun wakes.
             waiter.begin_look()
             is_last = loop.time() >= until
+            caller = await identify()
             found = await store.read(lambda view: look_for_mail(view, caller, request))  # noqa: B023  # run at once
             _require_caller(waiter)
             if found.entries or is_last:

@@ -41,15 +41,23 @@ class WaiterKind(StrEnum):
 
 
 class MailWaiter:
-    """One place, of an agent or of nobody. Who waits says `begin_look()`, looks at the store, and awaits `woken()`:
-    what changes after the look began is not missed.
+    """One place, of an agent or of nobody; without `is_agents` somebody else looks at the agent's mail. Who waits says
+    `begin_look()`, looks at the store, and awaits `woken()`: what changes after the look began is not missed.
     """
 
-    __slots__ = ("_changed", "_loop", "_release", "_woken", "agent_id", "has_left", "kind")
+    __slots__ = ("_changed", "_loop", "_release", "_woken", "agent_id", "has_left", "is_agents", "kind")
 
-    def __init__(self, agent_id: AgentId | None, kind: WaiterKind, release: Callable[[MailWaiter], None]) -> None:
+    def __init__(
+        self,
+        agent_id: AgentId | None,
+        kind: WaiterKind,
+        release: Callable[[MailWaiter], None],
+        *,
+        is_agents: bool = True,
+    ) -> None:
         self.agent_id = agent_id
         self.kind = kind
+        self.is_agents = is_agents
         self.has_left = False
         self._release = release
         self._loop = asyncio.get_running_loop()
@@ -125,9 +133,11 @@ class Waiters:
             self._hears_all = True
 
     @contextmanager
-    def place(self, agent_id: AgentId, kind: WaiterKind) -> Iterator[MailWaiter]:
-        """A place for the time of the block. Raises NoPlaceToWait and WaitingEnds."""
-        waiter = MailWaiter(agent_id, kind, self.free)
+    def place(self, agent_id: AgentId, kind: WaiterKind, *, is_agents: bool = True) -> Iterator[MailWaiter]:
+        """A place for the time of the block. Without `is_agents` it is one among those of all, but not of the agent:
+        who looks at another's mail neither listens for it nor takes its places. Raises NoPlaceToWait and WaitingEnds.
+        """
+        waiter = MailWaiter(agent_id, kind, self.free, is_agents=is_agents)
         self._seat(waiter)
         try:
             yield waiter
@@ -159,7 +169,7 @@ class Waiters:
 
     def _seat(self, waiter: MailWaiter) -> None:
         self.require_open()
-        if waiter.agent_id is not None:
+        if waiter.agent_id is not None and waiter.is_agents:
             self._require_places_of(waiter.agent_id)
         self._require_room()
         self._waiters.setdefault(waiter.agent_id, {})[waiter] = None
@@ -168,7 +178,7 @@ class Waiters:
     def via_of(self, agent_id: AgentId) -> ListeningVia | None:
         """How mail would reach the agent just now: by a wait before a stream. May be asked from any thread."""
         # In one step of the interpreter: on the event loop others come and go meanwhile.
-        kinds = {waiter.kind for waiter in tuple(self._waiters.get(agent_id, ()))}
+        kinds = {waiter.kind for waiter in tuple(self._waiters.get(agent_id, ())) if waiter.is_agents}
         if WaiterKind.WAIT in kinds:
             return ListeningVia.WAIT
         return ListeningVia.STREAM if kinds or agent_id in self._followed else None
@@ -200,7 +210,8 @@ class Waiters:
             )
 
     def _require_places_of(self, agent_id: AgentId) -> None:
-        if len(self._waiters.get(agent_id, ())) + self._followed[agent_id] >= PLACES_EACH:
+        own = sum(waiter.is_agents for waiter in self._waiters.get(agent_id, ()))
+        if own + self._followed[agent_id] >= PLACES_EACH:
             raise NoPlaceToWait(
                 f"{PLACES_EACH} waits and streams of this agent are open already.",
                 retry_after_s=_RETRY_AFTER_S,

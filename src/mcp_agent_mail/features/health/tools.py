@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.health.schemas import show_health
 from mcp_agent_mail.features.health.service import HealthService
 
 
-def health_tools(service: HealthService) -> list[ToolSpec]:
+def health_tools(service: HealthService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     """The check of health. It writes to the store, yet is declared as reading: it changes nothing that callers see."""
+
+    async def is_proven() -> bool:
+        """Whoever cannot be told of, by its tokens or by the store, learns how the server is all the same."""
+        try:
+            return (await current_caller()).is_verified
+        except AgentMailError:
+            return False
 
     async def health_check() -> Json:
         """Is the server well? Writes and reads the store now. `degraded`: mail is safe, its Git archive lags or a task
         in the background keeps failing: see `failing`.
         """
-        return show_health(await service.check())
+        return show_health(await service.check(), tells_feed_tail=await is_proven())
 
     return [
         tool(
