@@ -110,6 +110,7 @@ class Tx(View):
         super().__init__(connection, clock)
         self._growth = growth
         self._expiries = expiries
+        self._has_looked = False
 
     def note_expiry(self, at: Micros) -> None:
         """A copy was stored that expires at `at`."""
@@ -118,10 +119,17 @@ class Tx(View):
 
     def expire_due(self) -> list[MessageId]:
         """End every unread copy whose time has passed; the messages that they are of. See `message_events`."""
-        ended = self.ladder.expire_due(self.now)
-        if self._expiries is not None:
+        self._has_looked = True
+        return self.ladder.expire_due(self.now)
+
+    def committed(self) -> None:
+        """What was done since the last call is on disk: only now may the process rely on it.
+
+        Of a unit or a group that was rolled back the expiries know nothing: what was due still is.
+        """
+        if self._has_looked and self._expiries is not None:
             self._expiries.reset(self.ladder.earliest_expiry())
-        return ended
+        self._has_looked = False
 
     def require_room(self) -> None:
         """Whatever adds what stays (mail, leases, agents, projects, links) says so with this before it does. Raises
