@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 # A delivery whose copy has left its inbox stands in the feed's own rows.
 _DELIVERED = """
@@ -25,21 +26,22 @@ FROM feed f INDEXED BY feed_agent
 LEFT JOIN agents a ON a.id = f.about_id LEFT JOIN projects p ON p.id = a.project_id
 WHERE f.agent_id = :agent AND f.cursor > :after ORDER BY f.cursor LIMIT :limit
 """
-_UNSEEN = """
+_UNSEEN = f"""
 SELECT delivery_seq, delivered_ts FROM recipients INDEXED BY recipients_unseen
 WHERE delivery_seq > (SELECT value FROM counters WHERE name = 'unseen') AND delivery_seq IS NOT NULL
   AND (urgent = 1 OR ack_required = 1) AND read_ts IS NULL AND shown_ts IS NULL AND expired_ts IS NULL
+  AND {still_valid()}
 ORDER BY delivery_seq LIMIT ?
 """
 # Nobody reads that of the server's own mail.
-_TELL_UNSEEN = """
+_TELL_UNSEEN = f"""
 INSERT INTO feed (cursor, agent_id, event, message_id, about_id, ts)
 SELECT (SELECT value FROM counters WHERE name = 'delivery') + row_number() OVER (ORDER BY r.delivery_seq),
        m.sender_id, 'unseen', m.id, r.agent_id, :now
 FROM recipients r INDEXED BY recipients_unseen CROSS JOIN messages m ON m.id = r.message_id
 WHERE r.delivery_seq > (SELECT value FROM counters WHERE name = 'unseen') AND r.delivery_seq <= :last
   AND r.delivery_seq IS NOT NULL AND (r.urgent = 1 OR r.ack_required = 1) AND r.read_ts IS NULL AND r.shown_ts IS NULL
-  AND r.expired_ts IS NULL AND m.is_system = 0
+  AND r.expired_ts IS NULL AND {still_valid("r")} AND m.is_system = 0
 """
 _UNSEEN_TOLD = """
 UPDATE counters SET value = CASE name

@@ -30,6 +30,7 @@ from mcp_agent_mail.store.mail.held_mail import Held
 from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue_acks import Overdue
+from mcp_agent_mail.store.mail.passed_ends import tell_time
 from mcp_agent_mail.store.mail.threads import Threads
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
@@ -48,6 +49,7 @@ class View:
     def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
         self._clock = clock
         self.begin()
+        tell_time(connection, lambda: self.now)
         self.projects = Projects(connection)
         self.aliases = Aliases(connection)
         self.adoption = Adoption(connection)
@@ -118,7 +120,9 @@ class Tx(View):
             self._expiries.note(at)
 
     def expire_due(self) -> list[MessageId]:
-        """End every unread copy whose time has passed; the messages that they are of. See `message_events`."""
+        """End unread copies whose time has passed, a bounded number; the messages that they are of. See
+        `message_events`.
+        """
         self._has_looked = True
         return self.ladder.expire_due(self.now)
 
