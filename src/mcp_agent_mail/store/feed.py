@@ -98,15 +98,15 @@ class Feed:
         merged = heapq.merge(*parts, key=lambda entry: entry.cursor)
         return [entry for entry, _ in zip(merged, range(limit), strict=False)]
 
-    def tell_unseen(self, until: Micros, now: Micros, limit: int) -> bool:
-        """Tell senders of up to `limit` copies that were delivered at `until` or before and nobody has seen: urgent
-        ones, and those that ask for an acknowledgement. Each once: the counter 'unseen' moves past them. Whether there
-        may be more.
+    def tell_unseen(self, until: Micros, now: Micros, limit: int, *, aged: int = 0) -> bool:
+        """Tell senders of up to `limit` copies that were delivered at `until` or before, or whose number is `aged` or
+        lower, and nobody has seen: urgent ones, and those that ask for an acknowledgement. Each once: the counter
+        'unseen' moves past them. Whether there may be more.
 
         Delivery times never fall along delivery numbers, so one number says how far all inboxes were looked through.
         """
         found = self._connection.execute(_UNSEEN, (limit,)).fetchall()
-        due = [seq for seq, delivered_ts in found if delivered_ts <= until]
+        due = [seq for seq, delivered_ts in found if delivered_ts <= until or seq <= aged]
         if due:
             self._connection.execute(_TELL_UNSEEN, {"last": due[-1], "now": now})
             self._connection.execute(_UNSEEN_TOLD, {"last": due[-1]})

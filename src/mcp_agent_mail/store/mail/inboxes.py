@@ -29,6 +29,8 @@ _NEWER = f"""(SELECT count(*) FROM (
              AND later.delivery_seq > r.delivery_seq AND later.delivery_seq <= ? LIMIT {MOST_NEWER}) AS newer)"""
 _REASON = """CASE WHEN r.withdrawn_ts IS NOT NULL THEN (
            SELECT withdrawn_reason FROM message_terms WHERE message_id = r.message_id) END"""
+# What was not held was delivered as it was written.
+_SINCE = "CASE WHEN r.held_code IS NULL THEN min(m.created_ts, r.delivered_ts) ELSE r.delivered_ts END"
 _LAST_SEQ = """
 SELECT delivery_seq FROM recipients WHERE agent_id = ? AND delivery_seq IS NOT NULL ORDER BY delivery_seq DESC LIMIT 1
 """
@@ -254,7 +256,7 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
     direction = "" if page.oldest_first else "DESC"
     sql = f"""
 SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {true_end("r")}, r.withdrawn_ts, {_REASON},
-       r.superseded_by, {_NEWER}, {HEAD_COLUMNS}
+       r.superseded_by, {_NEWER}, {_SINCE}, {HEAD_COLUMNS}
 FROM recipients r INDEXED BY {index} CROSS JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
 WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 """
@@ -262,7 +264,7 @@ WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 
 
 def _entry(row: Sequence[Any]) -> InboxEntry:
-    return InboxEntry(to_head(row[10:]), *row[:10])
+    return InboxEntry(to_head(row[11:]), *row[:11])
 
 
 _AGENT = "SELECT a.name, a.project_id, p.slug FROM agents a JOIN projects p ON p.id = a.project_id WHERE a.id = ?"
