@@ -18,7 +18,7 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.ladder import EXPIRED_AT_ONCE
 from mcp_agent_mail.store.mail.inboxes import InboxCounts, InboxPage, MailFilter
 from mcp_agent_mail.store.mail.message_events import end_expired, end_expired_of, post
-from mcp_agent_mail.store.mail.passed_ends import PassedCopies
+from mcp_agent_mail.store.mail.passed_ends import EndCounts
 from mcp_agent_mail.store.transaction import Tx, View
 from tests.faults.test_store_faults import Trouble, io_error
 from tests.seeded_store import SeededStore, open_seeded_store
@@ -99,8 +99,8 @@ async def test_what_others_may_count_of_it_is_known_apart(lagging: SeededStore) 
         for one in (lagging.red, lagging.green)
     ]
 
-    assert red == PassedCopies(unread=1, ack_pending=1, urgent_unread=1, open=1)
-    assert green == PassedCopies(unread=2, ack_pending=2, urgent_unread=2, open=2)
+    assert red == EndCounts(unread=1, ack_pending=1, urgent_unread=1, open=1)
+    assert green == EndCounts(unread=2, ack_pending=2, urgent_unread=2, open=2)
 
 
 async def test_its_sender_is_told_when_it_expired_and_what_was_read_in_time_never_did(lagging: SeededStore) -> None:

@@ -21,7 +21,7 @@ from mcp_agent_mail.domain.messages import MOST_NEWER, InboxEntry, RecipientKind
 from mcp_agent_mail.domain.signals import NewestUnread, UnreadInbox
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
-from mcp_agent_mail.store.mail.passed_ends import PassedCopies, passed_copies, still_valid, true_end
+from mcp_agent_mail.store.mail.passed_ends import EndCounts, passed_copies, still_valid, true_end
 
 _NEWER = f"""(SELECT count(*) FROM (
            SELECT 1 FROM recipients later INDEXED BY recipients_sender
@@ -294,7 +294,7 @@ class Unread:
         """Agents of all projects with ids above `agent_id`, by id, whether they have mail or not."""
         return [AgentId(found) for (found,) in self._connection.execute(_AFTER, (agent_id, limit))]
 
-    def passed(self, agent_id: AgentId) -> PassedCopies:
+    def passed(self, agent_id: AgentId) -> EndCounts:
         """What the counts of the agent still hold, and is unread no more."""
         return passed_copies(self._connection, agent_id)
 

@@ -46,7 +46,7 @@ WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.
 """
 
 
-class PassedCopies(NamedTuple):
+class EndCounts(NamedTuple):
     """How many copies an agent's counts still hold whose time has passed; `open`: of those that others may know of."""
 
     unread: int
@@ -55,14 +55,14 @@ class PassedCopies(NamedTuple):
     open: int
 
 
-_NONE = PassedCopies(0, 0, 0, 0)
+_NONE = EndCounts(0, 0, 0, 0)
 
 
-def passed_copies(connection: sqlite3.Connection, agent_id: AgentId) -> PassedCopies:
+def passed_copies(connection: sqlite3.Connection, agent_id: AgentId) -> EndCounts:
     """One probe of an index, but while there are ends to be written down: then as dear as the agent's unread mail."""
     if not connection.execute(_ANY_LEFT).fetchone()[0]:
         return _NONE
-    return PassedCopies._make(connection.execute(_PASSED, (agent_id,)).fetchone())
+    return EndCounts._make(connection.execute(_PASSED, (agent_id,)).fetchone())
 
 
 def tell_time(connection: sqlite3.Connection, now: Callable[[], Micros]) -> None:
