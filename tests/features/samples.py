@@ -100,7 +100,7 @@ def a_head(
 
 
 def an_entry(number: int = 1, *, read_ts: Micros | None = None) -> InboxEntry:
-    return InboxEntry(a_head(number), "to", number, NOW, read_ts, None, None, None, None, None, 0)
+    return InboxEntry(a_head(number), "to", number, NOW, read_ts, None, None, None, None, None, 0, NOW)
 
 
 def a_recipient(name: str, kind: RecipientKind = RecipientKind.TO, *, project: Project = APP) -> Recipient:

@@ -148,7 +148,8 @@ async def send_image(history: History) -> None:
 async def reply(history: History) -> None:
     row = history.some(
         "SELECT r.message_id, a.name, p.human_key, p.slug FROM recipients r JOIN agents a ON a.id = r.agent_id "
-        "JOIN projects p ON p.id = a.project_id WHERE r.delivery_seq IS NOT NULL ORDER BY r.message_id DESC LIMIT 60"
+        "JOIN projects p ON p.id = a.project_id WHERE r.delivery_seq IS NOT NULL OR r.held_code IS NOT NULL "
+        "ORDER BY r.message_id DESC LIMIT 60"
     )
     if row is None:
         return

@@ -50,8 +50,11 @@ class CopyProgress:
 
     @property
     def in_order(self) -> dict[LadderStep, Micros]:
-        """The steps as they stand on the ladder, ends last."""
-        return {step: self.steps[step] for step in LadderStep if step in self.steps}
+        """The steps as they stand on the ladder, ends last; none is told of as earlier than the delivery, where the
+        clock was ahead at that.
+        """
+        delivered = self.steps.get(LadderStep.DELIVERED, Micros(0))
+        return {step: max(self.steps[step], delivered) for step in LadderStep if step in self.steps}
 
 
 class FeedEvent(StrEnum):

@@ -128,8 +128,9 @@ class MessageHead(NamedTuple):
 class InboxEntry(NamedTuple):
     """One delivered message in one agent's inbox, with that agent's own reading state.
 
-    `withdrawn_ts` and `superseded_by` are of what was read before. `newer_from_sender`: later ones of its sender in the
-    same inbox, counted as far as `MOST_NEWER`.
+    `since_ts`: since when it is there, by the clock alone; `delivered_ts` follows the order of the inbox, and is later
+    where a clock was ahead. `withdrawn_ts` and `superseded_by` are of what was read before. `newer_from_sender`: later
+    ones of its sender in the same inbox, counted as far as `MOST_NEWER`.
     """
 
     head: MessageHead
@@ -143,6 +144,7 @@ class InboxEntry(NamedTuple):
     withdrawn_reason: str | None
     superseded_by: MessageId | None
     newer_from_sender: int
+    since_ts: Micros
 
 
 class Addressee(NamedTuple):

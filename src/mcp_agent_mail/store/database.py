@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 import aiosqlite
 
 from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import current_turn
@@ -55,6 +56,7 @@ class Store:
         self._elapsed = elapsed
         self.growth = GrowthLimit()
         self._expiries = ExpiryClock(clock)
+        self._ending = 0
         self._fault_hook = fault_hook
         self._echo = echo
         self._closing = AsyncExitStack()
@@ -114,10 +116,9 @@ class Store:
 
         Check and insert belong in one unit. A unit touches nothing but its `tx`: it may be run
         in a transaction that is rolled back. A caller that is cancelled while the unit runs never learns
-        of its result: then `unheard` is run with it, in a unit of its own. Copies of mail whose time has passed are
-        ended before.
+        of its result: then `unheard` is run with it, in a unit of its own.
         """
-        await self.end_expired()
+        await self._end_some()
         if unheard is None:
             return await self._writer.write(unit)
         return await self._writer.write(unit, lambda result: self.write_soon(lambda tx: unheard(tx, result)))
@@ -130,16 +131,31 @@ class Store:
         """A short, indexed, bounded read: all of `query` sees one instant of the store, and every write is refused.
 
         With SQLite it runs on the event loop and never suspends, so that nobody comes between the awaits around it.
-        A caller must not rely on that: another engine answers over a connection, and others run meanwhile. Copies of
-        mail whose time has passed are ended before: who reads never sees them as unread.
+        A caller must not rely on that: another engine answers over a connection, and others run meanwhile. Who reads
+        never sees mail as unread whose time has passed, whether its end is written down (`end_expired`) or not.
         """
-        await self.end_expired()
+        await self._end_some()
         return self.read_now(query)
 
-    async def end_expired(self) -> None:
-        """End copies of mail whose time has passed. Reads and writes do so before; without any, whoever waits does."""
+    async def end_expired(self) -> bool:
+        """Write down the ends of some copies of mail whose time has passed; whether there may be more. Raises what a
+        sick store raises.
+        """
         if self._expiries.is_due:
-            await self._writer.write(end_expired)
+            self._ending += 1
+            try:
+                await self._writer.write(end_expired)
+            finally:
+                self._ending -= 1
+        return self._expiries.is_due
+
+    async def _end_some(self) -> None:
+        """Before a read or a write: so feeds and counts are true at once where few copies end. Nobody waits for many,
+        nor for a store that cannot be written: queries know what has ended.
+        """
+        if self._expiries.is_due and not self._ending and self._writer.problem is None:
+            with suppress(Busy, Unavailable):
+                await self.end_expired()
 
     def read_now(self, query: Callable[[View], T]) -> T:
         """As `read`, for what cannot await: a listener that is told of a commit.

@@ -16,6 +16,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.copy_readership import may_know_of_copy
 from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 # A delivery whose copy has left its inbox stands in the feed's own rows.
 _DELIVERED = """
@@ -32,21 +33,22 @@ LEFT JOIN agents a ON a.id = f.about_id LEFT JOIN projects p ON p.id = a.project
 LEFT JOIN recipients r ON r.message_id = f.message_id AND r.agent_id = f.about_id
 WHERE f.agent_id = :agent AND f.cursor > :after ORDER BY f.cursor
 """
-_UNSEEN = """
+_UNSEEN = f"""
 SELECT delivery_seq, delivered_ts FROM recipients INDEXED BY recipients_unseen
 WHERE delivery_seq > (SELECT value FROM counters WHERE name = 'unseen') AND delivery_seq IS NOT NULL
   AND (urgent = 1 OR ack_required = 1) AND read_ts IS NULL AND shown_ts IS NULL AND expired_ts IS NULL
+  AND {still_valid()}
 ORDER BY delivery_seq LIMIT ?
 """
 # Nobody reads that of the server's own mail.
-_TELL_UNSEEN = """
+_TELL_UNSEEN = f"""
 INSERT INTO feed (cursor, agent_id, event, message_id, about_id, ts)
 SELECT (SELECT value FROM counters WHERE name = 'delivery') + row_number() OVER (ORDER BY r.delivery_seq),
        m.sender_id, 'unseen', m.id, r.agent_id, :now
 FROM recipients r INDEXED BY recipients_unseen CROSS JOIN messages m ON m.id = r.message_id
 WHERE r.delivery_seq > (SELECT value FROM counters WHERE name = 'unseen') AND r.delivery_seq <= :last
   AND r.delivery_seq IS NOT NULL AND (r.urgent = 1 OR r.ack_required = 1) AND r.read_ts IS NULL AND r.shown_ts IS NULL
-  AND r.expired_ts IS NULL AND m.is_system = 0
+  AND r.expired_ts IS NULL AND {still_valid("r")} AND m.is_system = 0
 """
 _UNSEEN_TOLD = """
 UPDATE counters SET value = CASE name
@@ -113,15 +115,15 @@ class Feed:
             known = (row for row in merged if is_proven or _may_be_told(agent_id, *row[_ENTRY:]))
             return [FeedEntry._make(row[:_ENTRY]) for row in islice(known, limit)]
 
-    def tell_unseen(self, until: Micros, now: Micros, limit: int) -> bool:
-        """Tell senders of up to `limit` copies that were delivered at `until` or before and nobody has seen: urgent
-        ones, and those that ask for an acknowledgement. Each once: the counter 'unseen' moves past them. Whether there
-        may be more.
+    def tell_unseen(self, until: Micros, now: Micros, limit: int, *, aged: int = 0) -> bool:
+        """Tell senders of up to `limit` copies that were delivered at `until` or before, or whose number is `aged` or
+        lower, and nobody has seen: urgent ones, and those that ask for an acknowledgement. Each once: the counter
+        'unseen' moves past them. Whether there may be more.
 
         Delivery times never fall along delivery numbers, so one number says how far all inboxes were looked through.
         """
         found = self._connection.execute(_UNSEEN, (limit,)).fetchall()
-        due = [seq for seq, delivered_ts in found if delivered_ts <= until]
+        due = [seq for seq, delivered_ts in found if delivered_ts <= until or seq <= aged]
         if due:
             self._connection.execute(_TELL_UNSEEN, {"last": due[-1], "now": now})
             self._connection.execute(_UNSEEN_TOLD, {"last": due[-1]})

@@ -16,6 +16,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.copy_readership import OpenEnds
 from mcp_agent_mail.domain.ladder import CopyProgress, LadderStep
 from mcp_agent_mail.domain.messages import RecipientKind, Terms
+from mcp_agent_mail.store.mail.passed_ends import still_valid, true_end
 
 _STEP_COLUMNS = {
     LadderStep.DELIVERED: "delivered_ts",
@@ -28,8 +29,9 @@ _STEP_COLUMNS = {
     LadderStep.EXPIRED: "expired_ts",
     LadderStep.WITHDRAWN: "withdrawn_ts",
 }
+_TIMES = ", ".join(true_end("r") if one == "expired_ts" else f"r.{one}" for one in _STEP_COLUMNS.values())
 _COPIES = f"""
-SELECT r.agent_id, a.name, a.project_id, p.slug, r.kind, {", ".join(f"r.{one}" for one in _STEP_COLUMNS.values())}
+SELECT r.agent_id, a.name, a.project_id, p.slug, r.kind, {_TIMES}
 FROM recipients r CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id
 WHERE r.message_id = ? ORDER BY r.position, r.agent_id
 """
@@ -48,15 +50,19 @@ SELECT r.message_id, r.agent_id, r.delivery_seq IS NOT NULL, r.delivery_seq IS N
            WHERE a.id = r.agent_id AND mp.message_id = r.message_id)
 FROM recipients r
 """
-_UNREAD_OF = f"""
+_UNREAD_OF_MESSAGE = f"""
 {_UNREAD} WHERE r.message_id = :message AND r.read_ts IS NULL AND r.withdrawn_ts IS NULL AND r.refused_ts IS NULL
-ORDER BY r.position, r.agent_id
 """
+_UNREAD_OF = f"{_UNREAD_OF_MESSAGE} ORDER BY r.position, r.agent_id"
 _DUE = f"""
 {_UNREAD.replace("FROM recipients r", "FROM recipients r INDEXED BY recipients_valid")}
 WHERE r.valid_until_ts IS NOT NULL AND r.valid_until_ts <= :now AND r.read_ts IS NULL AND r.expired_ts IS NULL
   AND r.withdrawn_ts IS NULL AND r.refused_ts IS NULL
-ORDER BY r.valid_until_ts, r.message_id, r.agent_id
+ORDER BY r.valid_until_ts, r.message_id, r.agent_id LIMIT :limit
+"""
+_DUE_OF = f"""
+{_UNREAD_OF_MESSAGE} AND r.expired_ts IS NULL AND r.valid_until_ts <= :now
+ORDER BY r.position, r.agent_id
 """
 _EARLIEST = """
 SELECT min(valid_until_ts) FROM recipients INDEXED BY recipients_valid
@@ -111,6 +117,9 @@ WHERE message_id = :message AND agent_id = :agent AND shown_ts IS NULL AND hande
 """
 _IS_DELIVERED = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
 
+EXPIRED_AT_ONCE = 200
+"""Copies that one unit of work ends, with what feeds and archives are told of it: 40 to 100 ms that others wait."""
+
 GONE_AT_ONCE = 200
 """Copies whose readers are gone that one unit of work tells of: about 10 ms."""
 
@@ -119,12 +128,13 @@ GONE_AT_ONCE = 200
 _GONE = """
 SELECT message_id, agent_id FROM recipients INDEXED BY {index}
 WHERE agent_id = ? AND delivery_seq IS NOT NULL AND {mark} = 1 AND read_ts IS NULL AND expired_ts IS NULL {more}
+  AND {valid}
   AND gone_ts IS NULL
 ORDER BY delivery_seq LIMIT ?
 """
 _KINDS_GONE = (
-    _GONE.format(index="recipients_urgent_unread", mark="urgent", more=""),
-    _GONE.format(index="recipients_unacked", mark="ack_required", more="AND ack_ts IS NULL"),
+    _GONE.format(index="recipients_urgent_unread", mark="urgent", more="", valid=still_valid()),
+    _GONE.format(index="recipients_unacked", mark="ack_required", more="AND ack_ts IS NULL", valid=still_valid()),
 )
 _WAITED_FOR = """
 SELECT id FROM agents
@@ -220,9 +230,16 @@ class Ladder:
             self._leave([one for one in self._unread_of(old_id) if one.agent_id in agents], at)
             self._close(old_id)
 
-    def expire_due(self, now: Micros) -> list[MessageId]:
-        """End the unread copies whose time has passed; the messages that they are of."""
-        due = [_ending(row) for row in self._connection.execute(_DUE, {"now": now}).fetchall()]
+    def expire_due(self, now: Micros, limit: int = EXPIRED_AT_ONCE) -> list[MessageId]:
+        """End up to `limit` unread copies whose time has passed; the messages that they are of."""
+        return self._expire(self._connection.execute(_DUE, {"now": now, "limit": limit}).fetchall())
+
+    def expire_of(self, message_id: MessageId, now: Micros) -> list[MessageId]:
+        """The same of all copies of one message."""
+        return self._expire(self._connection.execute(_DUE_OF, {"message": message_id, "now": now}).fetchall())
+
+    def _expire(self, rows: Sequence[Any]) -> list[MessageId]:  # Any: SQLite's rows are untyped
+        due = [_ending(row) for row in rows]
         self._connection.executemany(_EXPIRE, [(one.message_id, one.agent_id) for one in due])
         self._connection.executemany(_COUNT, [one.counted(leaves=False) for one in due])
         return list(dict.fromkeys(one.message_id for one in due))

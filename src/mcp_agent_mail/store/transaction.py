@@ -30,6 +30,7 @@ from mcp_agent_mail.store.mail.held_mail import Held
 from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue_acks import Overdue
+from mcp_agent_mail.store.mail.passed_ends import tell_time
 from mcp_agent_mail.store.mail.threads import Threads
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
@@ -48,6 +49,7 @@ class View:
     def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
         self._clock = clock
         self.begin()
+        tell_time(connection, lambda: self.now)
         self.projects = Projects(connection)
         self.aliases = Aliases(connection)
         self.adoption = Adoption(connection)
@@ -110,6 +112,7 @@ class Tx(View):
         super().__init__(connection, clock)
         self._growth = growth
         self._expiries = expiries
+        self._has_looked = False
 
     def note_expiry(self, at: Micros) -> None:
         """A copy was stored that expires at `at`."""
@@ -117,11 +120,20 @@ class Tx(View):
             self._expiries.note(at)
 
     def expire_due(self) -> list[MessageId]:
-        """End every unread copy whose time has passed; the messages that they are of. See `message_events`."""
-        ended = self.ladder.expire_due(self.now)
-        if self._expiries is not None:
+        """End unread copies whose time has passed, a bounded number; the messages that they are of. See
+        `message_events`.
+        """
+        self._has_looked = True
+        return self.ladder.expire_due(self.now)
+
+    def committed(self) -> None:
+        """What was done since the last call is on disk: only now may the process rely on it.
+
+        Of a unit or a group that was rolled back the expiries know nothing: what was due still is.
+        """
+        if self._has_looked and self._expiries is not None:
             self._expiries.reset(self.ladder.earliest_expiry())
-        return ended
+        self._has_looked = False
 
     def require_room(self) -> None:
         """Whatever adds what stays (mail, leases, agents, projects, links) says so with this before it does. Raises

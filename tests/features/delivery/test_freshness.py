@@ -115,3 +115,42 @@ async def test_an_item_says_how_old_it_is_and_how_much_its_sender_has_written_si
     items = await harness.inbox("RedStone", after_id=0)
 
     assert [(item["age_s"], item["newer_from_sender"]) for item in items] == [(90, 1), (90, 0), (0, 0)]
+
+
+async def test_an_item_is_as_old_as_it_is_though_the_clock_was_ahead_before(harness: DeliveryHarness) -> None:
+    harness.seeded.clock.step(24 * 3_600)
+    await harness.sent_id()
+    harness.seeded.clock.step(-24 * 3_600)
+    await harness.sent_id()
+    harness.seeded.clock.step(90)
+
+    newest, _ = await harness.inbox("RedStone")
+
+    assert newest["age_s"] == 90
+
+
+async def test_of_a_held_message_the_age_counts_from_its_delivery(harness: DeliveryHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    sent = await harness.sent_id()
+    harness.seeded.clock.step(60)
+    await harness.answer(accept=True)
+    harness.seeded.clock.step(5)
+
+    (item,) = [one for one in await harness.inbox("RedStone") if one["id"] == sent]
+
+    assert item["age_s"] == 5
+
+
+async def test_no_step_is_told_of_as_earlier_than_the_delivery_before_it(harness: DeliveryHarness) -> None:
+    harness.seeded.clock.step(24 * 3_600)
+    await harness.sent_id()
+    harness.seeded.clock.step(-24 * 3_600)
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10), to=["RedStone", "GreenField"])
+    await harness.call("mark_message_read", agent_name="GreenField", message_id=sent)
+    harness.seeded.clock.step(10)
+
+    status = await harness.call("message_status", agent_name="BlueLake", message_id=sent)
+
+    steps = {one["name"]: one["steps"] for one in status["recipients"]}
+    assert steps["RedStone"]["expired"] >= steps["RedStone"]["delivered"]
+    assert steps["GreenField"]["read"] >= steps["GreenField"]["delivered"]

@@ -15,6 +15,7 @@ from tests.features.macros.harness import APP, LIB, MacrosHarness, open_macros
 from tests.seeded_store import token_of
 
 TTL_S = 1_800
+DAY_S = 24 * 3_600
 RULES = UnseenRules(ttl_s=TTL_S, interval_s=60)
 
 
@@ -141,6 +142,39 @@ async def test_a_clock_that_is_set_back_tells_nothing_early_and_nothing_twice(ha
     assert (at_first, await told(harness)) == ([(first, "RedStone")], [(first, "RedStone"), (second, "RedStone")])
 
 
+async def test_what_was_delivered_while_the_clock_was_ahead_is_told_when_the_process_has_waited_so_long(
+    harness: DeliveryHarness,
+) -> None:
+    seconds = [100.0]
+    worker = UnseenWorker(harness.seeded.store, RULES, elapsed=lambda: seconds[-1])
+    harness.seeded.clock.step(DAY_S)
+    ahead = await harness.sent_id(importance="high")
+    await worker.look()
+    harness.seeded.clock.step(-DAY_S)
+    after = await harness.sent_id(importance="high")
+    told_of = []
+    for step in (TTL_S / 2, TTL_S / 2 - 1, 1, TTL_S / 2):
+        seconds.append(seconds[-1] + step)
+        await worker.look()
+        told_of.append(await told(harness))
+
+    first, second = (ahead, "RedStone"), (after, "RedStone")
+    assert told_of == [[], [], [first], [first, second]]
+
+
+async def test_a_clock_that_jumps_does_not_let_a_process_that_has_just_begun_tell_early(
+    harness: DeliveryHarness,
+) -> None:
+    await harness.sent_id(importance="high")
+    harness.seeded.clock.step(-DAY_S)
+    worker = UnseenWorker(harness.seeded.store, RULES, elapsed=lambda: 10.0 * TTL_S)
+
+    await worker.look()
+    await worker.look()
+
+    assert await told(harness) == []
+
+
 async def test_a_pass_tells_of_all_that_is_due_few_in_each_unit(
     harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,9 +184,9 @@ async def test_a_pass_tells_of_all_that_is_due_few_in_each_unit(
     units: list[int] = []
     one_unit = unseen_mail.tell_unseen
 
-    def counted(tx: Any, rules: UnseenRules) -> bool:
+    def counted(tx: Any, rules: UnseenRules, aged: int) -> bool:
         units.append(len(tx.feed.after(harness.seeded.blue.id, 0, 100, is_proven=True)))
-        return one_unit(tx, rules)
+        return one_unit(tx, rules, aged)
 
     monkeypatch.setattr(unseen_mail, "tell_unseen", counted)
 

@@ -21,6 +21,7 @@ from mcp_agent_mail.store.engine.numbers import (
     read_numbers,
     within_reach,
 )
+from mcp_agent_mail.store.feed import Feed
 from tests.on_disk import OnDisk
 from tests.store.foreign_parts import change
 from tests.store_templates import blank_store
@@ -40,6 +41,30 @@ def test_a_store_goes_on_above_what_another_gave_out_and_never_below_its_own(tmp
     assert found is not None
     assert found.sequences == {"messages": 70 + GAP, "outbox": 9 + GAP}
     assert (found.counters, found.latest) == ({"delivery": 50 + GAP, "fencing": 2 + GAP}, 12)
+
+
+def test_no_cursor_of_the_store_whose_place_it_takes_is_one_of_its_own(tmp_path: Path) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    given = GivenNumbers(sequences={}, counters={"delivery": 50}, latest=0)
+
+    raise_numbers(tmp_path / "mail.sqlite3", given)
+    change(tmp_path / "mail.sqlite3", "UPDATE counters SET value = value + 7 WHERE name = 'delivery'")
+    raise_numbers(tmp_path / "mail.sqlite3", given)
+
+    with closing(sqlite3.connect(tmp_path / "mail.sqlite3")) as connection:
+        ends = Feed(connection).ends()
+    assert (ends.floor, ends.tail) == (50 + GAP, 57 + GAP)
+
+
+def test_a_store_of_before_feeds_gets_no_floor_before_it_has_feeds(tmp_path: Path) -> None:
+    blank_store().lay(tmp_path / "mail.sqlite3")
+    change(tmp_path / "mail.sqlite3", "DELETE FROM counters WHERE name = 'feed_floor'")
+
+    raise_numbers(tmp_path / "mail.sqlite3", GivenNumbers(sequences={}, counters={"delivery": 50}, latest=0))
+
+    found = read_numbers(tmp_path / "mail.sqlite3")
+    assert found is not None
+    assert found.counters["delivery"] == 50 + GAP
 
 
 @pytest.mark.parametrize("journal", ["DELETE", "WAL"])

@@ -29,7 +29,7 @@ from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.system_mail import SystemNotice, post_system_mail
-from mcp_agent_mail.store.mail.message_events import post, record_events
+from mcp_agent_mail.store.mail.message_events import end_expired_of, post, record_events
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -126,6 +126,7 @@ def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None) -> L
         if link is None:
             tx.require_room()
         contact = _put(tx, source, target, LinkStatus.APPROVED, reason, expires_ts, by=target)
+        end_expired_of(tx, tx.held.replace(source.agent.id, target.agent.id))
         delivered = tx.held.deliver(source.agent.id, target.agent.id, tx.now)
         record_events(tx, delivered, target.agent.id)
         return LinkAnswer(contact=contact, changed=1, delivered=delivered)

@@ -1,11 +1,15 @@
 """Mail that nobody sees: its sender's feed tells so, once for each copy. No mail is written for it, and no model woken.
 
 One unit of work looks at some copies that have become due, tells, and moves the mark: after a kill the next start goes
-on exactly there. Times are the store's own.
+on exactly there. Times are the store's own; but one that a clock showed which was ahead says nothing once it is right
+again. So what was delivered so long ago by the process's own count of seconds is due whatever its time says.
 """
 
 from __future__ import annotations
 
+import time
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -28,21 +32,38 @@ class UnseenRules:
 class UnseenWorker:
     """`start()` on the running loop, `await stop()` while the store is still open."""
 
-    def __init__(self, store: Store, rules: UnseenRules) -> None:
+    def __init__(self, store: Store, rules: UnseenRules, *, elapsed: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._rules = rules
+        self._elapsed = elapsed
+        self._tails: deque[tuple[float, int]] = deque()
+        """How far deliveries were at each look of the last `ttl_s` seconds, and at the one before those."""
         self.keeper = Periodic("unseen-mail", self.look, interval_s=rules.interval_s)
         self.start = self.keeper.start
         self.stop = self.keeper.stop
 
     async def look(self) -> None:
         """One pass, bounded; the next goes on where it ended. Raises what a sick store raises."""
+        aged = self._aged(await self._store.read(lambda view: view.feed.ends().tail))
         for _ in range(UNITS_PER_PASS):
-            more = await self._store.write(lambda tx: tell_unseen(tx, self._rules))
+            more = await self._store.write(lambda tx: tell_unseen(tx, self._rules, aged))
             if not more or self.keeper.is_stopping:
                 break
 
+    def _aged(self, tail: int) -> int:
+        """Up to which number everything was delivered `ttl_s` ago or longer, as this process has seen it; 0 where it
+        has not run for so long.
+        """
+        now = self._elapsed()
+        self._tails.append((now, tail))
+        while len(self._tails) > 1 and self._tails[1][0] + self._rules.ttl_s <= now:
+            self._tails.popleft()
+        since, aged = self._tails[0]
+        return aged if since + self._rules.ttl_s <= now else 0
 
-def tell_unseen(tx: Tx, rules: UnseenRules) -> bool:
-    """Tell of the next few copies; whether there may be more."""
-    return tx.feed.tell_unseen(Micros(tx.now - rules.ttl_s * SECOND), tx.now, COPIES_AT_ONCE)
+
+def tell_unseen(tx: Tx, rules: UnseenRules, aged: int) -> bool:
+    """Tell of the next few copies; whether there may be more. Those numbered up to `aged` are due whatever their
+    times.
+    """
+    return tx.feed.tell_unseen(Micros(tx.now - rules.ttl_s * SECOND), tx.now, COPIES_AT_ONCE, aged=aged)

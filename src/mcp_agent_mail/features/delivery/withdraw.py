@@ -12,7 +12,7 @@ from mcp_agent_mail.features.delivery.status import MAX_COPIES, shown_copies
 from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
 from mcp_agent_mail.features.messaging.visibility import require_own_message
 from mcp_agent_mail.store.ladder import LadderCopy
-from mcp_agent_mail.store.mail.message_events import end_expired, record_events
+from mcp_agent_mail.store.mail.message_events import end_expired_of, record_events
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -35,7 +35,7 @@ def withdraw(tx: Tx, caller: Caller, request: WithdrawRequest) -> Withdrawal:
     at = message.terms.withdrawn_ts
     if at is None:
         require_able(actor, "it withdraws no mail")
-        end_expired(tx)
+        end_expired_of(tx, [message.id])
         at = tx.ladder.withdraw(message.id, tx.now, request.reason)
         record_events(tx, [message.id], actor.agent.id)
     copies = shown_copies(tx, message, actor)

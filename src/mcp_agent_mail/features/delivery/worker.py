@@ -24,7 +24,7 @@ class FeedWorker:
         self._store = store
         self._keep = Micros(keep_days * DAY)
         self._upkeep = Periodic("feed-upkeep", self.keep_up, interval_s=HOUR_S)
-        self._expiry = Periodic("mail-expiry", store.end_expired, interval_s=EXPIRY_EVERY_S)
+        self._expiry = Periodic("mail-expiry", self.end_expired, interval_s=EXPIRY_EVERY_S)
 
     def start(self) -> None:
         for keeper in self.keepers():
@@ -35,6 +35,11 @@ class FeedWorker:
 
     def keepers(self) -> list[Keeper]:
         return [self._upkeep, self._expiry]
+
+    async def end_expired(self) -> None:
+        """Write down all ends that have come, some in each unit of work. Raises what a sick store raises."""
+        while await self._store.end_expired() and not self._expiry.is_stopping:
+            pass
 
     async def keep_up(self) -> None:
         """Note how far the feeds are, and drop what is older than is kept: to the hour, since that is what is noted."""

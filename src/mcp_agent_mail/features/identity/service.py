@@ -202,7 +202,7 @@ class IdentityService:
                 project=project,
                 agents=shown,
                 total=total,
-                unread={agent.id: _unread(caller, project, agent) for agent in shown},
+                unread={agent.id: _unread(view, caller, project, agent) for agent in shown},
                 presences={agent.id: self.presence_of(agent.id) for agent in shown},
             )
 
@@ -323,11 +323,13 @@ class IdentityService:
         ]
 
 
-def _unread(caller: Caller, project: Project, agent: Agent) -> int | None:
+def _unread(view: View, caller: Caller, project: Project, agent: Agent) -> int | None:
     """Its own count for itself; for others what is open to them all, so that a blind copy cannot be counted."""
     if may_read(caller, project, Readership.OWN, [agent.id]):
-        return agent.unread_count
-    return agent.open_unread_count if may_read(caller, project, Readership.WORK) else None
+        return agent.unread_count - view.unread.passed(agent.id).unread
+    if not may_read(caller, project, Readership.WORK):
+        return None
+    return agent.open_unread_count - view.unread.passed(agent.id).open
 
 
 def _end_some(tx: Tx, caller: Caller, retired: Agent) -> list[Lease]:

@@ -52,7 +52,8 @@ def _is_full(view: View, sender: Actor, one: NewRecipient, limit: int) -> bool:
     """Blind copies are counted apart, and of each sender: a full inbox tells nobody of those of others."""
     if limit <= 0 or one.held_code is not None:
         return False
-    if one.agent.open_unread_count >= limit:
+    unread = one.agent.open_unread_count
+    if unread >= limit and unread - view.unread.passed(one.agent.id).open >= limit:
         return True
     return one.kind is RecipientKind.BCC and view.unread.blind_from(sender.agent.id, one.agent.id, limit) >= limit
 

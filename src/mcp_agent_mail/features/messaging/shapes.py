@@ -99,7 +99,7 @@ def show_inbox_item(
     """
     wire = show_message(entry.head, seen_from, inline)
     wire["kind"] = entry.kind
-    wire["age_s"] = max(0, now - entry.delivered_ts) // SECOND
+    wire["age_s"] = max(0, now - entry.since_ts) // SECOND
     wire["newer_from_sender"] = entry.newer_from_sender
     if entry.read_ts is not None:
         wire["read_at"] = iso(entry.read_ts)

@@ -18,9 +18,10 @@ class ExpiryClock:
             self._next = at
 
     def reset(self, at: Micros | None) -> None:
-        """After a look: nothing expires before `at`, or ever."""
+        """After a look that is on disk: nothing expires before `at`, or ever."""
         self._next = at
 
     @property
     def is_due(self) -> bool:
-        return self._next is not None and self._next <= self._clock()
+        at = self._next  # Once: the writer's thread may set it in between.
+        return at is not None and at <= self._clock()

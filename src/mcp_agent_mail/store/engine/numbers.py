@@ -60,6 +60,7 @@ _ADD_SEQUENCE = """
 """
 _RAISE_COUNTER = "UPDATE counters SET value = max(value, ?) WHERE name = ?"
 _RAISE_LATEST = "UPDATE counters SET value = max(value, ?) WHERE name = 'delivered_ts'"
+_RAISE_FLOOR = "UPDATE counters SET value = max(value, ?) WHERE name = 'feed_floor'"
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
 _READ = ("counters", "sqlite_sequence")
 _BUSY_S = 5.0
@@ -151,7 +152,10 @@ def raise_numbers(database_path: Path, given: GivenNumbers) -> None:
 
 
 def raise_in(connection: sqlite3.Connection, given: GivenNumbers) -> None:
-    """As `raise_numbers`, within the transaction of whoever has the database open."""
+    """As `raise_numbers`, within the transaction of whoever has the database open.
+
+    What cursors of the other store stand for is not known here: its feed, and its own below those, is kept no longer.
+    """
     known = {name for (name,) in connection.execute(_TABLES)} & SEQUENCES
     for table, number in given.sequences.items():
         if table in known:
@@ -161,6 +165,8 @@ def raise_in(connection: sqlite3.Connection, given: GivenNumbers) -> None:
         if counter not in COUNTERS:
             continue
         connection.execute(_RAISE_COUNTER, (_above(number), counter))
+        if counter == "delivery":  # A store of before feeds has no floor, and gets one above all of it.
+            connection.execute(_RAISE_FLOOR, (_above(number),))
     connection.execute(_RAISE_LATEST, (min(given.latest, LATEST),))
 
 

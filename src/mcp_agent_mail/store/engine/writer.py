@@ -314,6 +314,7 @@ class Writer:
             is_fault = isinstance(cause, sqlite3.Error) and is_outside_fault(cause)
             return _Outcome(is_committed=False, fault=str(cause) if is_fault else "")
         try:
+            self._tx.committed()
             self._fault_hook(FailPoint.AFTER_COMMIT)
         except BaseException:  # noqa: BLE001  # Likewise.
             _log.exception("After a commit; what was committed is answered as such.")

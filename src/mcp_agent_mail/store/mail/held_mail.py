@@ -15,8 +15,12 @@ from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.contacts import HeldMail
 from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.mail.delivery import COUNT_DELIVERED, draw_deliveries
+from mcp_agent_mail.store.mail.passed_ends import still_valid
 
-_IS_HELD = "r.delivery_seq IS NULL AND r.refused_ts IS NULL AND r.withdrawn_ts IS NULL AND r.expired_ts IS NULL"
+_IS_HELD = (
+    "r.delivery_seq IS NULL AND r.refused_ts IS NULL AND r.withdrawn_ts IS NULL AND r.expired_ts IS NULL "
+    f"AND {still_valid('r')}"
+)
 _WAITING = f"r.agent_id = :target AND {_IS_HELD}"
 _FROM = "FROM recipients r INDEXED BY recipients_held CROSS JOIN messages m ON m.id = r.message_id"
 _OF_PAIR = f"""
@@ -31,6 +35,10 @@ SELECT count(*), coalesce(sum(m.body_bytes), 0),
 """
 _COUNT_FOR = f"SELECT count(*) FROM recipients r INDEXED BY recipients_held WHERE r.agent_id = ? AND {_IS_HELD}"
 _FIND = f"SELECT 1 FROM recipients r WHERE r.message_id = ? AND r.agent_id = ? AND {_IS_HELD}"
+_REPLACED = f"""
+SELECT DISTINCT t.supersedes {_FROM} CROSS JOIN message_terms t ON t.message_id = m.id
+WHERE {_WAITING} AND m.sender_id = :source AND t.supersedes IS NOT NULL ORDER BY t.supersedes
+"""
 _DELIVER = "UPDATE recipients SET delivery_seq = ?, delivered_ts = ? WHERE message_id = ? AND agent_id = ?"
 _OPEN = """
 INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic_key, delivery_seq, is_late)
@@ -98,10 +106,15 @@ class Held:
         (count,) = self._connection.execute(_COUNT_FOR, (target_id,)).fetchone()
         return int(count)
 
+    def replace(self, source_id: AgentId, target_id: AgentId) -> list[MessageId]:
+        """The messages that those of the pair would replace if they were delivered."""
+        rows = self._connection.execute(_REPLACED, {"source": source_id, "target": target_id})
+        return [MessageId(message_id) for (message_id,) in rows]
+
     def deliver(self, source_id: AgentId, target_id: AgentId, now: Micros) -> list[MessageId]:
         """Deliver everything of the pair that waits, in the order in which it was held; the ids of the messages.
 
-        What has expired by `now` waits no more: the caller ends it before.
+        What has expired by then waits no more. What they `replace` has come to its end before.
         """
         rows = self._connection.execute(_OF_PAIR, {"source": source_id, "target": target_id}).fetchall()
         if not rows:

@@ -21,6 +21,7 @@ from mcp_agent_mail.domain.messages import MOST_NEWER, InboxEntry, RecipientKind
 from mcp_agent_mail.domain.signals import NewestUnread, UnreadInbox
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
+from mcp_agent_mail.store.mail.passed_ends import EndCounts, passed_copies, still_valid, true_end
 
 _NEWER = f"""(SELECT count(*) FROM (
            SELECT 1 FROM recipients later INDEXED BY recipients_sender
@@ -28,6 +29,8 @@ _NEWER = f"""(SELECT count(*) FROM (
              AND later.delivery_seq > r.delivery_seq AND later.delivery_seq <= ? LIMIT {MOST_NEWER}) AS newer)"""
 _REASON = """CASE WHEN r.withdrawn_ts IS NOT NULL THEN (
            SELECT withdrawn_reason FROM message_terms WHERE message_id = r.message_id) END"""
+# What was not held was delivered as it was written.
+_SINCE = "CASE WHEN r.held_code IS NULL THEN min(m.created_ts, r.delivered_ts) ELSE r.delivered_ts END"
 _LAST_SEQ = """
 SELECT delivery_seq FROM recipients WHERE agent_id = ? AND delivery_seq IS NOT NULL ORDER BY delivery_seq DESC LIMIT 1
 """
@@ -36,22 +39,22 @@ SELECT delivery_seq, delivered_ts FROM recipients WHERE agent_id = ? AND deliver
 ORDER BY delivery_seq LIMIT 1
 """
 _CURSOR = "SELECT coalesce(delivery_seq, withdrawn_seq) FROM recipients WHERE message_id = ? AND agent_id = ?"
-_STATE = """
-SELECT read_ts, ack_ts, kind, expired_ts FROM recipients
+_STATE = f"""
+SELECT read_ts, ack_ts, kind, {true_end("recipients")} FROM recipients
 WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL
 """
-_READ = """
+_READ = f"""
 UPDATE recipients SET read_ts = :now
 WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND read_ts IS NULL
-  AND expired_ts IS NULL
+  AND expired_ts IS NULL AND {still_valid()}
 RETURNING urgent, kind <> 'bcc' AND EXISTS (
     SELECT 1 FROM agents a JOIN message_projects mp ON mp.project_id = a.project_id
     WHERE a.id = recipients.agent_id AND mp.message_id = recipients.message_id)
 """
-_ACKNOWLEDGE = """
+_ACKNOWLEDGE = f"""
 UPDATE recipients SET ack_ts = :now
 WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND ack_ts IS NULL
-  AND expired_ts IS NULL
+  AND expired_ts IS NULL AND {still_valid()}
 RETURNING ack_required
 """
 _COUNT_READ = """
@@ -65,8 +68,8 @@ _HAS_LEFT = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND 
 
 
 class MailFilter(Enum):
-    """Which mail a page keeps: the condition, and the partial index that repeats it word for word; what stands is
-    filtered as it is met.
+    """Which mail a page keeps: the condition, and the partial index that repeats it word for word; what stands, and
+    whose time has passed since, is filtered as it is met.
     """
 
     ANY = ("", "recipients_inbox")
@@ -153,8 +156,17 @@ class Inboxes:
         return None if row is None else _state(row)
 
     def counts(self, agent_id: AgentId) -> InboxCounts:
-        """Kept with the agent, not counted: as cheap for a million messages as for one."""
-        return InboxCounts._make(self._connection.execute(_COUNTS, (agent_id,)).fetchone())
+        """Kept with the agent, not counted: as cheap for a million messages as for one, but while there are ends to be
+        written down.
+        """
+        counts = InboxCounts._make(self._connection.execute(_COUNTS, (agent_id,)).fetchone())
+        passed = passed_copies(self._connection, agent_id)
+        return InboxCounts(
+            total=counts.total,
+            unread=counts.unread - passed.unread,
+            ack_pending=counts.ack_pending - passed.ack_pending,
+            urgent_unread=counts.urgent_unread - passed.urgent_unread,
+        )
 
     def has_left(self, agent_id: AgentId, message_id: MessageId) -> bool:
         """Whether the agent's copy was withdrawn before it was read."""
@@ -226,6 +238,8 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
     values: list[object] = [agent_id, page.after_seq]
     if kept:
         conditions.append(kept)
+    if "expired_ts" in kept:
+        conditions.append(still_valid("r"))
     if page.without_blind:
         conditions.append("r.kind <> 'bcc'")
     if page.to_seq is not None:
@@ -241,8 +255,8 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
         index = index if page.walk_kept else "recipients_thread"
     direction = "" if page.oldest_first else "DESC"
     sql = f"""
-SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, r.expired_ts, r.withdrawn_ts, {_REASON},
-       r.superseded_by, {_NEWER}, {HEAD_COLUMNS}
+SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {true_end("r")}, r.withdrawn_ts, {_REASON},
+       r.superseded_by, {_NEWER}, {_SINCE}, {HEAD_COLUMNS}
 FROM recipients r INDEXED BY {index} CROSS JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
 WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 """
@@ -250,22 +264,23 @@ WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 
 
 def _entry(row: Sequence[Any]) -> InboxEntry:
-    return InboxEntry(to_head(row[10:]), *row[:10])
+    return InboxEntry(to_head(row[11:]), *row[:11])
 
 
 _AGENT = "SELECT a.name, a.project_id, p.slug FROM agents a JOIN projects p ON p.id = a.project_id WHERE a.id = ?"
-_NEWEST = """
+_NEWEST = f"""
 SELECT m.id, s.name, m.project_id, p.slug, m.subject, m.importance, r.delivered_ts
 FROM recipients r INDEXED BY recipients_unread CROSS JOIN messages m ON m.id = r.message_id
 CROSS JOIN agents s ON s.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id
 WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.expired_ts IS NULL
+  AND {still_valid("r")}
 ORDER BY r.delivery_seq DESC LIMIT 1
 """
-_BLIND_FROM = """
+_BLIND_FROM = f"""
 SELECT count(*) FROM (
     SELECT 1 FROM recipients r INDEXED BY recipients_unread CROSS JOIN messages m ON m.id = r.message_id
     WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.expired_ts IS NULL
-      AND r.kind = 'bcc' AND m.sender_id = ?
+      AND {still_valid("r")} AND r.kind = 'bcc' AND m.sender_id = ?
     LIMIT ?) AS listed
 """
 _AFTER = "SELECT id FROM agents WHERE id > ? ORDER BY id LIMIT ?"
@@ -278,6 +293,10 @@ class Unread:
     def after(self, agent_id: int, limit: int) -> list[AgentId]:
         """Agents of all projects with ids above `agent_id`, by id, whether they have mail or not."""
         return [AgentId(found) for (found,) in self._connection.execute(_AFTER, (agent_id, limit))]
+
+    def passed(self, agent_id: AgentId) -> EndCounts:
+        """What the counts of the agent still hold, and is unread no more."""
+        return passed_copies(self._connection, agent_id)
 
     def blind_from(self, sender_id: AgentId, agent_id: AgentId, limit: int) -> int:
         """How many unread blind copies of the sender's the agent has, counted as far as `limit`."""

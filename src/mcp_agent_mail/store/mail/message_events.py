@@ -16,6 +16,8 @@ from mcp_agent_mail.store.transaction import Tx
 
 def post(tx: Tx, new: NewMessage, chosen: Sequence[NewRecipient]) -> tuple[Message, list[Recipient]]:
     """Store and deliver; the projects of the sender and of everyone whom it reached are told."""
+    if new.terms.supersedes is not None:
+        end_expired_of(tx, [new.terms.supersedes])
     message, recipients = tx.messages.add(new, chosen, tx.now)
     _tell(tx, message, recipients, message.sender_id)
     return message, recipients
@@ -32,8 +34,14 @@ def record_events(tx: Tx, message_ids: Iterable[MessageId], by: AgentId | None) 
 
 
 def end_expired(tx: Tx) -> None:
-    """End every unread copy whose time has passed, before anything is decided by what is unread."""
+    """Write down the ends of copies whose time has passed, of as many as one unit of work may."""
     record_events(tx, tx.expire_due(), None)
+
+
+def end_expired_of(tx: Tx, message_ids: Iterable[MessageId]) -> None:
+    """The same of all copies of these messages, before something else ends them."""
+    for message_id in message_ids:
+        record_events(tx, tx.ladder.expire_of(message_id, tx.now), None)
 
 
 def record_purges(tx: Tx, message_ids: Iterable[MessageId]) -> list[str]:

@@ -23,6 +23,7 @@ from mcp_agent_mail.domain.messages import (
 )
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.delivery import add_message
+from mcp_agent_mail.store.mail.passed_ends import true_end
 
 _FIND = """
 SELECT m.id, m.project_id, p.slug, p.human_key, m.sender_id, a.name, m.thread_id, m.topic, m.subject, m.importance,
@@ -39,10 +40,10 @@ SELECT r.message_id, r.agent_id, a.project_id, p.slug, a.name, r.kind, r.positio
 FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
 WHERE r.message_id = ? ORDER BY r.position, r.agent_id
 """
-_ADDRESSED = """
+_ADDRESSED = f"""
 SELECT r.message_id, a.name, a.project_id, p.slug, r.kind,
        CASE WHEN r.delivery_seq IS NOT NULL THEN 'delivered' WHEN r.withdrawn_ts IS NOT NULL THEN 'withdrawn'
-            WHEN r.refused_ts IS NOT NULL THEN 'refused' WHEN r.expired_ts IS NOT NULL THEN 'expired' ELSE 'held' END
+            WHEN r.refused_ts IS NOT NULL THEN 'refused' WHEN {true_end("r")} IS NOT NULL THEN 'expired' ELSE 'held' END
 FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
 WHERE r.message_id IN (SELECT value FROM json_each(?))
 ORDER BY r.message_id DESC, r.position, r.agent_id LIMIT ?

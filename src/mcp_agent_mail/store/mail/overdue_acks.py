@@ -13,16 +13,18 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.overdue_notices import NotedMessage
+from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 _MARK = "SELECT value FROM counters WHERE name = 'overdue'"
 _ADVANCE = "UPDATE counters SET value = max(value, ?) WHERE name = 'overdue'"
-_DUE = """
+_DUE = f"""
 SELECT delivery_seq, message_id, delivered_ts FROM recipients INDEXED BY recipients_overdue
 WHERE delivery_seq > ? AND delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL AND expired_ts IS NULL
+  AND {still_valid()}
 ORDER BY delivery_seq LIMIT ?
 """
-_SILENT_OF = """r.message_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_ts IS NULL AND r.expired_ts IS NULL
-AND r.delivered_ts <= ?"""
+_SILENT_OF = f"""r.message_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_ts IS NULL AND r.expired_ts IS NULL
+AND {still_valid("r")} AND r.delivered_ts <= ?"""
 _SILENT = f"""
 SELECT a.name, a.project_id, p.slug, r.kind, r.read_ts
 FROM recipients r CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id

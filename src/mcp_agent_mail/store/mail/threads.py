@@ -16,6 +16,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.messages import MessageHead
 from mcp_agent_mail.domain.threads import root_of_thread, topic_key
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
+from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 SCANNED = 2_000
 """The newest messages that lists are made of: of the project, or received and sent by the agent, each."""
@@ -68,10 +69,10 @@ SELECT a.name, a.project_id, p.slug FROM recipients r
 CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id
 WHERE r.message_id = ? AND r.kind <> 'bcc' ORDER BY r.agent_id LIMIT ?
 """
-_UNREAD = """
+_UNREAD = f"""
 SELECT coalesce(thread_id, CAST(message_id AS TEXT)) AS thread_id, count(*) FROM (
     SELECT thread_id, message_id FROM recipients INDEXED BY recipients_unread
-    WHERE agent_id = ? AND delivery_seq IS NOT NULL AND read_ts IS NULL AND expired_ts IS NULL
+    WHERE agent_id = ? AND delivery_seq IS NOT NULL AND read_ts IS NULL AND expired_ts IS NULL AND {still_valid()}
     ORDER BY delivery_seq DESC LIMIT ?
 ) AS newest GROUP BY 1
 """

@@ -42,7 +42,7 @@ from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_in
 from mcp_agent_mail.store.mail.inbox_counts import RECOUNT
 from mcp_agent_mail.store.meta import Meta
-from mcp_agent_mail.store.rebuild.ends import settle_ends
+from mcp_agent_mail.store.rebuild.ends import begin_feed, settle_ends
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltMail
 from mcp_agent_mail.store.transaction import Tx
 
@@ -125,10 +125,6 @@ SELECT (SELECT coalesce(max(coalesce(delivery_seq, withdrawn_seq)), 0) FROM reci
        (SELECT coalesce(max(delivered_ts), 0) FROM recipients)
 """
 _FEED_TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'feed_*'"
-_BEGIN_FEED = """
-UPDATE counters SET value = (SELECT value FROM counters WHERE name = 'delivery')
-WHERE name IN ('feed_floor', 'unseen')
-"""
 _AUTOINCREMENT = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%' ORDER BY name"
 _FORGET_SEQUENCES = "DELETE FROM sqlite_sequence"
 _STORE_ID = "UPDATE meta SET value = ? WHERE key = 'store_id'"
@@ -340,9 +336,9 @@ class RebuiltDatabase:
         self._connection.execute(_COUNTERS)
         self._connection.execute(_FORGET_SEQUENCES)
         raise_in(self._connection, self._seen())
-        # What happened before is in no feed, and nobody is told of it anew.
-        for statement in (_BEGIN_FEED, *(sql for _, sql in self._feed_triggers)):
-            self._connection.execute(statement)
+        begin_feed(self._connection)
+        for _, trigger in self._feed_triggers:
+            self._connection.execute(trigger)
         return Tx(self._connection, self._clock)
 
     def _seen(self) -> GivenNumbers:

@@ -1,17 +1,25 @@
 """How copies were withdrawn, of what archives tell: the terms of messages, and what was read before.
 
 What somebody has read cannot be withdrawn, and nothing is read once it has: so it follows from the terms of the
-message, of the one that replaces it, and from whether the copy was ever read.
+message, of the one that replaces it, and from whether the copy was ever read. Feeds begin after all that.
 """
 
 from __future__ import annotations
 
 import sqlite3
 
+from mcp_agent_mail.core.clock import SECOND, Micros
+
+# Who has found mail in a thread may reply before it gets its own copy, which answers nothing. What came first is told
+# by numbers, which no clock sets back; by times where a reply has none.
 _ANSWERED = """
 UPDATE recipients SET answered_ts = (
     SELECT m.created_ts FROM messages m
-    WHERE m.reply_to = recipients.message_id AND m.sender_id = recipients.agent_id ORDER BY m.id LIMIT 1)
+    WHERE m.reply_to = recipients.message_id AND m.sender_id = recipients.agent_id
+      AND (recipients.held_code IS NULL OR coalesce((
+          SELECT min(n.delivery_seq) FROM recipients n WHERE n.message_id = m.id AND n.held_code IS NULL
+      ) > recipients.delivery_seq, m.created_ts >= recipients.delivered_ts))
+    ORDER BY m.id LIMIT 1)
 WHERE delivery_seq IS NOT NULL AND message_id IN (SELECT reply_to FROM messages WHERE reply_to IS NOT NULL)
 """
 _SUPERSEDED = """
@@ -42,9 +50,28 @@ DELETE FROM message_projects WHERE message_id IN (
     UNION SELECT message_id FROM recipients GROUP BY message_id
     HAVING max(delivery_seq) IS NULL AND max(withdrawn_seq) IS NOT NULL)
 """
+_BEGIN_FEED = """
+UPDATE counters SET value = (SELECT value FROM counters WHERE name = 'delivery') WHERE name = 'feed_floor'
+"""
+_UNTOLD = Micros(86_400 * SECOND)
+"""Of so much, before the last delivery that archives show, senders may not have been told yet that nobody saw it."""
+_BEGIN_UNSEEN = """
+UPDATE counters SET value = coalesce((
+    SELECT max(coalesce(delivery_seq, withdrawn_seq)) FROM recipients
+    WHERE delivered_ts <= (SELECT max(delivered_ts) FROM recipients) - ?), 0)
+WHERE name = 'unseen'
+"""
 
 
 def settle_ends(connection: sqlite3.Connection) -> None:
     """Once all messages and receipts are there, and every delivery has its number."""
     for statement in (_ANSWERED, _SUPERSEDED, _WITHDRAWN, _CLOSED):
         connection.execute(statement)
+
+
+def begin_feed(connection: sqlite3.Connection) -> None:
+    """Once the counters are set: what happened before is in no feed. That nobody saw it is rather told once more than
+    never.
+    """
+    connection.execute(_BEGIN_FEED)
+    connection.execute(_BEGIN_UNSEEN, (_UNTOLD,))
