@@ -43,6 +43,11 @@ def lease(left_s: float, **keys: Any) -> dict[str, Any]:
         (item(TTL_S + 60, ack_required=True), "unread, overdue", OVERDUE),
         (item(TTL_S + 60, ack_required=True, importance="high"), "unread, high, overdue", OVERDUE),
         (item(TTL_S + 60, ack_required=True, read_at="x", acknowledged_at="x"), "acked", ""),
+        (item(expired=True), "expired", ""),
+        (item(TTL_S + 60, expired=True, ack_required=True), "expired, ack", ""),
+        (item(expired=True, importance="urgent"), "expired, urgent", "bold red"),
+        (item(read_at="x", withdrawn_at="x", withdrawn_reason=None), "withdrawn", ""),
+        (item(read_at="x", superseded_by=9, importance="high"), "superseded, high", HIGH),
     ],
 )
 def test_an_inbox_says_in_words_what_its_colours_say(row: dict[str, Any], words: str, style: str) -> None:
@@ -55,6 +60,12 @@ def test_flags_for_a_pipe_are_importance_and_the_wish_for_an_acknowledgement() -
         "low",
         "ack",
     ]
+
+
+def test_a_pipe_is_told_that_mail_has_ended() -> None:
+    rows = [item(expired=True, importance="low"), item(withdrawn_at="x"), item(superseded_by=9, withdrawn_at="x")]
+
+    assert [mail_flags(row) for row in rows] == ["expired, low", "withdrawn", "withdrawn, superseded"]
 
 
 def test_a_time_that_cannot_be_read_is_never_overdue() -> None:
@@ -84,5 +95,7 @@ def test_a_reservation_says_in_words_that_it_is_idle_or_over(
     assert (lease_state(row, now=NOW), lease_style(row, now=NOW)) == (words, style)
 
 
-def test_unread_mail_is_called_so_and_read_mail_nothing() -> None:
-    assert [unread_word({"read_at": at}) for at in (None, "2026-11-21T20:38:11Z")] == ["unread", ""]
+def test_unread_mail_is_called_so_and_what_was_read_or_has_expired_nothing() -> None:
+    rows: list[dict[str, Any]] = [{"read_at": None}, {"read_at": "2026-11-21T20:38:11Z"}, {"expired": True}]
+
+    assert [unread_word(row) for row in rows] == ["unread", "", ""]

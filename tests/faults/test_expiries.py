@@ -40,7 +40,7 @@ class Letterbox:
 
     async def events(self) -> list[str]:
         def look(view: View) -> list[str]:
-            return [entry.event for entry in view.feed.after(self.reader, 0, 10)]
+            return [entry.event for entry in view.feed.after(self.reader, 0, 10, is_proven=True)]
 
         return await self.store.read(look)
 

@@ -26,13 +26,24 @@ def attached_words(row: Row) -> list[str]:
     return [f"{count} attached"] if count else []
 
 
+def ended_words(row: Row) -> list[str]:
+    """Why a message is not what it was when it was sent; nothing of one that holds."""
+    ends = (("expired", "expired"), ("withdrawn_at", "withdrawn"), ("superseded_by", "superseded"))
+    return [word for key, word in ends if row.get(key)]
+
+
+def is_unread(row: Row) -> bool:
+    """Whether an item of an inbox waits to be read: what has expired does not."""
+    return not row.get("read_at") and not row.get("expired")
+
+
 def mail_flags(row: Row) -> str:
-    return ", ".join([*importance_words(row), *attached_words(row)])
+    return ", ".join([*ended_words(row), *importance_words(row), *attached_words(row)])
 
 
 def is_overdue(row: Row, *, now: Micros, ack_ttl_s: int) -> bool:
-    """An acknowledgement was asked for more than `ack_ttl_s` seconds ago, and is not there."""
-    if not row.get("ack_required") or row.get("acknowledged_at"):
+    """An acknowledgement was asked for more than `ack_ttl_s` seconds ago, is not there, and may still be given."""
+    if not row.get("ack_required") or row.get("acknowledged_at") or row.get("expired"):
         return False
     try:
         return now - parse_time(str(row["created_ts"])) > ack_ttl_s * SECOND
@@ -41,7 +52,9 @@ def is_overdue(row: Row, *, now: Micros, ack_ttl_s: int) -> bool:
 
 
 def inbox_words(ack_ttl_s: int, *, now: Micros) -> Callable[[Row], str]:
-    """The flags of an item of an inbox as a terminal shows them: whether it is unread, acknowledged or overdue too."""
+    """The flags of an item of an inbox as a terminal shows them: whether it is unread, acknowledged or overdue too,
+    or has come to an end.
+    """
 
     def words(row: Row) -> str:
         said = importance_words(row)
@@ -49,7 +62,8 @@ def inbox_words(ack_ttl_s: int, *, now: Micros) -> Callable[[Row], str]:
             said[said.index("ack")] = "acked"
         elif is_overdue(row, now=now, ack_ttl_s=ack_ttl_s):
             said[said.index("ack")] = "overdue"
-        return ", ".join([*([] if row.get("read_at") else ["unread"]), *said, *attached_words(row)])
+        state = ["unread"] if is_unread(row) else []
+        return ", ".join([*state, *ended_words(row), *said, *attached_words(row)])
 
     return words
 
@@ -70,12 +84,12 @@ def importance_style(row: Row) -> str:
 
 
 def unread_style(row: Row) -> str:
-    return "" if row.get("read_at") else UNREAD
+    return UNREAD if is_unread(row) else ""
 
 
 def unread_word(row: Row) -> str:
     """`unread`, or nothing: for a column of its own."""
-    return "" if row.get("read_at") else "unread"
+    return "unread" if is_unread(row) else ""
 
 
 def lease_state(row: Row, *, now: Micros) -> str:

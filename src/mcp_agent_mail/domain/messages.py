@@ -123,6 +123,23 @@ class MessageHead(NamedTuple):
     is_system: bool
     body_bytes: int
     attachments: str | None = None
+    valid_until: Micros | None = None
+    supersedes: MessageId | None = None
+
+
+class Standing(NamedTuple):
+    """What has become of a message for one reader: its own copy has expired, its sender withdrew it and why, a later
+    one replaces it.
+    """
+
+    expired_ts: Micros | None = None
+    withdrawn_ts: Micros | None = None
+    withdrawn_reason: str | None = None
+    superseded_by: MessageId | None = None
+
+
+GOOD = Standing()
+"""Of a message that holds as it was sent."""
 
 
 class InboxEntry(NamedTuple):

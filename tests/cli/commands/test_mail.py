@@ -276,6 +276,30 @@ def test_a_send_may_expire_and_replace_what_was_sent(at_post: Shell) -> None:
     assert (first in listed, second in listed) == (False, True)
 
 
+def test_a_time_without_an_offset_is_utc_and_told_as_the_instant_that_it_is(at_post: Shell) -> None:
+    at_post.set(TZ="America/New_York")
+    send = ("mail", "send", "--to", "RedStone", "-s", "Freeze", "x", "--valid-until")
+
+    told = [at_post.am(*send, time).out for time in ("2999-01-01T12:00", "2999-01-01", "2999-01-01T12:00-05:00")]
+
+    for shown, instant in zip(told, ("2999-01-01T12:00", "2999-01-01T00:00", "2999-01-01T17:00"), strict=True):
+        assert f"valid until\t{instant}:00.000000+00:00\n" in shown
+
+
+def test_what_was_withdrawn_after_reading_is_marked_in_lists_and_alone(at_post: Shell) -> None:
+    sent = am_json(at_post, "mail", "send", "--to", "RedStone", "-s", "Stop", "x")["deliveries"][0]["payload"]
+    number = str(sent["id"])
+    am_json(at_post, "mail", "send", "--from", "RedStone", "--reply-to", number, "y")
+    am_json(at_post, "mail", "withdraw", number, "--reason", "Too early")
+
+    row = next(r for r in at_post.am("mail", "inbox", "RedStone").out.splitlines() if r.startswith(f"{number}\t"))
+    alone = at_post.am("mail", "read", number).out
+
+    assert "withdrawn" in row.split("\t")[4]
+    assert "flags\twithdrawn\n" in alone
+    assert "reason\tToo early\n" in alone
+
+
 def test_a_time_that_has_passed_is_told_in_words_of_the_command_line(at_post: Shell) -> None:
     done = at_post.am("mail", "send", "--to", "RedStone", "-s", "x", "y", "--valid-until", "2001-01-01")
 

@@ -51,3 +51,31 @@ def test_a_send_says_what_was_stored_and_what_was_not(capsys: pytest.CaptureFixt
     told = capsys.readouterr().out
     assert f"attached\tnotes.txt, image/png, 1,204 bytes, sha256 {SHA}\n" in told
     assert "not attached\tgone.png: missing\n" in told
+
+
+def test_a_message_that_holds_has_no_line_of_terms_and_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    print_message(message())
+
+    names = [line.partition("\t")[0] for line in capsys.readouterr().out.split("\n\n")[0].splitlines()]
+    assert names == ["id", "from", "sent", "subject"]
+
+
+def test_a_message_says_how_long_it_holds_what_it_replaces_and_how_it_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    terms = {"valid_until": "2026-01-02T00:00:00+00:00", "supersedes": 3}
+    ends = {"superseded_by": 9, "withdrawn_at": "2026-01-01T12:00:00+00:00", "withdrawn_reason": "Wrong branch"}
+
+    print_message({**message(), **terms, **ends})
+
+    told = capsys.readouterr().out
+    assert (
+        "flags\twithdrawn, superseded\nvalid until\t2026-01-02T00:00:00+00:00\nsupersedes\t3\nsuperseded by\t9\n"
+        "withdrawn\t2026-01-01T12:00:00+00:00\nreason\tWrong branch\n"
+    ) in told
+
+
+def test_a_send_says_the_instant_until_which_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    payload = {**message(), "to": ["RedStone"], "cc": [], "bcc": [], "valid_until": "2999-01-01T00:00:00.000000+00:00"}
+
+    print_sent({"deliveries": [{"project": "/code", "payload": {**payload, "supersedes": 3}}]})
+
+    assert "valid until\t2999-01-01T00:00:00.000000+00:00\nsupersedes\t3\n" in capsys.readouterr().out

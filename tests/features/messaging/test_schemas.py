@@ -44,7 +44,7 @@ def outbox(mailbox: Actor) -> OutboxListing:
         Addressee("Fox", LIB.id, LIB.slug, "cc", "delivered"),
         Addressee("GreenField", APP.id, APP.slug, "bcc", "refused"),
     ]
-    mail = MailListing(project=APP, heads=[a_head(1), a_head(2)], addressees={ONE: addressees})
+    mail = MailListing(project=APP, heads=[a_head(1), a_head(2)], standings={}, addressees={ONE: addressees})
     return OutboxListing(mailbox=mailbox, mail=mail)
 
 
@@ -99,7 +99,7 @@ def test_stale_mail_says_how_long_it_waits_and_never_less_than_nothing() -> None
 
 
 def test_a_thread_says_what_each_message_answers_and_where_the_next_page_begins() -> None:
-    mail = MailListing(project=APP, heads=[a_head(1), a_head(2, reply_to=1)], bodies={ONE: "text"})
+    mail = MailListing(project=APP, heads=[a_head(1), a_head(2, reply_to=1)], standings={}, bodies={ONE: "text"})
 
     shown = schemas.show_thread(ThreadPage(thread_id="T", mail=mail, total=5, next_after_id=2))
 

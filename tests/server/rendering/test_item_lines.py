@@ -52,6 +52,22 @@ def test_mail_says_what_is_not_as_usual() -> None:
     )
 
 
+def test_mail_that_ended_says_how_and_a_reason_is_its_senders_words() -> None:
+    ended = {
+        **MAIL,
+        "valid_until": "2026-11-23T11:00:00+00:00",
+        "supersedes": 3,
+        "superseded_by": 9,
+        "withdrawn_at": "2026-11-23T10:00:00+00:00",
+        "withdrawn_reason": "Wrong *branch*",
+    }
+
+    assert line_of(ended).removeprefix(line_of(MAIL)) == (
+        ", valid until 2026-11-23T11:00Z, replaces 3, replaced by 9, withdrawn 2026-11-23T10:00Z, "
+        'because "Wrong \\*branch\\*"'
+    )
+
+
 def test_a_body_comes_beside_its_line_and_an_empty_one_not() -> None:
     lines = item_lines([{**MAIL, "body_md": "a\nb"}, {**MAIL, "body_md": ""}])
 

@@ -215,3 +215,23 @@ async def test_each_call_of_a_route_is_counted_as_one_of_its_tool(twins: Twins) 
     await twins.client.get(f"{PREFIX}agents", params={"project_key": APP})
 
     assert calls() == before + 1
+
+
+async def test_a_message_is_there_for_whom_the_connection_names_after_it_was_withdrawn_too(twins: Twins) -> None:
+    number = twins.ids["rest"]
+    await twins.client.post(f"{PREFIX}messages/{number}/ack", json={"project_key": APP, "agent_name": "RedStone"})
+    await twins.client.post(f"{PREFIX}messages/{number}/withdraw", json={"project_key": APP, "sender_name": "BlueLake"})
+    uri = f"{PREFIX}messages/{number}"
+
+    nobody = await twins.client.get(uri)
+    named = [
+        await twins.client.get(uri, params={"project_key": APP, "agent": "RedStone"}),
+        await twins.client.get(uri, headers={"X-Agent-Project": APP, "X-Agent-Name": "BlueLake"}),
+    ]
+    by_tool = await twins.over_rpc("read_mail", {"project_key": APP, "agent_name": "RedStone", "message_id": number})
+
+    assert nobody.status_code == 404
+    (told,) = by_tool.json()["messages"]
+    assert told["withdrawn_at"]
+    for answer in named:
+        assert {key: answer.json()[key] for key in told} == told

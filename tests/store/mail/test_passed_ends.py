@@ -53,7 +53,7 @@ async def lagging(tmp_path: Path) -> AsyncIterator[SeededStore]:
         seeded.clock.step(LIFE_S)
         trouble.is_on = True
         yield opened
-        assert [entry.event for entry in store.read_now(lambda view: view.feed.after(seeded.red.id, 0, 9))] == [
+        assert [entry.event for entry in store.read_now(lambda view: view.feed.after(seeded.red.id, 0, 9, is_proven=True))] == [
             "delivered",
             "delivered",
         ]
@@ -140,13 +140,13 @@ async def test_one_unit_ends_a_bounded_number_and_meanwhile_nobody_sees_the_othe
         seeded.clock.step(LIFE_S)
 
         async def ended() -> int:
-            events = await seeded.store.read(lambda view: view.feed.after(seeded.red.id, 0, 10_000))
+            events = await seeded.store.read(lambda view: view.feed.after(seeded.red.id, 0, 10_000, is_proven=True))
             return [entry.event for entry in events].count("expired")
 
         first = seeded.store.read_now(lambda view: view.inboxes.counts(seeded.red.id))
         more = await seeded.store.end_expired()
         between = seeded.store.read_now(lambda view: view.inboxes.counts(seeded.red.id))
-        told = len(seeded.store.read_now(lambda view: view.feed.after(seeded.red.id, 0, 10_000))) - messages
+        told = len(seeded.store.read_now(lambda view: view.feed.after(seeded.red.id, 0, 10_000, is_proven=True))) - messages
         none_left = await seeded.store.end_expired()
 
         nothing = InboxCounts(total=messages, unread=0, ack_pending=0, urgent_unread=0)
@@ -171,7 +171,7 @@ async def test_what_ends_a_passed_copy_in_another_way_lets_it_expire_before(tmp_
 
         await seeded.store._writer.write(other_end)
 
-        events = await seeded.store.read(lambda view: view.feed.after(seeded.red.id, 0, 9))
+        events = await seeded.store.read(lambda view: view.feed.after(seeded.red.id, 0, 9, is_proven=True))
         assert [one.event for one in events if one.message_id == sent.id] == ["delivered", "expired", "withdrawn"]
         assert find_faults(seeded.store.path) == []
 

@@ -70,10 +70,11 @@ ToOption = Annotated[
 ]
 ValidUntilOption = Annotated[
     str | None,
-    typer.Option("--valid-until", metavar="TIME", help="Of no use from then on (ISO 8601): it expires unread."),
+    typer.Option("--valid-until", metavar="TIME", help="It expires unread then (ISO 8601; UTC without an offset)."),
 ]
 SupersedesOption = Annotated[
-    int | None, typer.Option("--supersedes", metavar="ID", help="Id of an own message that it replaces.")
+    int | None,
+    typer.Option("--supersedes", metavar="ID", help="Own message that it replaces, for those it goes to."),
 ]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many.")]
 

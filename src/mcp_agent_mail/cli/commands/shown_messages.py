@@ -25,6 +25,8 @@ def print_message(message: Row, place: str | None = None) -> None:
             ("thread", message["thread_id"]),
             ("topic", message["topic"]),
             ("flags", mail_flags(message)),
+            *_terms(message),
+            *_ends(message),
             ("subject", message["subject"]),
             *_attached(message, place),
         ]
@@ -51,10 +53,27 @@ def print_sent(answer: dict[str, Any]) -> None:
             *fields,
             ("subject", first["subject"]),
             ("thread", first["thread_id"]),
+            *_terms(first),
             *(("attached", _facts(one)) for one in first.get("attachments", ())),
             *(("not attached", f"{one['target']}: {one['reason']}") for one in answer.get("images_left", ())),
         ]
     )
+
+
+def _terms(message: Row) -> Iterator[Field]:
+    """What its sender said of how long it holds, as the instant that it stands for; nothing of one without terms."""
+    if "valid_until" in message:
+        yield "valid until", time_of(message["valid_until"])
+    if "supersedes" in message:
+        yield "supersedes", message["supersedes"]
+
+
+def _ends(message: Row) -> Iterator[Field]:
+    if "superseded_by" in message:
+        yield "superseded by", message["superseded_by"]
+    if "withdrawn_at" in message:
+        yield "withdrawn", time_of(message["withdrawn_at"])
+        yield "reason", message.get("withdrawn_reason")
 
 
 def _attached(message: Row, place: str | None) -> Iterator[Field]:

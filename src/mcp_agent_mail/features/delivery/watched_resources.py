@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.copy_changes import Watched, WatchedKey, WatchedKind
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.read import read_message, read_thread
-from mcp_agent_mail.features.messaging.requests import ThreadRequest
+from mcp_agent_mail.features.messaging.requests import MessageRequest, ThreadRequest
 from mcp_agent_mail.features.messaging.visibility import open_inbox
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
@@ -69,7 +69,8 @@ def _thread(store: Store, current_caller: Callable[[], Awaitable[Caller]]) -> Ha
 def _message(store: Store, current_caller: Callable[[], Awaitable[Caller]]) -> Handler:
     async def message(*, message_id: int, project: str | None = None, **_others: object) -> Seen:
         caller = await current_caller()
-        seen = await store.read(lambda view: read_message(view, caller, MessageId(message_id), project))
+        request = MessageRequest(message_id=MessageId(message_id), project_key=project)
+        seen = await store.read(lambda view: read_message(view, caller, request))
         reader = caller.agent_id if caller.kind is CallerKind.AGENT else None
         return Watched(key=WatchedKey(WatchedKind.MESSAGE, seen.message.id), reader=reader)
 

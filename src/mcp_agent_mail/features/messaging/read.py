@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader, require_to_read
 from mcp_agent_mail.domain.messages import (
+    GOOD,
     Addressee,
     Bodies,
     InboxEntry,
@@ -20,19 +21,29 @@ from mcp_agent_mail.domain.messages import (
     Message,
     MessageHead,
     Recipient,
+    Standing,
     bodies_that_fit,
     bodies_that_fit_escaped,
 )
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.threads import UnknownThread, root_of_thread
 from mcp_agent_mail.features.identity.actor import Actor
-from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest, TopicRequest
+from mcp_agent_mail.features.messaging.requests import (
+    InboxRequest,
+    MessageRequest,
+    OutboxRequest,
+    ThreadRequest,
+    TopicRequest,
+)
+from mcp_agent_mail.features.messaging.standing import Standings, find_reading_agent, load_standings
 from mcp_agent_mail.features.messaging.visibility import (
     AmbiguousAgent,
     is_visible_from,
+    is_visible_to,
     open_inbox,
     open_outbox,
     unknown_message,
+    unseen_message,
 )
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.mail.inboxes import InboxCounts, InboxPage, MailFilter
@@ -64,10 +75,13 @@ class InboxListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailListing:
-    """Messages as seen from `project`; `addressees` by message, where they were asked for."""
+    """Messages as seen from `project`, with what has become of them; `addressees` by message, where they were asked
+    for.
+    """
 
     project: Project
     heads: list[MessageHead]
+    standings: Standings
     bodies: Bodies | None = None
     addressees: dict[MessageId, list[Addressee]] | None = None
     inline: InlineContents = field(default_factory=dict)
@@ -96,6 +110,7 @@ class SeenMessage:
     message: Message
     recipients: list[Recipient]
     project: Project
+    standing: Standing = GOOD
     inline: InlineContents = field(default_factory=dict)
 
 
@@ -195,6 +210,7 @@ def read_outbox(view: View, caller: Caller, request: OutboxRequest) -> OutboxLis
     mail = MailListing(
         project=mailbox.project,
         heads=heads,
+        standings=_standings(view, caller, mailbox.project, heads),
         bodies=load_bodies(view, heads) if request.include_bodies else None,
         addressees=addressees,
     )
@@ -207,7 +223,15 @@ def read_topic(view: View, caller: Caller, request: TopicRequest) -> MailListing
     require_to_read(caller, project, READING_MAIL)
     heads = view.messages.list_topic(project.id, request.topic, since=request.since, limit=request.limit)
     bodies = load_bodies(view, heads) if request.include_bodies else None
-    return MailListing(project=project, heads=heads, bodies=bodies)
+    standings = _standings(view, caller, project, heads, request.said_agent)
+    return MailListing(project=project, heads=heads, standings=standings, bodies=bodies)
+
+
+def _standings(
+    view: View, caller: Caller, project: Project, heads: Iterable[MessageHead], said: str | None = None
+) -> Standings:
+    reader = find_reading_agent(view, caller, project, said)
+    return load_standings(view, caller, project, (head.id for head in heads), reader)
 
 
 def read_thread(view: View, caller: Caller, request: ThreadRequest) -> ThreadPage:
@@ -230,7 +254,12 @@ def read_thread(view: View, caller: Caller, request: ThreadRequest) -> ThreadPag
     bodies = load_bodies(view, page) if request.include_bodies else None
     return ThreadPage(
         thread_id=request.thread_id,
-        mail=MailListing(project=project, heads=page, bodies=bodies),
+        mail=MailListing(
+            project=project,
+            heads=page,
+            standings=_standings(view, caller, project, page, request.said_agent),
+            bodies=bodies,
+        ),
         total=total,
         next_after_id=page[-1].id if len(heads) > len(page) else None,
     )
@@ -304,23 +333,29 @@ def _unknown_thread(thread_id: str) -> UnknownThread:
     )
 
 
-def read_message(view: View, caller: Caller, message_id: MessageId, project_key: str | None) -> SeenMessage:
-    """The message as seen from the project named, else from the caller's own, else from the sender's. Raises
-    UnknownMessage for one that the caller may not see.
+def read_message(view: View, caller: Caller, request: MessageRequest) -> SeenMessage:
+    """The message as seen from the project named, else from the caller's own, else from the sender's; by the agent that
+    its connection says it is, where it may act as that one. Raises UnknownMessage for one that the caller may not see.
     """
     require_reader(caller, READING_MAIL)
-    message = view.messages.find(message_id)
+    message = view.messages.find(request.message_id)
     if message is None:
-        raise unknown_message(message_id)
-    if project_key is not None:
-        project: Project | None = require_project(view, project_key)
+        raise unknown_message(request.message_id)
+    if request.project_key is not None:
+        project: Project | None = require_project(view, request.project_key)
     else:
         is_agent = caller.kind is CallerKind.AGENT and caller.project_id is not None
         project = view.projects.find(caller.project_id if is_agent and caller.project_id else message.project_id)
     assert project is not None
-    if not is_visible_from(view, caller, message, project):
-        raise unknown_message(message_id)
-    return SeenMessage(message=message, recipients=view.messages.recipients(message_id), project=project)
+    reader = find_reading_agent(view, caller, project, request.said_agent)
+    if not is_visible_from(view, caller, message, project) and not (reader and is_visible_to(view, message, reader)):
+        raise unseen_message(view, message.id, reader)
+    return SeenMessage(
+        message=message,
+        recipients=view.messages.recipients(message.id),
+        project=project,
+        standing=load_standings(view, caller, project, [message.id], reader).get(message.id, GOOD),
+    )
 
 
 def load_bodies(view: View, heads: Iterable[MessageHead]) -> Bodies:

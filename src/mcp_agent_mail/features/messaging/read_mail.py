@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader, require_to_read
 from mcp_agent_mail.domain.messages import Addressee, MessageHead
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor, require_actor_in
 from mcp_agent_mail.features.messaging.read import MailListing, load_bodies, read_thread
 from mcp_agent_mail.features.messaging.requests import MailRequest, ThreadListRequest, ThreadRequest
+from mcp_agent_mail.features.messaging.standing import find_reading_agent, load_standings
 from mcp_agent_mail.features.messaging.visibility import is_visible_from, is_visible_to, unseen_message
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.mail.messages import MAX_ADDRESSEES
@@ -55,6 +54,7 @@ def read_mail(view: View, caller: Caller, request: MailRequest) -> MailPage:
     require_reader(caller, READING_MAIL)
     project = require_project(view, request.project_key)
     reader = _reader(view, caller, project, request.agent_name)
+    agent = find_reading_agent(view, caller, project, None) if reader is None else reader.agent
     if request.message_id is not None:
         heads = [_one(view, caller, project, reader, request.message_id)]
         total, next_after_id = 1, None
@@ -76,7 +76,8 @@ def read_mail(view: View, caller: Caller, request: MailRequest) -> MailPage:
         heads = heads[: len(addressees)]
         next_after_id = heads[-1].id
     bodies = load_bodies(view, heads) if request.include_bodies else None
-    mail = MailListing(project=project, heads=heads, bodies=bodies, addressees=addressees)
+    standings = load_standings(view, caller, project, (head.id for head in heads), agent)
+    mail = MailListing(project=project, heads=heads, bodies=bodies, addressees=addressees, standings=standings)
     return MailPage(mail=mail, total=total, next_after_id=next_after_id, reader=reader)
 
 
@@ -119,21 +120,6 @@ def list_threads(view: View, caller: Caller, request: ThreadListRequest) -> Thre
     require_to_read(caller, project, READING_MAIL)
     keep = ThreadFilter(agent_id=None if reader is None else reader.agent.id, topic=request.topic, since=request.since)
     threads, total = view.threads.list_(project.id, keep, limit=request.limit)
-    agent = _calling_agent(view, caller, project, request.said_agent) if reader is None else reader.agent
+    agent = find_reading_agent(view, caller, project, request.said_agent) if reader is None else reader.agent
     unread = None if agent is None else view.threads.unread(agent.id)
     return ThreadListing(project=project, threads=threads, total=total, unread=unread, reader=reader)
-
-
-def _calling_agent(view: View, caller: Caller, project: Project, said: str | None) -> Agent | None:
-    """The agent of the project that a token proves the caller to be, else that its connection says. None where it may
-    not act as that one.
-    """
-    name = caller.name_in(project.id) or said
-    agent = None if name is None else view.agents.find_by_name(project.id, name)
-    if agent is None:
-        return None
-    try:
-        require_to_act(caller, agent)
-    except PermissionDenied:
-        return None
-    return agent

@@ -102,20 +102,35 @@ class OutboxRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRequest:
+    """`said_agent` is who the connection says it is."""
+
     project_key: str
     topic: str
     limit: int
     include_bodies: bool = True
     since: Micros | None = None
+    said_agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadRequest:
+    """`said_agent` is who the connection says it is."""
+
     project_key: str | None
     thread_id: str
     limit: int
     include_bodies: bool = False
     after_id: int = 0
+    said_agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRequest:
+    """One message by its id alone. `said_agent` is who the connection says it is."""
+
+    message_id: MessageId
+    project_key: str | None
+    said_agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,11 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import AGENT_ADDRESS, LIMIT, PROJECT_KEY, Count, Flag, Id, Time
 from mcp_agent_mail.core.resources import BYTES_TYPE, ContentResult, ResourceSpec, resource
-from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.core.tools import Json, current_credentials
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.messaging import schemas
 from mcp_agent_mail.features.messaging.parameters import DIGEST, THREAD
-from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest
+from mcp_agent_mail.features.messaging.requests import InboxRequest, MessageRequest, OutboxRequest, ThreadRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
 
 _MAX_AGE_S = 10 * 365 * 24 * 3_600
@@ -28,7 +28,10 @@ def messaging_resources(
 def _mail(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def message(message_id: Annotated[int, Id()], project: Annotated[str | None, PROJECT_KEY] = None) -> Json:
         """One message with its body."""
-        return schemas.show_seen_message(await service.message(await current_caller(), MessageId(message_id), project))
+        request = MessageRequest(
+            message_id=MessageId(message_id), project_key=project, said_agent=current_credentials().said_agent
+        )
+        return schemas.show_seen_message(await service.message(await current_caller(), request))
 
     async def thread(
         thread_id: Annotated[str, THREAD],
@@ -44,6 +47,7 @@ def _mail(service: MessagingService, current_caller: Callable[[], Awaitable[Call
             limit=limit,
             include_bodies=include_bodies,
             after_id=after_id or 0,
+            said_agent=current_credentials().said_agent,
         )
         return schemas.show_thread(await service.thread(await current_caller(), request))
 

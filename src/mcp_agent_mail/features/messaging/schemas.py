@@ -9,7 +9,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.messages import ReceiptStep, RecipientKind
+from mcp_agent_mail.domain.messages import GOOD, ReceiptStep, RecipientKind
 from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.identity.shapes import with_proof
 from mcp_agent_mail.features.messaging.read import (
@@ -22,7 +22,14 @@ from mcp_agent_mail.features.messaging.read import (
 from mcp_agent_mail.features.messaging.read_mail import MailPage, ThreadListing
 from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts, ReceiptRefusal
 from mcp_agent_mail.features.messaging.send import Sent
-from mcp_agent_mail.features.messaging.shapes import add_body, list_names, show_inbox_items, show_message, show_sent
+from mcp_agent_mail.features.messaging.shapes import (
+    add_body,
+    add_standing,
+    list_names,
+    show_inbox_items,
+    show_message,
+    show_sent,
+)
 from mcp_agent_mail.features.messaging.visibility import HELD_HINT
 from mcp_agent_mail.store.mail.messages import MailCommit
 
@@ -72,8 +79,13 @@ def show_stale_inbox(listing: InboxListing, now: Micros, ttl_seconds: int) -> Js
 
 
 def show_mail(mail: MailListing) -> list[JsonObject]:
-    seen_from = mail.project.id
-    return [add_body(show_message(head, seen_from, mail.inline), head.id, mail.bodies) for head in mail.heads]
+    seen_from, standings = mail.project.id, mail.standings
+    return [
+        add_body(
+            add_standing(show_message(head, seen_from, mail.inline), standings.get(head.id, GOOD)), head.id, mail.bodies
+        )
+        for head in mail.heads
+    ]
 
 
 def show_outbox(listing: OutboxListing) -> JsonObject:
@@ -123,7 +135,7 @@ def show_seen_message(seen: SeenMessage) -> JsonObject:
     """
     message = seen.message
     return {
-        **show_message(message, seen.project.id, seen.inline),
+        **add_standing(show_message(message, seen.project.id, seen.inline), seen.standing),
         "body_md": message.body_md,
         "to": list_names(seen.recipients, RecipientKind.TO, seen.project.id),
         "cc": list_names(seen.recipients, RecipientKind.CC, seen.project.id),

@@ -48,6 +48,7 @@ from mcp_agent_mail.features.messaging.read_mail import (
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
     MailRequest,
+    MessageRequest,
     OutboxRequest,
     ReceiptRequest,
     ReplyRequest,
@@ -351,11 +352,11 @@ class MessagingService:
             self._note_activity(looked.reader.agent)
         return looked
 
-    async def message(self, caller: Caller, message_id: MessageId, project_key: str | None) -> read.SeenMessage:
+    async def message(self, caller: Caller, request: MessageRequest) -> read.SeenMessage:
         """One message with its body; it does not exist for those who may not see it."""
-        seen = await self._store.read(lambda view: read.read_message(view, caller, message_id, project_key))
+        seen = await self._store.read(lambda view: read.read_message(view, caller, request))
         await self._note_copies(caller, caller.agent_id, [seen.message])
-        inline = await self.load_inline([seen.message], {message_id: seen.message.body_md})
+        inline = await self.load_inline([seen.message], {seen.message.id: seen.message.body_md})
         return replace(seen, inline=inline)
 
     async def load_inline(self, shown: Iterable[MessageHead | Message], bodies: Bodies | None) -> InlineContents:

@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.messages import (
     MessageHead,
     Recipient,
     RecipientKind,
+    Standing,
     attachments_of,
 )
 from mcp_agent_mail.domain.presence import ABSENT, Presence
@@ -54,7 +55,9 @@ def show_attachment(one: Attachment, data: Mapping[str, str] = _NO_DATA) -> Json
 
 
 def show_message(shown: MessageHead | Message, seen_from: ProjectId, inline: InlineContents = NO_INLINE) -> JsonObject:
-    """The keys that every message has, wherever it is shown; `system` is there only on the server's own mail."""
+    """The keys that every message has, wherever it is shown; `system` is there only on the server's own mail,
+    `valid_until` and `supersedes` only where its sender set them.
+    """
     wire: JsonObject = {
         "id": shown.id,
         "thread_id": shown.thread_id,
@@ -71,6 +74,23 @@ def show_message(shown: MessageHead | Message, seen_from: ProjectId, inline: Inl
         wire["attachments"] = [show_attachment(one, data) for one in attachments_of(shown)]
     if shown.is_system:
         wire["system"] = True
+    terms = shown.terms if isinstance(shown, Message) else shown
+    if terms.valid_until is not None:
+        wire["valid_until"] = iso(terms.valid_until)
+    if terms.supersedes is not None:
+        wire["supersedes"] = terms.supersedes
+    return wire
+
+
+def add_standing(wire: JsonObject, standing: Standing | InboxEntry) -> JsonObject:
+    """The same object, with what has become of the message; nothing of one that holds as it was sent."""
+    if standing.expired_ts is not None:
+        wire["expired"] = True
+    if standing.superseded_by is not None:
+        wire["superseded_by"] = standing.superseded_by
+    if standing.withdrawn_ts is not None:
+        wire["withdrawn_at"] = iso(standing.withdrawn_ts)
+        wire["withdrawn_reason"] = standing.withdrawn_reason
     return wire
 
 
@@ -105,14 +125,7 @@ def show_inbox_item(
         wire["read_at"] = iso(entry.read_ts)
     if entry.ack_ts is not None:
         wire["acknowledged_at"] = iso(entry.ack_ts)
-    if entry.expired_ts is not None:
-        wire["expired"] = True
-    if entry.superseded_by is not None:
-        wire["superseded_by"] = entry.superseded_by
-    if entry.withdrawn_ts is not None:
-        wire["withdrawn_at"] = iso(entry.withdrawn_ts)
-        wire["withdrawn_reason"] = entry.withdrawn_reason
-    return add_body(wire, entry.head.id, bodies)
+    return add_body(add_standing(wire, entry), entry.head.id, bodies)
 
 
 def show_inbox_items(listing: InboxListing) -> list[JsonObject]:

@@ -89,7 +89,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         you need consent from is held until approved (see held), with auto_contact_if_blocked=false refused.
         attachment_paths: files of the project, data: URIs or sha256: of an attachment; images of the body that are
         files or data: URIs come along too (images_left: which do not). To answer a message use reply_message.
-        supersedes: an earlier message of yours, whose unread copies it replaces; unread, it expires at valid_until.
+        supersedes: your earlier message; those who get this one lose its unread copy, others keep it. Unread, it
+        expires at valid_until (without an offset UTC).
         """
         request = SendRequest(
             project_key=project_key,
@@ -248,6 +249,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
             limit=limit,
             include_bodies=include_bodies,
             since=since_ts,
+            said_agent=current_credentials().said_agent,
         )
         return schemas.show_mail(await service.topic(await current_caller(), request))
 

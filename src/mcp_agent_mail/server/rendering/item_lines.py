@@ -29,7 +29,17 @@ _HINT = "hint"
 COPIED = frozenset({"path", "path_pattern", "project", "human_key", "slug", "registration_token"})
 """Texts that a caller copies, so that no escape may stand in them."""
 WRITTEN_BY_AGENTS = frozenset(
-    {"description", "model", "note", "program", "reason", "snippet", "status_note", "task_description"}
+    {
+        "description",
+        "model",
+        "note",
+        "program",
+        "reason",
+        "snippet",
+        "status_note",
+        "task_description",
+        "withdrawn_reason",
+    }
 )
 """Free texts: in quotes, so that nobody takes a peer's words for the server's."""
 _SAID = {
@@ -68,12 +78,17 @@ _SAID = {
     "stale_reasons": "{}",
     "status": "{}",
     "status_note": "{}",
+    "superseded_by": "replaced by {}",
+    "supersedes": "replaces {}",
     "agent": "{}",
     "task_description": "{}",
     "thread_id": "thread {}",
     "to": "to {}",
     "topic": "topic {}",
     "unread_count": "{} unread",
+    "valid_until": "valid until {}",
+    "withdrawn_at": "withdrawn {}",
+    "withdrawn_reason": "because {}",
 }
 _USUAL: tuple[tuple[str, Json], ...] = (
     ("importance", "normal"),

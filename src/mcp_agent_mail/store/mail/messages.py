@@ -11,6 +11,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.attachments import from_json
 from mcp_agent_mail.domain.messages import (
+    GOOD,
     Addressee,
     Importance,
     Message,
@@ -19,6 +20,7 @@ from mcp_agent_mail.domain.messages import (
     NewRecipient,
     Recipient,
     RecipientKind,
+    Standing,
     Terms,
 )
 from mcp_agent_mail.domain.threads import topic_key
@@ -56,13 +58,23 @@ SELECT o.message_id, c.hexsha, c.summary, c.authored_ts FROM outbox o JOIN commi
 WHERE o.message_id IN (SELECT value FROM json_each(?)) AND o.project_id = ? AND o.kind = 'mail'
 ORDER BY o.seq
 """
+# What replaced the reader's own copy; for others the first that whoever reads `project` may read. One that is held
+# replaces nothing yet.
+_STANDINGS = """
+SELECT j.value, r.expired_ts, s.withdrawn_ts, s.withdrawn_reason, coalesce(r.superseded_by, (
+    SELECT min(n.message_id) FROM message_terms n INDEXED BY message_terms_supersedes
+    CROSS JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = n.message_id
+    WHERE n.supersedes = j.value))
+FROM json_each(:messages) j LEFT JOIN message_terms s ON s.message_id = j.value
+LEFT JOIN recipients r ON r.message_id = j.value AND r.agent_id = :reader
+"""
 _PURGED = "SELECT purged_ts FROM messages WHERE id = ?"
 
 HEAD_COLUMNS = """m.id, m.project_id, p.slug, a.name, m.thread_id, m.topic, m.subject, m.importance, m.ack_required,
-       m.created_ts, m.reply_to, m.is_system, m.body_bytes, t.attachments"""
+       m.created_ts, m.reply_to, m.is_system, m.body_bytes, t.attachments, terms.valid_until_ts, terms.supersedes"""
 # CROSS JOIN and INDEXED BY pin the plan: statistics must never turn the walk of a page into a scan.
 HEAD_JOINS = """CROSS JOIN agents a ON a.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id
-LEFT JOIN message_attachments t ON t.message_id = m.id"""
+LEFT JOIN message_attachments t ON t.message_id = m.id LEFT JOIN message_terms terms ON terms.message_id = m.id"""
 
 _HEAD = f"SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS} WHERE m.id = ?"
 _THREAD = f"""
@@ -238,6 +250,16 @@ class Messages:
         """The commit that holds each message in this project's archive; those pending are absent."""
         rows = self._connection.execute(_COMMITS, (_ids(message_ids), project_id))
         return {message_id: MailCommit(*commit) for message_id, *commit in rows}
+
+    def standings(
+        self, message_ids: Iterable[MessageId], *, reader: AgentId | None, project: ProjectId | None
+    ) -> dict[MessageId, Standing]:
+        """What has become of those messages of which there is something to say, for `reader` and its copy, or for
+        nobody in particular; a message that replaces one is told of where it is mail of `project`.
+        """
+        key = {"messages": _ids(message_ids), "reader": reader, "project": project}
+        found = {row[0]: Standing._make(row[1:]) for row in self._connection.execute(_STANDINGS, key)}
+        return {message_id: standing for message_id, standing in found.items() if standing != GOOD}
 
     def purged_ts(self, message_id: MessageId) -> Micros | None:
         """When the message was purged; None while it has its text."""
