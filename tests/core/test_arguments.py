@@ -4,7 +4,7 @@ from typing import Annotated
 
 import pytest
 
-from mcp_agent_mail.core.arguments import bind, params_of
+from mcp_agent_mail.core.arguments import Door, bind, params_of
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.params import Choice, Count, Matching, Text
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tool
@@ -23,6 +23,27 @@ async def count_mail(
 
 def table() -> ToolTable:
     return ToolTable([tool(count_mail, cluster="messaging", title="Count", token_argument="sender_token")])
+
+
+async def refused_by(door: Door, **given: Json) -> InvalidInput:
+    with pytest.raises(InvalidInput) as refused:
+        await table().run("count_mail", given, OVER_MCP, door)
+    return refused.value
+
+
+async def test_a_door_offers_nothing_that_cannot_come_by_it() -> None:
+    door = Door(what="GET counts", hidden=frozenset({"limit", "registration_token", "sender_token"}))
+
+    limit = await refused_by(door, agent_name="a", limt=3)
+    token = await refused_by(door, agent_name="a", tokn="s")
+    named = await refused_by(door, count=3)
+
+    for error in (limit, token, named):
+        assert error.message.startswith("GET counts has no argument")
+        assert error.data["accepted"] == ["agent_name", "importance", "format"]
+        assert "limit" not in error.text
+        assert "token" not in error.hint
+    assert named.data["required"] == ["agent_name"]
 
 
 @pytest.mark.parametrize("absent", [{}, {"limit": None, "importance": None}, {"limit": " ", "importance": ""}])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.synonyms import alike, in_snake_case, meanings, nearest_tools, no_tool_for
+from mcp_agent_mail.core.synonyms import alike, in_snake_case, meanings, nearest_tools, no_tool_for, ways_for
 
 LISTED = json.loads((Path(__file__).parents[1] / "golden" / "tools_list.json").read_text())
 TOOLS = {tool["name"]: list(tool["inputSchema"]["properties"]) for tool in LISTED}
@@ -14,7 +14,7 @@ NAMES = """
     mark_message_read acknowledge_message fetch_inbox fetch_topic read_mail list_threads file_reservation_paths
     release_file_reservations renew_file_reservations force_release_file_reservation acquire_build_slot
     release_build_slot request_contact respond_contact search_messages summarize_thread macro_start_session
-    macro_prepare_thread
+    macro_prepare_thread withdraw_message
 """.split()
 """Some of the tools, so that one more of them changes no answer here."""
 
@@ -63,6 +63,14 @@ def test_a_name_in_another_way_of_writing_is_that_name(name: str) -> None:
         ("respond_contact", "contact", "from_agent"),
         ("request_contact", "contact", "to_agent"),
         ("install_precommit_guard", "repo", "code_repo_path"),
+        ("send_message", "expires_at", "valid_until"),
+        ("send_message", "ttl_seconds", "valid_until"),
+        ("send_message", "replaces", "supersedes"),
+        ("fetch_inbox_events", "latest", "position_now"),
+        ("fetch_inbox_events", "after_cursor", "after"),
+        ("wait_for_messages", "next_cursor", "after_cursor"),
+        ("wait_for_messages", "after", "after_cursor"),
+        ("fetch_inbox", "last_id", "after_id"),
     ],
 )
 def test_a_word_means_the_parameter_that_the_tool_has(tool: str, word: str, meant: str) -> None:
@@ -97,6 +105,8 @@ def test_nothing_is_meant_but_what_the_tool_accepts() -> None:
         ("search_mail", ["search_messages", "read_mail"]),
         ("whoami", ["whois"]),
         ("ack", ["acknowledge_message"]),
+        ("recall_message", ["withdraw_message"]),
+        ("unsend_mail", ["withdraw_message"]),
         ("reply", ["reply_message"]),
         ("foo", []),
         ("", []),
@@ -128,6 +138,42 @@ def test_for_most_there_is_a_tool(wanted: str) -> None:
 def test_the_prefix_of_a_subject_is_no_subject() -> None:
     assert alike("subject", ["subject_prefix", "to"]) == []
     assert alike("subject_prefx", ["subject_prefix", "to"]) == ["subject_prefix"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "word"),
+    [
+        ("wait_for_messages", "after_id"),
+        ("wait_for_messages", "last_id"),
+        ("fetch_inbox_events", "after_id"),
+        ("fetch_inbox", "after"),
+        ("fetch_inbox", "after_cursor"),
+        ("fetch_inbox", "cursor"),
+        ("read_mail", "next_cursor"),
+    ],
+)
+def test_ids_are_no_cursors_and_cursors_no_ids(tool: str, word: str) -> None:
+    assert meanings(word, TOOLS[tool]) == alike(word, TOOLS[tool]) == []
+    (way,) = ways_for([word], TOOLS[tool], tool=tool)
+    assert "next_cursor" in way or "no cursor" in way
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("valid_until", "valid_until"), ("supersedes", "supersedes"), ("expires_at", "valid_until")]
+)
+def test_a_reply_that_cannot_be_so_is_sent_as_a_message(word: str, meant: str) -> None:
+    assert ways_for([word], TOOLS["reply_message"], tool="reply_message") == [
+        f"send_message with reply_to takes {meant}."
+    ]
+
+
+def test_for_a_stranger_there_is_no_other_way() -> None:
+    assert ways_for(["frobnicate", "priority"], TOOLS["reply_message"], tool="reply_message") == []
+
+
+def test_names_without_a_word_in_common_have_to_be_very_alike() -> None:
+    assert alike("from_agent", ["format", "limit"]) == []
+    assert alike("formt", ["format", "limit"]) == ["format"]
 
 
 @pytest.mark.parametrize("wanted", ["get_attachment", "download_attachments", "readAttachment", "x__attachment"])

@@ -16,6 +16,7 @@ from typing import Any
 from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.arguments import Param
+from mcp_agent_mail.core.cursors import Cursor
 from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, ParamType, Text, Texts, Time
 from mcp_agent_mail.core.profiles import LISTED_FIRST, NAMED
 from mcp_agent_mail.core.resources import ResourceSpec
@@ -148,6 +149,8 @@ def _describe(rule: ParamType) -> str:
             said = f"whole number from {low:,}; beyond {high:,} counts as that"
         case Duration(high=high, floor=floor):
             said = f"seconds, 1 to {high:,}; under {floor} counts as {floor}"
+        case Cursor():
+            said = "cursor: 0, or an earlier `next_cursor`"
         case Id():
             said = "id"
         case Flag():

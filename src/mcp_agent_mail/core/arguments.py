@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from mcp_agent_mail.core.errors import InvalidInput, in_sentences, listed
 from mcp_agent_mail.core.likeness import COMPARED
 from mcp_agent_mail.core.params import IdentityPart, ParamType
-from mcp_agent_mail.core.synonyms import alike, meanings
+from mcp_agent_mail.core.synonyms import alike, meanings, ways_for
 
 TOKEN_ARGUMENTS = ("registration_token", "sender_token")
 """Accepted by every tool, listed only where a tool says so (`token_argument`)."""
@@ -27,6 +27,24 @@ _TOKEN_WORDS = re.compile(
     r"token(?!s)|auth(?!ors?$|or_)|bearer|secret|password|credential|api.?key|(join|invit\w*).?code", re.IGNORECASE
 )
 """In the names by which callers send what proves them, join codes among it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """A way to a tool that not all of its arguments can come by. `hidden` ones no refusal names: they stand in a path,
+    or are never taken there. `what` is what its callers know the tool by, where that is not its name.
+    """
+
+    what: str | None = None
+    hidden: frozenset[str] = frozenset()
+
+
+OPEN_DOOR = Door()
+
+
+def means_token(name: str) -> bool:
+    """Whether callers mean what proves them by an argument of this name."""
+    return name in TOKEN_ARGUMENTS or _TOKEN_WORDS.search(name[:COMPARED]) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +90,19 @@ def params_of(handler: Callable[..., Any]) -> dict[str, Param]:
 
 
 def bind(
-    params: Mapping[str, Param], given: Mapping[str, Any], *, what: str, taken_out: Iterable[str] = ()
+    params: Mapping[str, Param],
+    given: Mapping[str, Any],
+    *,
+    what: str,
+    taken_out: Iterable[str] = (),
+    hidden: Collection[str] = (),
 ) -> dict[str, Any]:
     """The validated keyword arguments of a call. Raises one InvalidInput that tells every mistake: what `what` does not
     know, what it lacks, and what has a wrong value.
 
-    `taken_out` are accepted arguments that were taken out of `given` before.
+    `taken_out` are accepted arguments that were taken out of `given` before; `hidden` ones no refusal offers.
     """
+    offered = [name for name in dict.fromkeys([*params, *taken_out]) if name not in hidden]
     missing, wrong, bound = [], [], {}
     for name, param in params.items():
         value = given.get(name)
@@ -90,23 +114,25 @@ def bind(
         try:
             bound[name] = param.value_of(value)
         except InvalidInput as refused:
-            if isinstance(value, list) and f"{name}s" in params:
+            if isinstance(value, list) and f"{name}s" in offered:
                 refused.hint = f"{name}s takes a list."
             wrong.append((name, refused))
     strangers = [name for name in given if name not in params]
     if strangers or missing or wrong:
-        accepted = list(dict.fromkeys([*params, *taken_out]))
-        unknown = _understand(strangers, accepted, given, params)
+        unknown = _understand(strangers, offered, given, params)
         wrong += _wrong_too(unknown, given, params)
-        required = [param.name for param in params.values() if param.required]
-        raise _Mistakes(what, unknown, missing, wrong, accepted, required).as_error()
+        required = [name for name in offered if name in params and params[name].required]
+        ways = ways_for([one.name for one in unknown if not one.nearest], offered, tool=what)
+        raise _Mistakes(what, unknown, missing, wrong, offered, required, ways).as_error()
     return bound
 
 
 class WrongArguments(InvalidInput):
     """A call has arguments that its tool has not, lacks some, or has several with a wrong value. Its hint names
-    parameters and no tools, though some have the same name.
+    parameters, though some have the name of a tool; tools it names in `way` alone, with which it begins.
     """
+
+    way = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +198,7 @@ class _Mistakes:
     wrong: list[tuple[str, InvalidInput]]
     accepted: list[str]
     required: list[str]
+    ways: list[str]
 
     def as_error(self) -> InvalidInput:
         """The refusal of a single wrong value is its rule's own."""
@@ -179,7 +206,10 @@ class _Mistakes:
             return self.wrong[0][1]
         facts = [self._fact(), *(refused.message for _, refused in self.wrong)]
         hints = [self._hint(), *(_hint_about(name, refused) for name, refused in self.wrong)]
-        return WrongArguments(in_sentences(*facts), hint=in_sentences(*hints), data=self._data())
+        way = in_sentences(*self.ways)
+        error = WrongArguments(in_sentences(*facts), hint=in_sentences(way, *hints), data=self._data())
+        error.way = way
+        return error
 
     def _unexplained(self) -> list[str]:
         """What is missing, and not there by another name."""

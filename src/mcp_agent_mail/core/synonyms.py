@@ -39,7 +39,12 @@ _ARGUMENTS = (
     ("count limit max max_results n", "max_messages per_thread_limit commit_limit"),
     ("after_ts from_time from_ts newer_than since since_time start start_ts", "since_ts since_hours"),
     ("hours last_hours window_hours", "since_hours"),
-    ("after after_cursor after_id cursor last_id since_id", "after_id after_cursor after"),
+    ("after_message after_message_id last_id last_message_id since_id", "after_id"),
+    ("after after_cursor cursor last_cursor last_event_id next_cursor since since_cursor", "after_cursor after"),
+    ("from_now latest newest now only_new start_now tail", "position_now"),
+    ("deadline expiration expire_at expires expires_at expires_in expires_on expiry not_after", "valid_until"),
+    ("ttl ttl_s ttl_seconds valid_till valid_to validity", "valid_until"),
+    ("obsoletes replace replaces supercedes supersede superseded superseded_id superseding", "supersedes"),
     ("bodies full include_body include_content show_bodies with_bodies", "include_bodies include_inbox_bodies"),
     ("only_unread unread", "unread_only"),
     ("only_urgent urgent", "urgent_only"),
@@ -83,8 +88,24 @@ _EITHER_SIDE = frozenset("agent agent_id agent_name caller identity me my_name n
 
 _OTHER_SIDE = frozenset("contact contact_name other other_agent peer peer_name".split())
 
-_NOT_MEANT = {"subject": "subject_prefix"}
-"""Alike, and yet something else: a reply keeps its original's subject."""
+_CURSORS = frozenset("after after_cursor cursor last_cursor last_event_id next_cursor since_cursor".split())
+_IDS = frozenset("after_id after_message after_message_id last_id last_message_id since_id".split())
+
+_NOT_MEANT: Mapping[str, frozenset[str]] = {
+    "subject": frozenset({"subject_prefix"}),
+    **dict.fromkeys(_CURSORS, _IDS),
+    **dict.fromkeys(_IDS, _CURSORS),
+}
+"""Alike, and yet something else: a reply keeps its original's subject, and ids are no cursors."""
+
+_ALIKE_APART = 0.7
+"""So alike are names meant for each other that have no word in common: by less, `from_agent` is like `format`."""
+
+_NO_CURSOR = (
+    "after_id takes an id that this tool gave, no cursor: a cursor goes to wait_for_messages as after_cursor, or to "
+    "fetch_inbox_events as after."
+)
+_OF_A_NEW_MESSAGE = ("valid_until", "supersedes")
 
 # What tools are called elsewhere, word by word: the first of a row is ours.
 _TOOL_WORDS = (
@@ -96,6 +117,7 @@ _TOOL_WORDS = (
     "release drop free unlock unreserve",
     "renew extend",
     "acknowledge ack",
+    "withdraw cancel delete recall retract revoke undo unsend",
     "send compose post write",
     "reply answer",
     "register create join",
@@ -153,7 +175,30 @@ def meanings(name: str, accepted: Sequence[str]) -> list[str]:
 def alike(name: str, accepted: Sequence[str]) -> list[str]:
     """The `accepted` parameters that are spelt like `name`, best first."""
     plain = in_snake_case(name)
-    return [one for one in most_like(plain, accepted) if one != _NOT_MEANT.get(plain)]
+    other = _NOT_MEANT.get(plain, frozenset())
+    words = {*plain.split("_")}
+    return [
+        one
+        for one in most_like(plain, accepted)
+        if one not in other and (words & {*one.split("_")} or likeness(plain, one) >= _ALIKE_APART)
+    ]
+
+
+def ways_for(names: Sequence[str], accepted: Sequence[str], *, tool: str) -> list[str]:
+    """What to do instead, a sentence each, where `tool` has no parameter for what callers mean by some of `names`."""
+    ways: list[str] = []
+    for plain in map(in_snake_case, names):
+        if tool == "reply_message":
+            meant = [one for one in (plain, *meanings(plain, _OF_A_NEW_MESSAGE)) if one in _OF_A_NEW_MESSAGE]
+            ways += [f"send_message with reply_to takes {one}." for one in meant[:1]]
+        if plain == "from_agent":
+            ways.append("search_messages takes from_agent.")
+        if plain in _CURSORS and "after_id" in accepted:
+            ways.append(_NO_CURSOR)
+        if plain in _IDS:
+            taking = [one for one in ("after_cursor", "after") if one in accepted]
+            ways += [f"{one} takes a cursor, no id: 0, or next_cursor of an earlier answer." for one in taking]
+    return list(dict.fromkeys(ways))
 
 
 def _words_of(tool: str) -> list[str]:

@@ -4,6 +4,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.domain.identity.names import UnknownAgent
 from tests.features.messaging.harness import APP, LIB, MessagingHarness
 
 MESSAGE_KEYS = {
@@ -114,3 +115,11 @@ async def test_inbox_outbox_and_thread_are_read_with_bodies_when_asked_and_from_
 async def test_what_is_out_of_bounds_is_refused(harness: MessagingHarness, uri: str) -> None:
     with pytest.raises(InvalidInput):
         await harness.read(uri)
+
+
+async def test_an_inbox_of_a_misspelt_name_is_refused_with_the_names_that_are_near(harness: MessagingHarness) -> None:
+    with pytest.raises(UnknownAgent) as refused:
+        await harness.read("inbox/redston")
+
+    assert refused.value.hint.startswith("Did you mean RedStone? ")
+    assert refused.value.data["nearest"] == ["RedStone"]

@@ -221,3 +221,11 @@ def test_a_parameter_that_has_the_name_of_a_tool_is_told_whatever_the_profile() 
 
     assert not messaging.shows("file_reservation_paths")
     assert fitted_error(WrongArguments("m has no argument 'files'.", hint=accepted), messaging).hint == accepted
+
+
+def test_the_way_of_a_refusal_names_no_tool_that_the_profile_lacks() -> None:
+    error = WrongArguments("m has no argument 'x'.", hint="whois takes it. Accepted: whois.")
+    error.way = "whois takes it."
+
+    assert fitted_error(error, SMALL["messaging"]).hint == error.hint
+    assert fitted_error(error, SMALL["minimal"]).hint == "Accepted: whois."

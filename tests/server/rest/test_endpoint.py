@@ -66,9 +66,30 @@ async def test_an_unknown_key_is_told_with_those_that_there_are(client: httpx.As
     in_body = (await client.post("kept/1/again", json={"wrod": "a"})).json()["error"]
     of_resource = (await client.get("toys/ball", params={"limt": "2"})).json()["error"]
 
-    for error, name, accepted in ((in_query, "word", "names"), (in_body, "word", "number"), (of_resource, "limit", "")):
+    for error, name in ((in_query, "word"), (in_body, "word"), (of_resource, "limit")):
         assert error["data"]["unknown"][0]["did_you_mean"] == name
-        assert {name, accepted} - {""} <= set(error["data"]["accepted"])
+    assert in_query["data"]["accepted"] == ["names", "ids", "word", "mark_read", "format"]
+    assert in_body["data"]["accepted"] == ["word", "sender_token", "registration_token", "format"]
+    assert of_resource["data"]["accepted"] == ["limit", "most"]
+
+
+async def test_no_refusal_names_what_the_route_refuses(client: httpx.AsyncClient) -> None:
+    in_path = (await client.post("kept/1/again", json={"id": 2, "numbr": 2})).json()["error"]
+    of_resource = (await client.get("toys/ball", params={"nam": "x"})).json()["error"]
+
+    for error, hidden in ((in_path, "number"), (of_resource, "name")):
+        assert all("did_you_mean" not in one for one in error["data"]["unknown"])
+        assert hidden not in error["data"]["accepted"]
+        assert hidden not in error["hint"]
+
+
+@pytest.mark.parametrize("name", ["token", "registration_token", "api_key", "Authorization"])
+async def test_a_token_by_any_name_in_a_url_is_sent_to_its_header(client: httpx.AsyncClient, name: str) -> None:
+    of_tool = (await client.get("picked", params={name: "s3cret"})).json()["error"]
+    of_resource = (await client.get("toys/ball", params={name: "s3cret"})).json()["error"]
+
+    for error in (of_tool, of_resource):
+        assert (error["hint"], error["data"]) == ("Send the token in the header X-Agent-Token.", {"parameter": name})
 
 
 async def test_a_token_is_not_taken_from_a_url(client: httpx.AsyncClient) -> None:

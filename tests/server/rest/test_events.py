@@ -140,6 +140,33 @@ async def test_errors_come_as_json_before_a_stream_begins(served: Served) -> Non
     assert served.streams == 0
 
 
+async def test_a_refusal_names_the_route_and_what_can_be_sent_next(served: Served) -> None:
+    await served.send()
+    await served.store.write(lambda tx: tx.feed.mark(tx.now, Micros(0)))
+    await served.store.write(lambda tx: tx.feed.forget(tx.now, 10))
+    floor = served.services.delivery.feed_tail()
+
+    async def error(last: Any = "", **query: Any) -> Any:
+        answer = await served.client.get(PATH, params=query, headers={"Last-Event-ID": str(last)})
+        return answer.json()["error"]
+
+    nobody = await error()
+    stranger = await error(**ME, stranger="1")
+    token = await error(**ME, token="s")
+    no_number = await error("abc", **ME)
+    by_header = await error(floor - 1, **ME)
+    by_query = await error(**ME, after=floor - 1)
+
+    assert nobody["message"].startswith(f"GET {PATH} needs project_key and agent_name")
+    assert stranger["data"]["accepted"] == ["project_key", "agent_name", "after", "format"]
+    assert token["hint"] == "Send the token in the header X-Agent-Token."
+    assert no_number["message"].startswith("Last-Event-ID must be a whole number")
+    assert no_number["hint"].startswith("Last-Event-ID is 0, or ")
+    assert "without Last-Event-ID" in by_header["hint"]
+    assert f"after={floor}; after=0 " in by_query["hint"]
+    assert by_header["data"] == by_query["data"]
+
+
 async def test_in_strict_mode_a_stream_is_its_agents_alone(tmp_path: Path) -> None:
     async with serving(tmp_path, AGENT_AUTH="strict") as served:
         status, code = await refused(served)

@@ -129,7 +129,20 @@ def test_a_list_and_a_stream_are_described_as_such() -> None:
     streamed = paths["/rest/v1/stream"]["get"]
     assert listed["properties"]["result"]["type"] == "array"
     assert list(streamed["responses"]["200"]["content"]) == ["text/event-stream"]
+    assert streamed["responses"]["200"]["content"]["text/event-stream"]["schema"] == {"type": "string"}
     assert [(one["name"], one["in"]) for one in streamed["parameters"]] == [("after", "query")]
+
+
+async def test_of_head_and_the_header_of_a_stream_is_said_what_is_so(tmp_path: Path) -> None:
+    async with open_whole_app(tmp_path) as app:
+        document = (await app.client.get(f"{PREFIX}openapi.json")).json()
+        head = await app.client.head(f"{PREFIX}events")
+
+    events = document["paths"][f"{PREFIX}events"]["get"]
+    assert [one["name"] for one in events["parameters"] if one["in"] == "header"] == ["Last-Event-ID"]
+    assert (head.status_code, head.headers["allow"]) == (405, "GET")
+    assert "can be asked by HEAD, unless it is a stream" in document["info"]["description"]
+    assert events["description"].endswith("Not for HEAD.")
 
 
 def test_tokens_are_described_in_bodies_and_not_in_queries() -> None:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS
 from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.server.rest.routes import PREFIX, ROUTES, ResourceRead, RestRoute, RouteAnswer, ToolCall
 from tests.server.whole_app import WholeApp, open_whole_app
@@ -103,6 +104,21 @@ def without_ages(value: Any) -> Any:
     return [without_ages(one) for one in value] if isinstance(value, list) else value
 
 
+# A refusal, of whatever data.
+def as_route_says(refusal: Any, route: RestRoute) -> Any:
+    """The tool's refusal less the arguments that cannot come by the route."""
+    assert isinstance(route.target, ToolCall)
+    tokens = TOKEN_ARGUMENTS if route.method == "GET" else ()
+    hidden = {*route.target.from_path.values(), *route.target.never, *tokens}
+    error = refusal["error"]
+    for key in ("accepted", "required"):
+        if key in error["data"]:
+            whole = error["data"][key]
+            error["data"][key] = [name for name in whole if name not in hidden]
+            error["hint"] = error["hint"].replace(", ".join(whole), ", ".join(error["data"][key]))
+    return refusal
+
+
 @pytest.fixture
 async def twins(tmp_path: Path) -> AsyncIterator[Twins]:
     async with open_whole_app(tmp_path) as app:
@@ -165,7 +181,8 @@ async def test_a_route_refuses_as_its_tool_does(twins: Twins, route: RestRoute) 
     for given in asked:
         rest, rpc = await twins.over_rest(route, given), await twins.over_rpc(spec.name, given)
 
-        assert (rest.status_code, without_ages(rest.json())) == (rpc.status_code, without_ages(rpc.json())), given
+        expected = as_route_says(without_ages(rpc.json()), route)
+        assert (rest.status_code, without_ages(rest.json())) == (rpc.status_code, expected), given
     assert (await twins.over_rest(route, asked[1])).json()["error"]["type"] == "NOT_FOUND"
 
 
@@ -235,3 +252,19 @@ async def test_a_message_is_there_for_whom_the_connection_names_after_it_was_wit
     assert told["withdrawn_at"]
     for answer in named:
         assert {key: answer.json()[key] for key in told} == told
+
+
+@pytest.mark.parametrize("route", TOOL_ROUTES, ids=_shown)
+async def test_what_a_route_says_that_it_accepts_it_does_not_call_unknown(twins: Twins, route: RestRoute) -> None:
+    spec = twins.spec(route)
+    good = twins.arguments(spec, "rest")
+
+    refused = (await twins.over_rest(route, {**good, "stranger": "1"})).json()["error"]["data"]["accepted"]
+    assert refused
+    for name in refused:
+        answer = await twins.over_rest(route, {**good, "stranger": "1", name: good.get(name, "x")})
+
+        assert [one["name"] for one in answer.json()["error"]["data"].get("unknown", [])] == ["stranger"], (
+            name,
+            answer.text,
+        )

@@ -41,7 +41,7 @@ def read_feed(view: View, caller: Caller, request: FeedRequest) -> FeedPage:
     if request.position_now:
         return FeedPage(mailbox=mailbox, events=[], next_cursor=ends.tail, has_more=False, ends=ends)
     after = request.after or ends.floor
-    require_kept(after, ends)
+    require_kept(after, ends, argument="after")
     found = view.feed.after(mailbox.agent.id, after, request.limit + 1, is_proven=mailbox.verified)
     events = found[: request.limit]
     has_more = len(found) > len(events)
@@ -49,18 +49,20 @@ def read_feed(view: View, caller: Caller, request: FeedRequest) -> FeedPage:
     return FeedPage(mailbox=mailbox, events=events, next_cursor=next_cursor, has_more=has_more, ends=ends)
 
 
-def require_kept(cursor: int, ends: FeedEnds) -> None:
-    """Raise ForgottenCursor below what is kept, and FeedCursorAhead beyond what was ever given out."""
+def require_kept(cursor: int, ends: FeedEnds, *, argument: str) -> None:
+    """Raise ForgottenCursor below what is kept, and FeedCursorAhead beyond what was ever given out; `argument` is what
+    the caller gave it as.
+    """
     data = {"cursor": cursor, "oldest_available_cursor": ends.floor, "tail_cursor": ends.tail}
     if cursor < ends.floor:
         raise ForgottenCursor(
             f"What happened behind cursor {cursor} is not kept any more.",
-            hint=f"Read the inbox, then go on from {ends.tail}; after={ends.floor} gives the oldest that is kept.",
+            hint=f"Read the inbox, then go on with {argument}={ends.tail}; {argument}=0 gives the oldest that is kept.",
             data=data,
         )
     if cursor > ends.tail:
         raise FeedCursorAhead(
             f"Cursor {cursor} is none of this store: the last one is {ends.tail}.",
-            hint=f"Read the inbox, then go on from {ends.tail}.",
+            hint=f"Read the inbox, then go on with {argument}={ends.tail}.",
             data=data,
         )

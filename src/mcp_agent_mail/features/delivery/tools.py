@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
+from mcp_agent_mail.core.cursors import Cursor
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import CALLER_NAME, PROJECT_KEY, Choice, Count, Flag, Id, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
@@ -24,7 +25,7 @@ from mcp_agent_mail.features.messaging.parameters import THREAD
 
 _REASON = Text(max_length=1_000)
 _EVENTS = Count(1, 1_000)
-_CURSOR = Id(low=0)
+_CURSOR = Cursor()
 _TIMEOUT = Count(1, 50)
 _SESSION = Text(max_length=200)
 _CLIENT = Text(max_length=128, may_be_blank=True)
@@ -55,8 +56,8 @@ def delivery_tools(service: DeliveryService, current_caller: Callable[[], Awaita
         urgent_only: Annotated[bool, Flag()] = False,
         thread_id: Annotated[str | None, THREAD] = None,
     ) -> Json:
-        """Wait up to 50 s for mail; unread mail answers at once. Go on with after_cursor=next_cursor. Marks nothing
-        read; no bodies.
+        """Wait up to 50 s for mail; unread mail answers at once. Go on with after_cursor=next_cursor of a wait with the
+        same filter. Marks nothing read; no bodies.
         """
         request = WaitRequest(
             project_key=project_key,

@@ -56,7 +56,7 @@ def look_for_mail(view: View, caller: Caller, request: WaitRequest) -> FoundMail
     ends = view.feed.ends()
     is_first = request.after_cursor is None
     after = request.after_cursor or ends.floor
-    require_kept(after, ends)
+    require_kept(after, ends, argument="after_cursor")
     page = InboxPage(
         limit=MOST_MESSAGES + 1,
         keep=_KEEP[request.urgent_only, is_first],

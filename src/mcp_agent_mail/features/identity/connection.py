@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_agent_mail.core.arguments import OPEN_DOOR, Door
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied
 from mcp_agent_mail.core.params import IDENTITY_PARTS, IdentityPart
 from mcp_agent_mail.core.tools import Credentials, Json, ToolSpec, ToolTable, take_token
@@ -151,12 +152,14 @@ class ConnectionTools(ToolTable):
     async def known_of(self, credentials: Credentials) -> frozenset[IdentityPart]:
         return await self._connection.known_of(credentials)
 
-    async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
+    async def run(
+        self, name: str, arguments: Mapping[str, Json], credentials: Credentials, door: Door = OPEN_DOOR
+    ) -> Json:
         """As the table runs it, with what was left out filled in; a refusal says what was, and who can be meant."""
         spec = self.require(name, credentials)
         completed = await self._connection.complete(spec, arguments, credentials)
         try:
-            return await self._table.run(name, completed.arguments, credentials)
+            return await self._table.run(name, completed.arguments, credentials, door)
         except AgentMailError as error:
             await self._connection.explain(spec, completed, error)
             raise

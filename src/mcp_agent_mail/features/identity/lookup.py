@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.errors import listed
+from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, mistaken_for, nearest
 from mcp_agent_mail.domain.projects import Project
@@ -13,6 +14,7 @@ from mcp_agent_mail.store.transaction import View
 _PRESENT = 10
 _ELSEWHERE = 3
 _HOMES = 3
+_NO_PROJECT = ProjectId(0)
 
 
 def require_agent(view: View, project: Project, name: str) -> Agent:
@@ -71,6 +73,11 @@ def near_elsewhere(view: View, home: Project, name: str) -> list[str]:
         found = [one for one in newest if one.name == like]
     homes = [(one, view.projects.find(one.project_id)) for one in found[:_ELSEWHERE] if one.project_id != home.id]
     return [f"{one.name}@{project.slug}" for one, project in homes if project is not None]
+
+
+def names_everywhere(view: View, name: str) -> list[str]:
+    """At most three names that are near, of the newest agents of all projects."""
+    return nearest(name, dict.fromkeys(one.name for one in view.agents.newest_elsewhere(_NO_PROJECT)))
 
 
 def has_more(present: Sequence[str]) -> bool:

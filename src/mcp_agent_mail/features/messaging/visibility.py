@@ -11,12 +11,12 @@ from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
-from mcp_agent_mail.domain.identity.names import UnknownAgent
+from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_to_read
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
-from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.lookup import names_everywhere, require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.mail.attachments import Carrier
 from mcp_agent_mail.store.transaction import View
@@ -43,10 +43,12 @@ def find_mailbox(view: View, agent_name: str, project_key: str | None) -> tuple[
         return require_agent(view, named, agent_name), named
     namesakes = view.agents.find_everywhere(agent_name)
     if not namesakes:
+        close = names_everywhere(view, agent_name)
+        otherwise = "list_agents shows a project's agents; add ?project=<path or slug> for an archived project."
         raise UnknownAgent(
             f"No project has an agent {agent_name.strip()!r:.100}.",
-            hint="list_agents shows a project's agents; add ?project=<path or slug> for an archived project.",
-            data={"agent": agent_name[:100]},
+            hint=f"{did_you_mean(close)}{otherwise}",
+            data={"agent": agent_name[:100], "nearest": close},
         )
     projects = [project for one in namesakes if (project := view.projects.find(one.project_id)) is not None]
     if len(namesakes) > 1:

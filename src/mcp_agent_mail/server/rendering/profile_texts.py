@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.arguments import WrongArguments
-from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.errors import AgentMailError, in_sentences
 from mcp_agent_mail.core.profiles import NAMED, TOOLS, ToolProfile
 
 _WHO_CALLS = """\
@@ -71,8 +71,11 @@ def fitted_error(error: AgentMailError, profile: ToolProfile) -> AgentMailError:
     """The refusal with its hint and its suggested calls in the tools of `profile`. Never without a next step, where it
     has one.
     """
-    if profile.tools is None or isinstance(error, WrongArguments):
+    if profile.tools is None:
         return error
+    if isinstance(error, WrongArguments):
+        way = fitted(error.way, profile)
+        return error.reworded(hint=in_sentences(way, error.hint.removeprefix(error.way)), data=error.data)
     hint = error.hint and (fitted(error.hint, profile) or _elsewhere(_lacking(error.hint, profile), profile))
     suggested = (_fitted_call(call, profile) for call in error.data.get(_SUGGESTED, ()))
     calls = [call for call in suggested if call is not None]

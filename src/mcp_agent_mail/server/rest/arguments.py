@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import parse_qsl
 
-from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS
+from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, means_token
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.tools import Json, JsonObject
 
@@ -33,17 +33,17 @@ def without_connection(pairs: Pairs, own: Collection[str]) -> Pairs:
     return [(key, value) for key, value in pairs if key in own or key not in CONNECTION_KEYS]
 
 
-def from_query(pairs: Pairs, lists: Collection[str]) -> JsonObject:
-    """Each key once; of those in `lists` a repeated one is a list. Raises InvalidInput, also for a token: what stands
-    in a URL is logged on its way.
+def from_query(pairs: Pairs, lists: Collection[str], own: Collection[str] = ()) -> JsonObject:
+    """Each key once; of those in `lists` a repeated one is a list. Raises InvalidInput, also for a token by whatever
+    name that is not the route's `own`: what stands in a URL is logged on its way.
     """
     given: JsonObject = {}
     for key, value in pairs:
-        if key in TOKEN_ARGUMENTS:
+        if key not in own and means_token(key):
             raise InvalidInput(
-                f"{key} is not taken from a URL, which others may log.",
+                f"{key:.100} is not taken from a URL, which others may log.",
                 hint="Send the token in the header X-Agent-Token.",
-                data={"parameter": key},
+                data={"parameter": key[:100]},
             )
         if key not in given:
             given[key] = value

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.core.arguments import bind
+from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, Door, bind
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.tools import Json, JsonObject, ToolSpec
@@ -131,6 +131,9 @@ class Rest:
         return self._resource_call(asked, target, self._resources[target.uri], facts)
 
     def _tool_call(self, asked: _Asked, target: ToolCall, spec: ToolSpec, facts: RequestFacts) -> PlainCall:
+        tokens = TOKEN_ARGUMENTS if asked.route.method == "GET" else ()
+        door = Door(hidden=frozenset((*target.from_path.values(), *target.never, *tokens)))
+
         def parse(body: bytes) -> JsonObject:
             pairs = without_connection(asked.pairs, spec.params)
             if asked.route.method == "POST":
@@ -138,14 +141,14 @@ class Rest:
                 given = parse_object(body)
             else:
                 require_no_body(body)
-                given = from_query(pairs, _lists(spec))
+                given = from_query(pairs, _lists(spec), spec.params)
             arguments = with_path(given, asked.keys, target.from_path, target.never)
             if asked.is_head and changes(spec, arguments):
                 raise InvalidInput("HEAD shows nothing, and so marks nothing.", hint="Use GET.")
             return arguments
 
         async def run(arguments: Mapping[str, Json]) -> Json:
-            result = await self._calls.run_tool(spec.name, arguments, facts)
+            result = await self._calls.run_tool(spec.name, arguments, facts, door)
             return structured_list(result) if spec.result_list else result
 
         return PlainCall(title=spec.name, parse=parse, run=run, output=facts.wishes.output)
@@ -154,10 +157,11 @@ class Rest:
         def parse(body: bytes) -> JsonObject:
             require_no_body(body)
             pairs = without_connection(asked.pairs, spec.params)
-            given = renamed(from_query(pairs, ()), target.also)
+            given = renamed(from_query(pairs, (), spec.params), target.also)
             arguments = with_path(given, asked.keys, target.from_path)
             # A resource reads past keys that it does not know; a route refuses them.
-            bind(spec.params, arguments, what=asked.route.shown)
+            in_path = target.from_path.values()
+            bind(spec.params, arguments, what=asked.route.shown, taken_out=target.also, hidden=in_path)
             return arguments
 
         async def run(arguments: Mapping[str, Json]) -> Json:

@@ -11,16 +11,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.tools import Json, JsonObject, ToolTable, call_as
+from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, Door
+from mcp_agent_mail.core.cursors import Cursor
+from mcp_agent_mail.core.errors import AgentMailError, CursorAhead, CursorExpired
+from mcp_agent_mail.core.tools import JsonObject, ToolTable, call_as
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.stream import FeedStream
 from mcp_agent_mail.features.delivery.tools import FOLLOW
 from mcp_agent_mail.features.delivery.waiters import MailWaiter
 from mcp_agent_mail.server.dispatch import RequestFacts, masked
-from mcp_agent_mail.server.identity import Headers, read_query
+from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_value
 from mcp_agent_mail.server.rendering.wire import error_object, http_status
+from mcp_agent_mail.server.rest.arguments import from_query, read_pairs, without_connection
 from mcp_agent_mail.server.transport.answers import begin_stream
 from mcp_agent_mail.server.transport.hearing import RequestHearing
 
@@ -30,7 +33,8 @@ COMMENT_EVERY_S = 15.0
 """Proxies close what is silent for a minute or so."""
 COMMENT = b":\n"
 
-_OF_THE_CONNECTION = frozenset({"project", "agent", "profile", "format"})
+LAST_EVENT_ID = "Last-Event-ID"
+_DOOR = Door(what=f"GET {PATH}", hidden=frozenset(TOKEN_ARGUMENTS))
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -76,13 +80,14 @@ class EventsEndpoint:
         await send({"type": "http.response.body", "body": b""})
 
     async def _open(self, scope: Scope, facts: RequestFacts) -> FeedStream:
-        query = read_query(scope["query_string"])
-        given: dict[str, Json] = {name: value for name, value in query.items() if name not in _OF_THE_CONNECTION}
+        given = from_query(without_connection(read_pairs(scope["query_string"]), ()), ())
         headers: Headers = dict(scope["headers"])
         if last := headers.get(b"last-event-id", b"").decode("latin-1").strip():
-            given["after"] = last
+            given["after"] = Cursor().convert(LAST_EVENT_ID, last)
         try:
-            stream: FeedStream = await self._streams.run(FOLLOW, given, facts.credentials)
+            stream: FeedStream = await self._streams.run(FOLLOW, given, facts.credentials, _DOOR)
+        except (CursorExpired, CursorAhead) as error:
+            raise _of_header(error) if last else error from None
         except AgentMailError:
             raise
         except Exception as error:  # noqa: BLE001  # a bug becomes INTERNAL, as for tools
@@ -99,6 +104,12 @@ class EventsEndpoint:
 
         async for events in stream.pages(waiter, identify, silence_s=self._comment_every_s):
             yield _written(events) if events else COMMENT
+
+
+def _of_header(error: CursorExpired | CursorAhead) -> AgentMailError:
+    """The header beats `after`: whoever sends it once more is refused once more."""
+    hint = "Read the inbox, then come back without Last-Event-ID: for what comes from now on, or with after=0 for all "
+    return error.reworded(hint=f"{hint}that is kept.", data=error.data)
 
 
 def _written(events: Iterable[JsonObject]) -> bytes:

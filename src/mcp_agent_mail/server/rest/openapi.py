@@ -18,9 +18,9 @@ _KEY = re.compile(r"\{(\w+)\}")
 
 _ABOUT = (
     "The tools of MCP Agent Mail as plain HTTP: same arguments, same results, same refusals. A list stands in "
-    '`{"result": [...]}`. GET takes its arguments in the query, a list as a repeated key, and can be asked by HEAD; '
-    "POST takes one JSON object. `project`, `agent` and `format` may stand in any query: who calls, for calls that "
-    "leave it out, and `json`, `toon` or `md`."
+    '`{"result": [...]}`. GET takes its arguments in the query, a list as a repeated key, and can be asked by HEAD, '
+    "unless it is a stream; POST takes one JSON object. `project`, `agent` and `format` may stand in any query: who "
+    "calls, for calls that leave it out, and `json`, `toon` or `md`."
 )
 _SECURITY = {
     "bearer": {
@@ -105,10 +105,22 @@ def _operation(
         case ResourceRead(uri=uri):
             return _of_resource(route, route.target, resources[uri])
         case RouteAnswer():
-            return _described(route, route.target.name, route.target.title, route.target.description) | {
-                **_given(route, route.target.arguments, {}),
-                "responses": _responses({"type": "object"}, route.target.media_type),
-            }
+            return _of_own(route, route.target)
+
+
+def _of_own(route: RestRoute, target: RouteAnswer) -> JsonObject:
+    given = _given(route, target.arguments, {})
+    if target.headers:
+        headers = [
+            {"name": name, "in": "header", "required": False, "schema": dict(one)}
+            for name, one in target.headers.items()
+        ]
+        given = {**given, "parameters": [*given.get("parameters", ()), *headers]}
+    result = {"type": "string" if target.is_stream else "object"}
+    return _described(route, target.name, target.title, target.description) | {
+        **given,
+        "responses": _responses(result, target.media_type),
+    }
 
 
 def _of_tool(route: RestRoute, target: ToolCall, spec: ToolSpec, known: Collection[IdentityPart]) -> JsonObject:

@@ -38,14 +38,15 @@ class ResourceRead:
 class RouteAnswer:
     """What no tool does: `Rest` is given the function of this `name`, which checks its arguments itself.
 
-    `arguments` is their JSON schema: of the query where the method is GET, else of the body. What `is_stream` is not
-    asked for by HEAD.
+    `arguments` is their JSON schema: of the query where the method is GET, else of the body; `headers` are those
+    that it reads besides. What `is_stream` is text without an end, and is not asked for by HEAD.
     """
 
     name: str
     title: str
     description: str
     arguments: Mapping[str, Json] = field(default_factory=dict)
+    headers: Mapping[str, Json] = field(default_factory=dict)
     media_type: str = "application/json"
     is_stream: bool = False
 
@@ -126,7 +127,7 @@ ROUTES: tuple[RestRoute, ...] = (
             name=EVENTS,
             title="Events of an agent's mail",
             description="What happens to an agent's mail as server-sent events: from now on, or behind a cursor. "
-            "`Last-Event-ID` beats `after`.",
+            "`Last-Event-ID` beats `after`. Not for HEAD.",
             arguments={
                 "type": "object",
                 "properties": {
@@ -136,6 +137,7 @@ ROUTES: tuple[RestRoute, ...] = (
                 },
                 "required": ["project_key", "agent_name"],
             },
+            headers={"Last-Event-ID": {"type": "integer", "minimum": 0}},
             media_type="text/event-stream",
             is_stream=True,
         ),
