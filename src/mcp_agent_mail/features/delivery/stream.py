@@ -41,7 +41,8 @@ class FeedStream:
     @contextmanager
     def placed(self) -> Iterator[MailWaiter]:
         """A place for the time of the block. Raises NoPlaceToWait and WaitingEnds."""
-        with self._waiters.place(self._mailbox.agent.id, WaiterKind.STREAM) as waiter:
+        mailbox = self._mailbox
+        with self._waiters.place(mailbox.agent.id, WaiterKind.STREAM, is_proven=mailbox.verified) as waiter:
             yield waiter
 
     async def pages(

@@ -81,7 +81,7 @@ async def wait_for_mail(
     until = loop.time() + request.timeout_s
     await waiters.hear()
     with (
-        waiters.place(mailbox.agent.id, WaiterKind.WAIT) as waiter,
+        waiters.place(mailbox.agent.id, WaiterKind.WAIT, is_proven=mailbox.verified) as waiter,
         current_hearing().watched(waiter.leave),
     ):
         while True:
