@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
-from mcp_agent_mail.domain.copy_changes import CopyChange, Watched, WatchedKey, WatchedKind, concerns, keys_of
+from mcp_agent_mail.domain.copy_changes import (
+    Audience,
+    CopyChange,
+    News,
+    Watched,
+    WatchedKey,
+    WatchedKind,
+    audience_of,
+    keys_of,
+    news_of,
+    wider,
+)
 
 RED, BLUE = AgentId(1), AgentId(2)
 HERE, THERE = ProjectId(10), ProjectId(11)
@@ -34,22 +45,42 @@ def test_a_change_is_found_by_its_message_its_thread_its_inbox_and_the_thread_th
     }
 
 
-def test_a_blind_copy_concerns_its_own_recipient_alone() -> None:
+def audience(told: Watched, *changes: CopyChange) -> Audience | None:
+    return audience_of(news_of(told.key, changes), told)
+
+
+def test_a_blind_copy_concerns_its_own_recipient_alone_and_nobody_who_reads_the_same() -> None:
     blind = change(agent=RED, is_open=False)
 
-    assert concerns(blind, INBOX) is True
-    assert [concerns(blind, message(reader)) for reader in (RED, BLUE, None)] == [True, False, False]
-    assert concerns(blind, PLAN) is False
+    assert audience(INBOX, blind) is Audience.ALL
+    assert [audience(message(reader), blind) for reader in (RED, BLUE, None)] == [Audience.READER, None, None]
+    assert audience(PLAN, blind) is None
 
 
-def test_an_open_copy_concerns_whoever_reads_the_message() -> None:
-    assert [concerns(change(agent=RED), message(reader)) for reader in (RED, BLUE, None)] == [True] * 3
+def test_an_open_copy_concerns_whoever_reads_the_message_beside_a_blind_one_too() -> None:
+    changes = [change(agent=RED, is_open=False), change(agent=BLUE)]
+
+    assert [audience(message(reader), *changes) for reader in (RED, BLUE, None)] == [Audience.ALL] * 3
 
 
 def test_mail_of_another_project_does_not_concern_a_thread_of_the_same_name() -> None:
-    assert concerns(change(project=HERE), PLAN) is True
-    assert concerns(change(project=THERE), PLAN) is False
+    assert audience(PLAN, change(project=HERE)) is Audience.ALL
+    assert audience(PLAN, change(project=THERE)) is None
 
 
 def test_whether_a_copy_belongs_to_the_threads_project_is_the_stores_to_know() -> None:
-    assert concerns(change(agent=RED), PLAN) is None
+    news = news_of(PLAN.key, [change(agent=RED), change(agent=BLUE, is_open=False), change(project=THERE)])
+
+    assert news == News(projects=frozenset({THERE}), messages=frozenset({MessageId(7)}))
+
+
+def test_of_two_changes_the_one_counts_that_more_may_know_of() -> None:
+    both = [Audience.ALL, Audience.READER]
+
+    assert [wider(before, after) for before in (None, *both) for after in both] == [
+        *both,
+        Audience.ALL,
+        Audience.ALL,
+        Audience.ALL,
+        Audience.READER,
+    ]

@@ -258,13 +258,16 @@ async def test_streams_count_among_those_who_wait(tmp_path: Path, era: str) -> N
             asyncio.create_task(served.call("wait_for_messages", agent_name="RedStone", timeout_s=50)) for _ in range(9)
         ]
         await served.until_waiting(waits=9)
-        async with subscribed(url_of(served), era, [INBOX]):
+        refused = [await refusal(served, era, [INBOX])]
+        red = {"X-Agent-Token": served.tokens["RedStone"]}
+        async with subscribed(url_of(served), era, [INBOX], red):
             await served.until_waiting(waits=9, streams=1)
-            refused = await refusal(served, era, [BLUES])
+            refused.append(await refusal(served, era, [INBOX], red))
         await served.send()
         await asyncio.gather(*waits)
 
-    assert refused.data["error"]["type"] == "UNAVAILABLE"
+    assert [one.data["error"]["type"] for one in refused] == ["UNAVAILABLE"] * 2
+    assert [one.data["error"]["data"]["limit"] for one in refused] == [9, 10], "the last one is for who is proven"
 
 
 async def test_in_the_modern_era_unreadable_ones_are_left_out_of_what_is_acknowledged(served: Served) -> None:

@@ -96,6 +96,7 @@ async def test_what_a_lost_answer_held_is_answered_again(served: Served) -> None
 
 async def test_more_than_may_wait_are_unavailable_and_told_when_to_come_back(tmp_path: Path) -> None:
     async with serving(tmp_path, WAITERS_MAX="10") as served:
+        served.client.headers["X-Agent-Token"] = served.tokens["RedStone"]
         waits = [asyncio.create_task(wait(served, "rpc")) for _ in range(10)]
         await served.until_waiting(waits=10)
 
@@ -103,5 +104,27 @@ async def test_more_than_may_wait_are_unavailable_and_told_when_to_come_back(tmp
 
         assert (refused.status_code, refused.json()["error"]["type"]) == (503, "UNAVAILABLE")
         assert refused.json()["error"]["data"] == {"waiting": 10, "limit": 10, "retry_after_s": 5}
+        del served.client.headers["X-Agent-Token"]
         message = await served.send()
         assert [one["messages"][0]["id"] for one in await asyncio.gather(*waits)] == [message] * 10
+
+
+async def test_who_proves_nothing_leaves_a_place_to_who_is_proven(tmp_path: Path) -> None:
+    """By however many names: they may all be one caller."""
+    async with serving(tmp_path, WAITERS_MAX="10") as served:
+        names = ["RedStone", "BlueLake"]
+        waits = [
+            asyncio.create_task(served.call("wait_for_messages", agent_name=names[number % 2], timeout_s=50))
+            for number in range(9)
+        ]
+        await served.until_waiting(waits=9)
+
+        refused: httpx.Response = await served.client.post("/rpc/wait_for_messages", json=LONG)
+        token = {"X-Agent-Token": served.tokens["RedStone"]}
+        proven = asyncio.create_task(served.client.post("/rpc/wait_for_messages", json=LONG, headers=token))
+        await served.until_waiting(waits=10)
+        await served.send(sender_name="RedStone", to=["RedStone", "BlueLake"])
+
+        assert refused.json()["error"]["data"] == {"waiting": 9, "limit": 9, "retry_after_s": 5}
+        assert (await proven).status_code == 200
+        await asyncio.gather(*waits)

@@ -89,7 +89,7 @@ def build_services(
         messaging=messaging,
         delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
-        subscriptions=subscriptions_of(store, waiters),
+        subscriptions=subscriptions_of(store, waiters, identity),
         search=SearchService(store),
         summaries=(summaries := summary_service(settings, store, clock)),
         products=ProductService(store, summaries, load_inline=messaging.load_inline, note_handed=hooks.handed),

@@ -54,8 +54,8 @@ def resource_table(services: Services, tables: ResolvingTables, introspection: I
 
 
 def watch_table(store: Store, services: Services, tables: ResolvingTables) -> ResourceTable:
-    """What can be subscribed to, by the same URIs."""
-    return tables.resources(watchable_resources(_resources(services), store, services.identity.caller))
+    """What can be subscribed to, by the same URIs. Nobody is active by being told."""
+    return tables.resources(watchable_resources(_resources(services), store, services.identity.onlooker))
 
 
 def _tools(services: Services) -> list[ToolSpec]:

@@ -223,13 +223,13 @@ def waiters_of(settings: Settings, store: Store, bus: MailBus) -> Waiters:
     return Waiters(bus, settle, limit=settings.waiters_max)
 
 
-def subscriptions_of(store: Store, waiters: Waiters) -> Subscriptions:
+def subscriptions_of(store: Store, waiters: Waiters, identity: IdentityService) -> Subscriptions:
     """Of resources; what can be watched is set once the tables are there. The bus is asked nothing before the first."""
 
     async def settle() -> None:
         await store.write(lambda _: None)
 
-    return Subscriptions(store, CopyBus(store.on_copy_change), waiters, settle)
+    return Subscriptions(store, CopyBus(store.on_copy_change), waiters, settle, identify=identity.onlooker)
 
 
 def delivery_service(

@@ -5,7 +5,7 @@ A resource concerns whoever subscribed to it; whether they may still read it is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -62,15 +62,49 @@ def keys_of(change: CopyChange) -> Iterator[WatchedKey]:
         yield WatchedKey(WatchedKind.MAILBOX, change.agent_id)
 
 
-def concerns(change: CopyChange, watched: Watched) -> bool | None:
-    """Whether a change of the same key changes what is shown; None: only if the message is part of the project's mail,
-    which the store knows.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What of one commit concerns one key, so that it is decided once for all who watch it and not for each of them.
+
+    `anybody`: whoever reads it. `readers` are those who alone may know of more: of their own blind copies.
+    `projects` are those whose mail a message of the thread came into, or left; those of `messages` the store knows.
     """
-    if watched.key.kind is WatchedKind.MAILBOX:
-        return True
-    is_own = change.agent_id is not None and change.agent_id == watched.reader
-    if watched.key.kind is WatchedKind.MESSAGE:
-        return change.is_open or is_own
-    if change.project_id is not None:
-        return change.project_id == watched.project_id
-    return None if change.is_open else False
+
+    anybody: bool = False
+    readers: frozenset[AgentId] = frozenset()
+    projects: frozenset[ProjectId] = frozenset()
+    messages: frozenset[MessageId] = frozenset()
+
+
+class Audience(StrEnum):
+    """Who of those who read what is watched may know."""
+
+    ALL = "all"
+    READER = "reader"
+    """The agent whose `Watched` it is, and nobody else who may read the same."""
+
+
+def wider(before: Audience | None, audience: Audience) -> Audience:
+    """Who may know, of two changes of the same."""
+    return Audience.ALL if before is Audience.ALL else audience
+
+
+def news_of(key: WatchedKey, changes: Iterable[CopyChange]) -> News:
+    """Of changes that may concern the key."""
+    if key.kind is WatchedKind.MAILBOX:
+        return News(anybody=True)
+    open_ones = [change for change in changes if change.is_open]
+    if key.kind is WatchedKind.MESSAGE:
+        readers = frozenset(change.agent_id for change in changes if not change.is_open and change.agent_id is not None)
+        return News(anybody=bool(open_ones), readers=readers)
+    return News(
+        projects=frozenset(change.project_id for change in open_ones if change.project_id is not None),
+        messages=frozenset(change.message_id for change in open_ones if change.project_id is None),
+    )
+
+
+def audience_of(news: News, watched: Watched) -> Audience | None:
+    """Who may know, of those who see the same as `watched`; None: nobody. `projects` must be complete."""
+    if news.anybody or (watched.project_id is not None and watched.project_id in news.projects):
+        return Audience.ALL
+    return Audience.READER if watched.reader is not None and watched.reader in news.readers else None

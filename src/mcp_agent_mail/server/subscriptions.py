@@ -94,11 +94,12 @@ class SubscriptionEndpoint:
         would hold up all other answers of its session.
         """
         stream = self._of(session)
-        if stream.is_open:  # A second one, which the SDK refuses.
-            await answer(send)
-            return
         try:
-            with stream.opened(reader=reader):
+            holder = None if reader is None else await self._subscriptions.find_reader(reader)
+            if stream.is_open:  # A second one, which the SDK refuses.
+                await answer(send)
+                return
+            async with stream.opened(reader=reader, holder=holder):
                 begin_stream(scope)
                 await _StreamWriter(stream, send).run(answer)
         except AgentMailError as error:
@@ -110,13 +111,16 @@ class SubscriptionEndpoint:
         """Acknowledge what will be told, then tell it until the client leaves or the server stops.
 
         Of several URIs those that may not be read are left out of the acknowledgement. Raises their refusal where none
-        is left, TooManyUris, NoPlaceToWait and WaitingEnds before it.
+        is left, TooManyUris, NoPlaceToWait and WaitingEnds before it. Who asks for nothing must be proven as readers
+        are: it takes a place, too.
         """
         meta: dict[str, Any] = {SUBSCRIPTION_ID_META_KEY: ctx.request_id}
         stream = self._subscriptions.stream()
+        asked = params.notifications.resource_subscriptions or []
+        holder = await self._subscriptions.find_reader(credentials, must_be_proven=not asked)
         try:
-            await _subscribe_all(stream, params.notifications.resource_subscriptions or [], credentials)
-            with stream.opened(always_seated=True):
+            await _subscribe_all(stream, asked, credentials)
+            async with stream.opened(always_seated=True, reader=credentials, holder=holder):
                 if ctx.request is not None:
                     begin_stream(ctx.request.scope)
                 honored = SubscriptionFilter(resource_subscriptions=stream.uris or None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.features.delivery.subscriptions import ResourceStream, Subscriptions
+from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.features.delivery.shares import ShareBounds
+from mcp_agent_mail.features.delivery.subscriptions import MAX_SUBSCRIPTIONS, ResourceStream, Subscriptions
 from mcp_agent_mail.features.delivery.watched_resources import watchable_resources
 from mcp_agent_mail.notify.bus import CopyBus
 from tests.features.delivery.harness import DeliveryHarness
@@ -18,7 +20,9 @@ FAR_S = 600.0
 WITHIN_S = 10.0
 
 
-def subscriptions_over(harness: DeliveryHarness, *, limit: int = 1_000, told_every_s: float = 0.0) -> Subscriptions:
+def subscriptions_over(
+    harness: DeliveryHarness, *, bounds: ShareBounds = MAX_SUBSCRIPTIONS, told_every_s: float = 0.0
+) -> Subscriptions:
     store = harness.seeded.store
 
     async def settle() -> None:
@@ -29,7 +33,8 @@ def subscriptions_over(harness: DeliveryHarness, *, limit: int = 1_000, told_eve
         CopyBus(store.on_copy_change),
         harness.service.waiters,
         settle,
-        limit=limit,
+        identify=harness.identities.caller,
+        bounds=bounds,
         told_every_s=told_every_s,
         look_again_s=0.0,
     )
@@ -48,7 +53,8 @@ class Reading:
             return await anext(self.changes)
 
 
-@contextmanager
-def reading(stream: ResourceStream) -> Iterator[Reading]:
-    with stream.opened():
+@asynccontextmanager
+async def reading(stream: ResourceStream, reader: Credentials | None = None) -> AsyncIterator[Reading]:
+    """Opened by `reader`, else by whoever subscribed."""
+    async with stream.opened(reader=reader):
         yield Reading(stream.changes())

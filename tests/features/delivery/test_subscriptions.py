@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.presence import ListeningVia
+from mcp_agent_mail.features.delivery.shares import ShareBounds
 from mcp_agent_mail.features.delivery.subscriptions import URIS_EACH, TooManyUris
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, NoPlaceToWait, WaitingEnds
 from tests.features.delivery.harness import NOBODY, DeliveryHarness, refused
@@ -31,7 +32,7 @@ async def test_each_is_told_once_in_its_time_and_the_last_change_is_kept_for_the
     stream = subscriptions_over(harness, told_every_s=FAR_S).stream()
     await stream.subscribe(RED, NOBODY)
     await stream.subscribe(BLUE, NOBODY)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         await harness.send()
         first = await reader.next()
         await harness.send()
@@ -49,7 +50,7 @@ async def test_what_changes_often_waits_as_one(harness: DeliveryHarness) -> None
         await harness.send()
     await asyncio.sleep(0)  # Who listens is told after the answer.
     await stream.subscribe(BLUE, NOBODY)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         told = [await reader.next()]
         await to_blue(harness)
         told.append(await reader.next())
@@ -64,7 +65,7 @@ async def test_a_thread_of_the_same_name_in_another_project_is_another_thread(ha
     stream = subscriptions_over(harness).stream()
     await stream.subscribe(f"resource://thread/plan?project={APP}", NOBODY)
     await stream.subscribe(BLUE, NOBODY)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         await harness.send(project_key=LIB, sender_name="QuietFox", to=["BlueLake"], thread_id="plan")
         await harness.call("mark_message_read", project_key=LIB, agent_name="BlueLake", message_id=other[0]["id"])
         await to_blue(harness)
@@ -79,7 +80,7 @@ async def test_a_thread_that_a_reply_started_tells_of_its_root(harness: Delivery
     stream = subscriptions_over(harness).stream()
     thread = f"resource://thread/{root}?project={APP}"
     await stream.subscribe(thread, NOBODY)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         await harness.call("acknowledge_message", agent_name="RedStone", message_id=root)
         told = await reader.next()
 
@@ -91,7 +92,7 @@ async def test_mail_that_expires_is_told_though_nobody_asks(harness: DeliveryHar
     stream = subscriptions_over(harness).stream()
     await stream.subscribe(RED, NOBODY)
     await stream.subscribe(f"resource://message/{number}", NOBODY)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         harness.seeded.clock.step(61)
         await harness.seeded.store.end_expired()
         told = {await reader.next(), await reader.next()}
@@ -104,7 +105,7 @@ async def test_what_is_superseded_is_told(harness: DeliveryHarness) -> None:
     await harness.call("mark_message_read", agent_name="RedStone", message_id=number)
     stream = subscriptions_over(harness).stream()
     await stream.subscribe(f"resource://message/{number}", NOBODY)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         await harness.send(supersedes=number)
         told = await reader.next()
 
@@ -117,7 +118,7 @@ async def test_held_mail_is_told_once_it_is_approved_and_no_sooner(harness: Deli
     await harness.send(auto_contact_if_blocked=True)
     await stream.subscribe(RED, NOBODY)
     await stream.subscribe(BLUE, NOBODY)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         await harness.send(auto_contact_if_blocked=True)
         await harness.call("withdraw_message", sender_name="BlueLake", message_id=await _last_id(harness))
         await to_blue(harness)
@@ -139,7 +140,7 @@ async def test_a_withdrawn_message_that_nobody_may_read_any_more_is_told_to_nobo
     stream = subscriptions_over(harness).stream()
     await stream.subscribe(f"resource://message/{number}", NOBODY)
     await stream.subscribe(BLUE, NOBODY)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         await harness.withdraw(number)
         await to_blue(harness)
         told = await reader.next()
@@ -152,7 +153,7 @@ async def test_whether_it_may_be_told_is_asked_again_when_that_could_not_be_know
     stream = subscriptions.stream()
     await stream.subscribe(RED, NOBODY)
     subscriptions.watchable = _BusyAtFirst(subscriptions.watchable)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         await harness.send()
         told = await reader.next()
 
@@ -186,7 +187,7 @@ async def test_a_repeat_takes_nothing_more_and_newer_proof_takes_the_place_of_th
     subscriptions = subscriptions_over(harness)
     stream = subscriptions.stream()
     via_of = harness.service.waiters.via_of
-    with stream.opened():
+    async with stream.opened():
         await stream.subscribe(RED, NOBODY)
         before = via_of(harness.seeded.red.id)
         await stream.subscribe(RED, harness.proof(harness.seeded.red))
@@ -203,7 +204,7 @@ async def test_a_repeat_takes_nothing_more_and_newer_proof_takes_the_place_of_th
 async def test_an_open_stream_has_a_place_while_it_has_subscriptions(harness: DeliveryHarness) -> None:
     stream = subscriptions_over(harness).stream()
     figures = harness.service.waiters.figures
-    with stream.opened():
+    async with stream.opened():
         streams = [figures().streams]
         await stream.subscribe(RED, NOBODY)
         await stream.subscribe(BLUE, NOBODY)
@@ -214,7 +215,7 @@ async def test_an_open_stream_has_a_place_while_it_has_subscriptions(harness: De
         streams.append(figures().streams)
         await stream.subscribe(RED, NOBODY)
     streams.append(figures().streams)
-    with stream.opened():
+    async with stream.opened():
         streams.append(figures().streams)
 
     assert streams == [0, 1, 1, 0, 0, 1]
@@ -233,7 +234,7 @@ async def test_the_hundred_and_first_uri_of_a_stream_is_refused_and_takes_nothin
 
 
 async def test_beyond_what_all_may_have_it_is_unavailable_until_somebody_ends(harness: DeliveryHarness) -> None:
-    subscriptions = subscriptions_over(harness, limit=2)
+    subscriptions = subscriptions_over(harness, bounds=ShareBounds(total=2))
     first, second = subscriptions.stream(), subscriptions.stream()
     await first.subscribe(RED, NOBODY)
     await first.subscribe(BLUE, NOBODY)
@@ -250,13 +251,13 @@ async def test_beyond_what_all_may_have_it_is_unavailable_until_somebody_ends(ha
 async def test_the_sixty_fifth_stream_of_an_agent_is_refused_and_keeps_nothing(harness: DeliveryHarness) -> None:
     subscriptions = subscriptions_over(harness)
     proof = harness.proof(harness.seeded.red)
-    with ExitStack() as stack:
+    async with AsyncExitStack() as stack:
         for _ in range(PLACES_EACH):
             stream = subscriptions.stream()
             await stream.subscribe(RED, proof)
-            stack.enter_context(stream.opened())
+            await stack.enter_async_context(stream.opened(holder=harness.seeded.red.id))
         last = subscriptions.stream()
-        stack.enter_context(last.opened())
+        await stack.enter_async_context(last.opened(holder=harness.seeded.red.id))
 
         error = await refused(last.subscribe(RED, proof))
 
@@ -270,12 +271,13 @@ async def test_the_sixty_fifth_stream_of_an_agent_is_refused_and_keeps_nothing(h
 async def test_a_stop_ends_what_is_open_and_opens_nothing_more(harness: DeliveryHarness) -> None:
     stream = subscriptions_over(harness).stream()
     await stream.subscribe(RED, NOBODY)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         harness.service.waiters.close()
 
         assert [uri async for uri in reader.changes] == []
-    with pytest.raises(WaitingEnds), stream.opened():
-        pass
+    with pytest.raises(WaitingEnds):
+        async with stream.opened():
+            pass
 
 
 async def test_who_unsubscribed_while_a_change_waited_is_not_told(harness: DeliveryHarness) -> None:
@@ -284,7 +286,7 @@ async def test_who_unsubscribed_while_a_change_waited_is_not_told(harness: Deliv
     await stream.subscribe(BLUE, NOBODY)
     await harness.send()
     stream.unsubscribe(RED)
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         await to_blue(harness)
         told = await reader.next()
 
@@ -297,7 +299,7 @@ async def test_newer_proof_loses_no_change_that_waits(harness: DeliveryHarness) 
     await harness.send()
     await asyncio.sleep(0)
     await stream.subscribe(RED, harness.proof(harness.seeded.red))
-    with reading(stream) as reader:
+    async with reading(stream) as reader:
         told = await reader.next()
 
     assert told == RED

@@ -276,17 +276,81 @@ async def test_a_stream_of_nobody_has_a_place_once_and_is_woken_at_a_stop() -> N
     assert told.waiters.figures().streams == 0
 
 
-async def test_whom_a_stream_follows_is_listening_by_it_and_uses_one_of_its_places() -> None:
+async def test_whom_a_stream_follows_at_its_word_is_listening_by_it_and_uses_one_of_its_places() -> None:
     told = Told()
+    stream = told.waiters.unseated_stream()
     for _ in range(PLACES_EACH - 1):
-        told.waiters.follow(RED)
+        told.waiters.follow(stream, RED)
     with told.waiters.place(RED, WaiterKind.WAIT):
         both = told.waiters.via_of(RED)
         with pytest.raises(NoPlaceToWait):
-            told.waiters.follow(RED)
+            told.waiters.follow(stream, RED)
     alone = told.waiters.via_of(RED)
     for _ in range(PLACES_EACH - 1):
-        told.waiters.unfollow(RED)
+        told.waiters.unfollow(stream, RED)
 
     assert (both, alone) == (ListeningVia.WAIT, ListeningVia.STREAM)
     assert (told.waiters.via_of(RED), told.waiters.via_of(BLUE)) == (None, None)
+
+
+async def test_the_place_of_an_agents_own_stream_is_counted_once_whatever_it_follows() -> None:
+    told = Told()
+    streams = [told.waiters.unseated_stream(RED) for _ in range(PLACES_EACH)]
+    for stream in streams:
+        told.waiters.seat(stream)
+        told.waiters.follow(stream, RED)
+    last = told.waiters.unseated_stream(RED)
+
+    with pytest.raises(NoPlaceToWait):
+        told.waiters.seat(last)
+    told.waiters.unfollow(streams[0], RED)
+    told.waiters.free(streams[0])
+    told.waiters.seat(last)
+
+    assert told.waiters.figures().streams == PLACES_EACH
+
+
+async def test_who_only_names_an_agent_leaves_it_its_places() -> None:
+    told = Told()
+    with ExitStack() as stack:
+        for _ in range(PLACES_EACH):
+            stack.enter_context(told.waiters.place(BLUE, WaiterKind.WAIT))
+        with pytest.raises(NoPlaceToWait), told.waiters.place(BLUE, WaiterKind.WAIT):
+            pass
+
+        with told.waiters.place(BLUE, WaiterKind.WAIT, is_proven=True):
+            waiting = told.waiters.figures().waits
+
+    assert waiting == PLACES_EACH + 1
+
+
+async def test_all_who_prove_nothing_leave_one_place_in_eight_to_the_proven() -> None:
+    told = Told(limit=16)
+    with ExitStack() as stack:
+        for number in range(7):
+            stack.enter_context(told.waiters.place(AgentId(10 + number), WaiterKind.WAIT))
+            told.waiters.seat(told.waiters.unseated_stream())
+        with pytest.raises(NoPlaceToWait) as refused, told.waiters.place(BLUE, WaiterKind.WAIT):
+            pass
+        with pytest.raises(NoPlaceToWait):
+            told.waiters.seat(told.waiters.unseated_stream())
+        stack.enter_context(told.waiters.place(BLUE, WaiterKind.WAIT, is_proven=True))
+        told.waiters.seat(told.waiters.unseated_stream(RED))
+        with pytest.raises(NoPlaceToWait) as full, told.waiters.place(BLUE, WaiterKind.WAIT, is_proven=True):
+            pass
+
+    assert refused.value.data == {"waiting": 14, "limit": 14, "retry_after_s": 5}
+    assert "without proof" in refused.value.text
+    assert full.value.data == {"waiting": 16, "limit": 16, "retry_after_s": 5}
+
+
+async def test_a_place_that_is_left_is_free_for_whoever_proves_nothing() -> None:
+    told = Told(limit=8)
+    for _ in range(20):
+        with told.waiters.place(BLUE, WaiterKind.WAIT), told.waiters.place(BLUE, WaiterKind.WAIT, is_proven=True):
+            pass
+
+    with ExitStack() as stack:
+        for number in range(7):
+            stack.enter_context(told.waiters.place(AgentId(10 + number), WaiterKind.WAIT))
+        assert told.waiters.figures().waits == 7

@@ -15,6 +15,7 @@ from mcp_agent_mail.domain.ladder import LadderStep
 from mcp_agent_mail.domain.messages import Importance, Message, Terms
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.feed import FeedEntry
 from mcp_agent_mail.store.ladder import EXPIRED_AT_ONCE
 from mcp_agent_mail.store.mail.inboxes import InboxCounts, InboxPage, MailFilter
 from mcp_agent_mail.store.mail.message_events import end_expired, end_expired_of, post
@@ -25,6 +26,10 @@ from tests.seeded_store import SeededStore, open_seeded_store
 
 LIFE_S = 10
 GONE = {MailFilter.UNREAD, MailFilter.URGENT_UNREAD, MailFilter.STANDING, MailFilter.URGENT_STANDING}
+
+
+def _events(view: View, seeded: SeededStore, limit: int) -> list[FeedEntry]:
+    return view.feed.after(seeded.red.id, 0, limit, is_proven=True)
 
 
 def letter_of(seeded: SeededStore, **terms: Micros | MessageId | None) -> Terms:
@@ -53,7 +58,7 @@ async def lagging(tmp_path: Path) -> AsyncIterator[SeededStore]:
         seeded.clock.step(LIFE_S)
         trouble.is_on = True
         yield opened
-        assert [entry.event for entry in store.read_now(lambda view: view.feed.after(seeded.red.id, 0, 9, is_proven=True))] == [
+        assert [entry.event for entry in store.read_now(lambda view: _events(view, seeded, 9))] == [
             "delivered",
             "delivered",
         ]
@@ -140,13 +145,13 @@ async def test_one_unit_ends_a_bounded_number_and_meanwhile_nobody_sees_the_othe
         seeded.clock.step(LIFE_S)
 
         async def ended() -> int:
-            events = await seeded.store.read(lambda view: view.feed.after(seeded.red.id, 0, 10_000, is_proven=True))
+            events = await seeded.store.read(lambda view: _events(view, seeded, 10_000))
             return [entry.event for entry in events].count("expired")
 
         first = seeded.store.read_now(lambda view: view.inboxes.counts(seeded.red.id))
         more = await seeded.store.end_expired()
         between = seeded.store.read_now(lambda view: view.inboxes.counts(seeded.red.id))
-        told = len(seeded.store.read_now(lambda view: view.feed.after(seeded.red.id, 0, 10_000, is_proven=True))) - messages
+        told = len(seeded.store.read_now(lambda view: _events(view, seeded, 10_000))) - messages
         none_left = await seeded.store.end_expired()
 
         nothing = InboxCounts(total=messages, unread=0, ack_pending=0, urgent_unread=0)
@@ -171,7 +176,7 @@ async def test_what_ends_a_passed_copy_in_another_way_lets_it_expire_before(tmp_
 
         await seeded.store._writer.write(other_end)
 
-        events = await seeded.store.read(lambda view: view.feed.after(seeded.red.id, 0, 9, is_proven=True))
+        events = await seeded.store.read(lambda view: _events(view, seeded, 9))
         assert [one.event for one in events if one.message_id == sent.id] == ["delivered", "expired", "withdrawn"]
         assert find_faults(seeded.store.path) == []
 

@@ -41,8 +41,9 @@ class FeedStream:
     @contextmanager
     def placed(self) -> Iterator[MailWaiter]:
         """A place for the time of the block. Raises NoPlaceToWait and WaitingEnds."""
-        is_agents = not self._caller.is_operator
-        with self._waiters.place(self._mailbox.agent.id, WaiterKind.STREAM, is_agents=is_agents) as waiter:
+        agent, is_agents = self._mailbox.agent, not self._caller.is_operator
+        is_proven = self._mailbox.verified
+        with self._waiters.place(agent.id, WaiterKind.STREAM, is_proven=is_proven, is_agents=is_agents) as waiter:
             yield waiter
 
     async def pages(

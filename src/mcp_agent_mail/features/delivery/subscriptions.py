@@ -9,32 +9,45 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import cast
 
-from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired, InvalidInput, NotFound, PermissionDenied
+from mcp_agent_mail.core.concurrency.pace import Pace
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.domain.copy_changes import CopyChange, Watched, WatchedKey, concerns, keys_of
-from mcp_agent_mail.features.delivery.waiters import NoPlaceToWait, Waiters
+from mcp_agent_mail.core.tools import Credentials, call_as
+from mcp_agent_mail.domain.copy_changes import (
+    Audience,
+    CopyChange,
+    News,
+    Watched,
+    WatchedKey,
+    audience_of,
+    keys_of,
+    news_of,
+    wider,
+)
+from mcp_agent_mail.domain.identity.caller import Caller, require_proof
+from mcp_agent_mail.features.delivery.known_rights import KnownRights, shows_same
+from mcp_agent_mail.features.delivery.shares import ShareBounds, Shares
+from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.notify.bus import CopyBus
 from mcp_agent_mail.store.database import Store
 
 URIS_EACH = 100
 """Of one stream."""
-MAX_SUBSCRIPTIONS = 20_000
+MAX_SUBSCRIPTIONS = ShareBounds()
 """Of all streams together, sessions without an open one included: some 2 KiB each."""
+STEPS_A_PASS = 8
+"""Looks at rights, and notices, of all streams together before the event loop does something else."""
 TOLD_EVERY_S = 0.5
 """What changes more often is told once for all of it; the last change always."""
 LOOK_AGAIN_S = 5.0
 """When it could not be asked whether the reader may still read."""
 _SILENCE_S = 3_600.0
-_RETRY_AFTER_S = 5
-
-_UNREADABLE = (NotFound, PermissionDenied, AuthenticationRequired, InvalidInput)
-"""As reading it would be refused."""
 
 
 class TooManyUris(InvalidInput):
@@ -42,21 +55,28 @@ class TooManyUris(InvalidInput):
 
 
 class Subscription:
-    """One URI of one stream. `due_at` is by the loop's clock: before, nothing is told of it."""
+    """One URI of one stream. `due_at` is by the loop's clock: before, nothing is told of it. `named` is what the URI
+    names, without what of it is to be shown. `followed` is the agent that is listening by it.
+    """
 
-    __slots__ = ("credentials", "due_at", "stream", "uri", "watched")
+    __slots__ = ("credentials", "due_at", "followed", "named", "stream", "uri", "watched")
 
-    def __init__(self, uri: str, credentials: Credentials, watched: Watched, stream: ResourceStream) -> None:
+    def __init__(
+        self, uri: str, named: tuple[str, ...], credentials: Credentials, watched: Watched, stream: ResourceStream
+    ) -> None:
         self.uri = uri
+        self.named = named
         self.credentials = credentials
         self.watched = watched
         self.stream = stream
         self.due_at = 0.0
+        self.followed: AgentId | None = None
 
 
 class Subscriptions:
-    """`watchable` answers each URI with what is watched there. `settle` returns when every commit that was begun before
-    has been told, or can be read. Nothing is asked of the bus, and nobody who writes pays, before somebody subscribes.
+    """`watchable` answers each URI with what is watched there; `identify` says who the current call is.
+    `settle` returns when every commit that was begun before has been told, or can be read. Nothing is asked of the bus,
+    and nobody who writes pays, before somebody subscribes.
     """
 
     def __init__(
@@ -66,7 +86,8 @@ class Subscriptions:
         waiters: Waiters,
         settle: Callable[[], Awaitable[None]],
         *,
-        limit: int = MAX_SUBSCRIPTIONS,
+        identify: Callable[[], Awaitable[Caller]],
+        bounds: ShareBounds = MAX_SUBSCRIPTIONS,
         told_every_s: float = TOLD_EVERY_S,
         look_again_s: float = LOOK_AGAIN_S,
     ) -> None:
@@ -74,28 +95,42 @@ class Subscriptions:
         self.told_every_s = told_every_s
         self.look_again_s = look_again_s
         self.watchable = ResourceTable([])
+        self.pace = Pace(STEPS_A_PASS)
         self._store = store
         self._bus = bus
         self._settle = settle
-        self._limit = limit
-        self._by_key: dict[WatchedKey, dict[Subscription, None]] = {}
-        self._count = 0
+        self._identify = identify
+        self._shares = Shares(bounds)
+        self._by_key: dict[WatchedKey, dict[Watched, Counter[ResourceStream]]] = {}
         self._is_subscribed = False
         self._hears_all = False
 
     @property
     def count(self) -> int:
         """Of all streams together."""
-        return self._count
+        return self._shares.total
 
     def stream(self) -> ResourceStream:
         """A new one, without subscriptions, not open."""
         return ResourceStream(self)
 
+    async def find_reader(self, credentials: Credentials, *, must_be_proven: bool = False) -> AgentId | None:
+        """The agent that is proven to have these credentials. Raises what a call with them raises; TokenMissing where
+        nothing is proven and `must_be_proven` under `strict`.
+        """
+        caller: Caller = await call_as(_lasting(credentials), self._identify, {})
+        if must_be_proven:
+            require_proof(caller, "Listening")
+        return caller.agent_id
+
     async def watched(self, uri: str, credentials: Credentials) -> Watched:
         """What the URI shows to whoever has these credentials. Raises what reading it raises, and NotWatchable."""
-        found: Watched = await self.watchable.read(uri, credentials)
-        return found
+        return cast("Watched", await self.watchable.read(uri, credentials))
+
+    def named(self, uri: str) -> tuple[str, ...]:
+        """What a readable URI names, whatever of it is to be shown."""
+        spec, given = self.watchable.match(uri)
+        return (spec.name, given.get("project", ""), *(given[key] for key in spec.path_keys))
 
     async def hear(self) -> None:
         """Hear of every commit from now on. Raises what a sick store raises."""
@@ -108,40 +143,46 @@ class Subscriptions:
             self._hears_all = True
 
     def add(self, subscription: Subscription) -> None:
-        """Raises NoPlaceToWait beyond the limit."""
-        if self._count >= self._limit:
-            raise NoPlaceToWait(
-                f"{self._count} resources are subscribed to already.",
-                retry_after_s=_RETRY_AFTER_S,
-                first="Read the resource instead.",
-                data={"subscriptions": self._count, "limit": self._limit},
-            )
-        self._count += 1
-        self._by_key.setdefault(subscription.watched.key, {})[subscription] = None
+        """Raises NoPlaceToWait beyond what whoever is proven to subscribe may have."""
+        watched = subscription.watched
+        self._shares.take(watched.reader)
+        self._by_key.setdefault(watched.key, {}).setdefault(watched, Counter())[subscription.stream] += 1
 
     def remove(self, subscription: Subscription) -> None:
         """Of one that was added, once."""
-        self._count -= 1
-        key = subscription.watched.key
-        watching = self._by_key[key]
-        del watching[subscription]
+        watched, stream = subscription.watched, subscription.stream
+        self._shares.give_back(watched.reader)
+        watching = self._by_key[watched.key]
+        streams = watching[watched]
+        streams[stream] -= 1
+        if not streams[stream]:
+            del streams[stream]
+        if not streams:
+            del watching[watched]
         if not watching:
-            del self._by_key[key]
+            del self._by_key[watched.key]
 
     def _tell(self, changes: frozenset[CopyChange]) -> None:
+        """In one step with the commit: so each stream is told once of what it watches, and looks at its URIs itself."""
+        of_keys: dict[WatchedKey, list[CopyChange]] = {}
         for change in changes:
             for key in keys_of(change):
-                for subscription in self._by_key.get(key, ()):
-                    if self._concerns(change, subscription.watched):
-                        subscription.stream.note(subscription)
+                if key in self._by_key:
+                    of_keys.setdefault(key, []).append(change)
+        for key, concerned in of_keys.items():
+            watching = self._by_key[key]
+            news = self._completed(news_of(key, concerned), watching)
+            for watched, streams in watching.items():
+                if (audience := audience_of(news, watched)) is not None:
+                    for stream in streams:
+                        stream.note(watched, audience)
 
-    def _concerns(self, change: CopyChange, watched: Watched) -> bool:
-        decided = concerns(change, watched)
-        if decided is not None:
-            return decided
-        project_id = watched.project_id
-        assert project_id is not None, "a thread is one project's"
-        return self._store.read_now(lambda view: view.messages.is_open_to(change.message_id, project_id))
+    def _completed(self, news: News, watching: dict[Watched, Counter[ResourceStream]]) -> News:
+        asked = {one.project_id for one in watching if one.project_id is not None} - news.projects
+        if not news.messages or not asked:
+            return news
+        found = self._store.read_now(lambda view: view.messages.open_projects(news.messages, asked))
+        return replace(news, projects=news.projects | found)
 
 
 class ResourceStream:
@@ -154,7 +195,10 @@ class ResourceStream:
     def __init__(self, subscriptions: Subscriptions) -> None:
         self._all = subscriptions
         self._own: dict[str, Subscription] = {}
-        self._changed: dict[Subscription, None] = {}
+        self._noted: dict[Watched, Audience] = {}
+        """What has changed, and for whom; of which URIs is looked at when it is to be told."""
+        self._changed: dict[Subscription, Audience] = {}
+        self._known = KnownRights(subscriptions.watched)
         self._seat = subscriptions.waiters.unseated_stream()
         self._is_always_seated = False
         self._is_open = False
@@ -176,7 +220,10 @@ class ResourceStream:
         """
         await self._all.hear()
         credentials = _lasting(credentials)
+        await self._all.pace.step()
         watched = await self._all.watched(uri, credentials)
+        one = Subscription(uri, self._all.named(uri), credentials, watched, self)
+        listener = await self._find_listener(one)
         if uri not in self._own and len(self._own) >= URIS_EACH:
             raise TooManyUris(
                 f"{URIS_EACH} resources are subscribed to on this connection already.",
@@ -186,26 +233,28 @@ class ResourceStream:
         before = self._own.get(uri)
         if before is not None and (before.watched, before.credentials) == (watched, credentials):
             return
-        self._add(Subscription(uri, credentials, watched, self))
+        self._add(one, listener)
 
-    def _add(self, subscription: Subscription) -> None:
+    def _add(self, subscription: Subscription, listener: AgentId | None) -> None:
         """In the place of one with the same URI, which nothing is taken from if this one is refused."""
         before = self._own.get(subscription.uri)
         self._all.add(subscription)
         try:
             if self._is_open:
                 self._all.waiters.seat(self._seat)
-                self._follow(subscription)
+                self._follow(subscription, listener)
         except AgentMailError:
             self._all.remove(subscription)
             if not self._own:
                 self._leave_place()
             raise
+        self._spread()
         self._own[subscription.uri] = subscription
         if before is not None:
             subscription.due_at = before.due_at
-            if before in self._changed:
-                self.note(subscription)
+            if (audience := self._changed.get(before)) is not None:
+                self._changed[subscription] = audience
+                self._seat.wake()
             self._remove(before)
 
     def unsubscribe(self, uri: str) -> None:
@@ -223,93 +272,124 @@ class ResourceStream:
     def _remove(self, subscription: Subscription) -> None:
         self._all.remove(subscription)
         self._changed.pop(subscription, None)
-        if self._is_open:
-            self._unfollow(subscription)
+        self._unfollow(subscription)
 
-    @contextmanager
-    def opened(self, *, always_seated: bool = False, reader: Credentials | None = None) -> Iterator[None]:
-        """What has changed can be told for the time of the block. Raises NoPlaceToWait and WaitingEnds.
+    @asynccontextmanager
+    async def opened(
+        self, *, always_seated: bool = False, reader: Credentials | None = None, holder: AgentId | None = None
+    ) -> AsyncIterator[None]:
+        """What has changed can be told for the time of the block. Of one that is not open. Raises NoPlaceToWait and
+        WaitingEnds.
 
         `reader` is who opened it, where that need not be who subscribed: then both must be able to read what is told.
+        `holder` is the agent that is proven to, for which its place counts.
         `always_seated`: it holds its connection for this alone, whether it has subscriptions or not.
         """
+        self._all.waiters.require_open()
         self._is_always_seated = always_seated
         self._reader = None if reader is None else _lasting(reader)
-        self._all.waiters.require_open()
+        self._seat = self._all.waiters.unseated_stream(holder)
         if self._own or always_seated:
             self._all.waiters.seat(self._seat)
         self._is_open = True
         try:
-            for subscription in self._own.values():
-                self._follow(subscription)
+            for one in list(self._own.values()):
+                listener = await self._find_listener(one)
+                if self._own.get(one.uri) is one and one.followed is None:
+                    self._follow(one, listener)
             yield
         finally:
             self._is_open = False
-            for agent_id in self._followed:
-                self._all.waiters.unfollow(agent_id)
-            self._followed.clear()
+            for one in self._own.values():
+                self._unfollow(one)
+            self._reader = None
             self._all.waiters.free(self._seat)
 
     def _leave_place(self) -> None:
         if not self._is_always_seated:
             self._all.waiters.free(self._seat)
 
-    def _follow(self, subscription: Subscription) -> None:
-        listener = subscription.watched.listener
+    async def _find_listener(self, one: Subscription) -> AgentId | None:
+        """The agent whose own mailbox it is, where that one reads the stream, too."""
+        listener, reader = one.watched.listener, self._reader
+        if listener is None or reader is None or reader == one.credentials:
+            return listener
+        await self._all.pace.step()
+        try:
+            theirs = await self._all.watched(one.uri, reader)
+        except AgentMailError:
+            return None
+        return listener if theirs.listener == listener else None
+
+    def _follow(self, subscription: Subscription, listener: AgentId | None) -> None:
         if listener is None:
             return
         if not self._followed[listener]:
-            self._all.waiters.follow(listener)
+            self._all.waiters.follow(self._seat, listener)
         self._followed[listener] += 1
+        subscription.followed = listener
 
     def _unfollow(self, subscription: Subscription) -> None:
-        listener = subscription.watched.listener
-        if listener is None or not self._followed[listener]:
+        listener, subscription.followed = subscription.followed, None
+        if listener is None:
             return
         self._followed[listener] -= 1
         if not self._followed[listener]:
             del self._followed[listener]
-            self._all.waiters.unfollow(listener)
+            self._all.waiters.unfollow(self._seat, listener)
 
-    def note(self, subscription: Subscription) -> None:
-        """It has changed, and is told when its time has come and the stream is open."""
-        self._changed[subscription] = None
+    def note(self, watched: Watched, audience: Audience) -> None:
+        """What is watched so has changed, and is told when its time has come and the stream is open."""
+        self._noted[watched] = wider(self._noted.get(watched), audience)
+        self._known.forget()
         self._seat.wake()
+
+    def _spread(self) -> None:
+        """What was noted, over the URIs that show it."""
+        if self._noted:
+            for one in self._own.values():
+                if (audience := self._noted.get(one.watched)) is not None:
+                    self._changed[one] = wider(self._changed.get(one), audience)
+            self._noted.clear()
 
     async def changes(self) -> AsyncIterator[str]:
         """URIs that have changed, as they do, while the stream is open: each at most every TOLD_EVERY_S, and only to
-        whoever may read it at that moment. Ends at a stop of the server.
+        whoever may read it at that moment, by a look that is KNOWN_FOR_S old at most. Ends at a stop of the server.
         """
         loop = asyncio.get_running_loop()
         while not self._all.waiters.is_closed:
             self._seat.begin_look()
+            self._spread()
             now = loop.time()
             due = [one for one in self._changed if one.due_at <= now]
             for one in due:
+                await self._all.pace.step()
                 # Before the look: what changes meanwhile is told once more.
-                if one not in self._changed:
-                    continue
-                del self._changed[one]
-                if await self._may_be_told(one):
+                audience = self._changed.pop(one, None)
+                if audience is not None and await self._may_be_told(one, audience):
                     one.due_at = loop.time() + self._all.told_every_s
                     yield one.uri
             if not due:
                 next_at = min((one.due_at for one in self._changed), default=now + _SILENCE_S)
                 await self._seat.woken(next_at - loop.time())
 
-    async def _may_be_told(self, one: Subscription) -> bool:
+    async def _may_be_told(self, one: Subscription, audience: Audience) -> bool:
         try:
-            watched = await self._all.watched(one.uri, one.credentials)
+            watched = await self._seen(one, one.credentials)
+            theirs = watched
             if self._reader is not None and self._reader != one.credentials:
-                await self._all.watched(one.uri, self._reader)
-        except _UNREADABLE:
-            return False
+                theirs = await self._seen(one, self._reader)
         except AgentMailError:
             if self._own.get(one.uri) is one:
                 one.due_at = asyncio.get_running_loop().time() + self._all.look_again_s
-                self._changed[one] = None
+                self._changed[one] = wider(self._changed.get(one), audience)
             return False
-        return watched == one.watched and self._own.get(one.uri) is one
+        if watched != one.watched or theirs is None or self._own.get(one.uri) is not one:
+            return False
+        return shows_same(watched, theirs) and (audience is Audience.ALL or theirs.reader == watched.reader)
+
+    async def _seen(self, one: Subscription, credentials: Credentials) -> Watched | None:
+        return await self._known.seen(one.uri, one.named, one.watched, credentials)
 
 
 def _lasting(credentials: Credentials) -> Credentials:

@@ -85,7 +85,12 @@ async def wait_for_mail(
     request = replace(request, after_cursor=first.next_cursor)
     await waiters.hear()
     with (
-        waiters.place(first.mailbox.agent.id, WaiterKind.WAIT, is_agents=not first.caller.is_operator) as waiter,
+        waiters.place(
+            first.mailbox.agent.id,
+            WaiterKind.WAIT,
+            is_proven=first.mailbox.verified,
+            is_agents=not first.caller.is_operator,
+        ) as waiter,
         current_hearing().watched(waiter.leave),
     ):
         while True:

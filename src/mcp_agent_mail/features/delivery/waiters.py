@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from typing import TypeVar
 
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId
@@ -19,8 +20,12 @@ from mcp_agent_mail.features.health.results import WaitingFigures
 from mcp_agent_mail.notify.bus import MailBus
 
 PLACES_EACH = 64
-"""Of one agent, waits and streams together."""
+"""Of one agent, waits and streams together: those that it is proven to have. At its word it may have as many."""
+RESERVED_PART = 8
+"""One of so many places is for who is proven alone: who proves nothing is one caller, however many agents it names."""
 _RETRY_AFTER_S = 5
+
+Key = TypeVar("Key")
 
 
 class NoPlaceToWait(Busy):
@@ -41,11 +46,11 @@ class WaiterKind(StrEnum):
 
 
 class MailWaiter:
-    """One place, of an agent or of nobody; without `is_agents` somebody else looks at the agent's mail. Who waits says
-    `begin_look()`, looks at the store, and awaits `woken()`: what changes after the look began is not missed.
+    """One place, of an agent or of nobody. Who waits says `begin_look()`, looks at the store, and awaits `woken()`:
+    what changes after the look began is not missed.
     """
 
-    __slots__ = ("_changed", "_loop", "_release", "_woken", "agent_id", "has_left", "is_agents", "kind")
+    __slots__ = ("_changed", "_loop", "_release", "_woken", "agent_id", "has_left", "holder", "is_proven", "kind")
 
     def __init__(
         self,
@@ -53,11 +58,14 @@ class MailWaiter:
         kind: WaiterKind,
         release: Callable[[MailWaiter], None],
         *,
-        is_agents: bool = True,
+        holder: AgentId | None,
+        is_proven: bool,
     ) -> None:
         self.agent_id = agent_id
         self.kind = kind
-        self.is_agents = is_agents
+        self.holder = holder
+        """The agent that the place counts for: proven to have it, or by whose name somebody has it."""
+        self.is_proven = is_proven
         self.has_left = False
         self._release = release
         self._loop = asyncio.get_running_loop()
@@ -113,6 +121,9 @@ class Waiters:
         self._waiters: dict[AgentId | None, dict[MailWaiter, None]] = {}
         self._followed: Counter[AgentId] = Counter()
         """Streams that are of no agent alone, by those whose inboxes they tell of."""
+        self._held: Counter[tuple[AgentId, bool]] = Counter()
+        """Of each agent, apart: who only names it must not take what it needs itself."""
+        self._unproven = 0
         self._counts = dict.fromkeys(WaiterKind, 0)
         self._is_subscribed = False
         self._hears_all = False
@@ -133,52 +144,61 @@ class Waiters:
             self._hears_all = True
 
     @contextmanager
-    def place(self, agent_id: AgentId, kind: WaiterKind, *, is_agents: bool = True) -> Iterator[MailWaiter]:
-        """A place for the time of the block. Without `is_agents` it is one among those of all, but not of the agent:
-        who looks at another's mail neither listens for it nor takes its places. Raises NoPlaceToWait and WaitingEnds.
+    def place(
+        self, agent_id: AgentId, kind: WaiterKind, *, is_proven: bool = False, is_agents: bool = True
+    ) -> Iterator[MailWaiter]:
+        """A place for the time of the block; `is_proven`: who has it is known. Without `is_agents` it is one
+        among those of all, but not of the agent: who looks at another's mail neither listens for it nor takes its
+        places. Raises NoPlaceToWait and WaitingEnds.
         """
-        waiter = MailWaiter(agent_id, kind, self.free, is_agents=is_agents)
+        waiter = MailWaiter(agent_id, kind, self.free, holder=agent_id if is_agents else None, is_proven=is_proven)
         self._seat(waiter)
         try:
             yield waiter
         finally:
             self.free(waiter)
 
-    def unseated_stream(self) -> MailWaiter:
+    def unseated_stream(self, holder: AgentId | None = None) -> MailWaiter:
         """Of a stream that may tell of several agents' mail, or of nobody's: it has no place before `seat`, and is then
-        of no agent.
+        counted for `holder`, the agent that is proven to read it.
         """
-        return MailWaiter(None, WaiterKind.STREAM, self.free)
+        return MailWaiter(None, WaiterKind.STREAM, self.free, holder=holder, is_proven=holder is not None)
 
     def seat(self, stream: MailWaiter) -> None:
         """Give the stream a place until `free`. A repeat does nothing more. Raises NoPlaceToWait and WaitingEnds."""
         if stream not in self._waiters.get(stream.agent_id, ()):
             self._seat(stream)
 
-    def follow(self, agent_id: AgentId) -> None:
-        """A stream with a place tells of this agent's inbox to the agent itself, until `unfollow`. Raises NoPlaceToWait
-        for more than PLACES_EACH, waits included.
+    def follow(self, stream: MailWaiter, agent_id: AgentId) -> None:
+        """The stream tells of this agent's inbox to the agent itself, until `unfollow`. Raises NoPlaceToWait where it
+        is so at the agent's word, for more than PLACES_EACH. Who is proven has a place for it already.
         """
-        self._require_places_of(agent_id)
+        if stream.holder != agent_id:
+            self._require_places_of(agent_id, is_proven=False)
+            self._held[agent_id, False] += 1
         self._followed[agent_id] += 1
 
-    def unfollow(self, agent_id: AgentId) -> None:
-        self._followed[agent_id] -= 1
-        if not self._followed[agent_id]:
-            del self._followed[agent_id]
+    def unfollow(self, stream: MailWaiter, agent_id: AgentId) -> None:
+        """Of an agent that it follows, once."""
+        if stream.holder != agent_id:
+            _lessen(self._held, (agent_id, False))
+        _lessen(self._followed, agent_id)
 
     def _seat(self, waiter: MailWaiter) -> None:
         self.require_open()
-        if waiter.agent_id is not None and waiter.is_agents:
-            self._require_places_of(waiter.agent_id)
-        self._require_room()
+        if waiter.holder is not None:
+            self._require_places_of(waiter.holder, is_proven=waiter.is_proven)
+        self._require_room(is_proven=waiter.is_proven)
         self._waiters.setdefault(waiter.agent_id, {})[waiter] = None
         self._counts[waiter.kind] += 1
+        self._unproven += not waiter.is_proven
+        if waiter.holder is not None:
+            self._held[waiter.holder, waiter.is_proven] += 1
 
     def via_of(self, agent_id: AgentId) -> ListeningVia | None:
         """How mail would reach the agent just now: by a wait before a stream. May be asked from any thread."""
         # In one step of the interpreter: on the event loop others come and go meanwhile.
-        kinds = {waiter.kind for waiter in tuple(self._waiters.get(agent_id, ())) if waiter.is_agents}
+        kinds = {waiter.kind for waiter in tuple(self._waiters.get(agent_id, ())) if waiter.holder == agent_id}
         if WaiterKind.WAIT in kinds:
             return ListeningVia.WAIT
         return ListeningVia.STREAM if kinds or agent_id in self._followed else None
@@ -209,9 +229,8 @@ class Waiters:
                 data={"retry_after_s": _RETRY_AFTER_S},
             )
 
-    def _require_places_of(self, agent_id: AgentId) -> None:
-        own = sum(waiter.is_agents for waiter in self._waiters.get(agent_id, ()))
-        if own + self._followed[agent_id] >= PLACES_EACH:
+    def _require_places_of(self, agent_id: AgentId, *, is_proven: bool) -> None:
+        if self._held[agent_id, is_proven] >= PLACES_EACH:
             raise NoPlaceToWait(
                 f"{PLACES_EACH} waits and streams of this agent are open already.",
                 retry_after_s=_RETRY_AFTER_S,
@@ -219,14 +238,19 @@ class Waiters:
                 data={"waiting": PLACES_EACH, "limit": PLACES_EACH},
             )
 
-    def _require_room(self) -> None:
-        waiting = sum(self._counts.values())
-        if waiting >= self._limit:
+    def _require_room(self, *, is_proven: bool) -> None:
+        waiting, limit = sum(self._counts.values()), self._limit
+        if waiting < limit and not is_proven:
+            # All of them may be one client's.
+            waiting, limit = self._unproven, self._limit - self._limit // RESERVED_PART
+        if waiting >= limit:
+            is_share = limit < self._limit
+            how, first = (" without proof", "Send your registration_token, or read") if is_share else ("", "Read")
             raise NoPlaceToWait(
-                f"{waiting} waits and streams are open already.",
+                f"{waiting} waits and streams are open{how} already.",
                 retry_after_s=_RETRY_AFTER_S,
-                first="Read with fetch_inbox.",
-                data={"waiting": waiting, "limit": self._limit},
+                first=f"{first} with fetch_inbox.",
+                data={"waiting": waiting, "limit": limit},
             )
 
     def free(self, waiter: MailWaiter) -> None:
@@ -236,6 +260,9 @@ class Waiters:
             return
         del waiters[waiter]
         self._counts[waiter.kind] -= 1
+        self._unproven -= not waiter.is_proven
+        if waiter.holder is not None:
+            _lessen(self._held, (waiter.holder, waiter.is_proven))
         if not waiters:
             del self._waiters[waiter.agent_id]
 
@@ -245,3 +272,9 @@ class Waiters:
             if agent_id in agents:
                 for waiter in self._waiters.get(agent_id, ()):
                     waiter.wake()
+
+
+def _lessen(counts: Counter[Key], what: Key) -> None:
+    counts[what] -= 1
+    if not counts[what]:
+        del counts[what]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
-from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, Handler, current_credentials
 from mcp_agent_mail.domain.agents import Agent
@@ -61,7 +61,8 @@ def _thread(store: Store, current_caller: Callable[[], Awaitable[Caller]]) -> Ha
         caller = await current_caller()
         request = ThreadRequest(project_key=project, thread_id=thread_id, limit=1, include_bodies=False, after_id=0)
         page = await store.read(lambda view: read_thread(view, caller, request))
-        return Watched(key=WatchedKey(WatchedKind.THREAD, page.thread_id), project_id=page.mail.project.id)
+        key = WatchedKey(WatchedKind.THREAD, page.thread_id)
+        return Watched(key=key, project_id=page.mail.project.id, reader=_proven(caller))
 
     return thread
 
@@ -71,8 +72,7 @@ def _message(store: Store, current_caller: Callable[[], Awaitable[Caller]]) -> H
         caller = await current_caller()
         request = MessageRequest(message_id=MessageId(message_id), project_key=project)
         seen = await store.read(lambda view: read_message(view, caller, request))
-        reader = caller.agent_id if caller.kind is CallerKind.AGENT else None
-        return Watched(key=WatchedKey(WatchedKind.MESSAGE, seen.message.id), reader=reader)
+        return Watched(key=WatchedKey(WatchedKind.MESSAGE, seen.message.id), reader=_proven(caller))
 
     return message
 
@@ -88,7 +88,15 @@ def _watched_mailbox(
 ) -> Watched:
     mailbox = open_inbox(view, caller, agent_name, project_key)
     is_own = _is_own(view, caller, credentials, mailbox.agent, mailbox.project)
-    return Watched(key=WatchedKey(WatchedKind.MAILBOX, mailbox.agent.id), listener=mailbox.agent.id if is_own else None)
+    return Watched(
+        key=WatchedKey(WatchedKind.MAILBOX, mailbox.agent.id),
+        reader=_proven(caller),
+        listener=mailbox.agent.id if is_own else None,
+    )
+
+
+def _proven(caller: Caller) -> AgentId | None:
+    return caller.agent_id if caller.kind is CallerKind.AGENT else None
 
 
 def _is_own(view: View, caller: Caller, credentials: Credentials, agent: Agent, project: Project) -> bool:

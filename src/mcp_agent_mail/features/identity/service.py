@@ -87,6 +87,14 @@ class IdentityService:
         if agent is None:
             return caller
         self.touch(agent)
+        return await self._with_links(caller, agent)
+
+    async def onlooker(self) -> Caller:
+        """As `caller`, for what an agent does not do itself: nobody counts as active by it."""
+        caller, agent = await resolve_caller(current_credentials(), self._rules, self._proofs())
+        return caller if agent is None else await self._with_links(caller, agent)
+
+    async def _with_links(self, caller: Caller, agent: Agent) -> Caller:
         linked = await self._store.read(lambda view: view.products.linked_to(agent.project_id))
         return replace(caller, linked_projects=linked) if linked else caller
 

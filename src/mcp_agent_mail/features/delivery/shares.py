@@ -1,0 +1,60 @@
+"""How many subscriptions there may be, by who has them: one caller cannot take what the others need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.features.delivery.waiters import NoPlaceToWait
+
+_RETRY_AFTER_S = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareBounds:
+    """Of `total`, each proven agent may have `each`, and all who prove nothing `unproven` together: they may be one
+    caller, however many agents they name. The rest is for the proven alone.
+    """
+
+    total: int = 20_000
+    each: int = 1_000
+    unproven: int = 10_000
+
+
+class Shares:
+    """Who has how many. `holder` is the agent that is proven to have it, None whoever proves nothing."""
+
+    def __init__(self, bounds: ShareBounds) -> None:
+        self._bounds = bounds
+        self._held: Counter[AgentId | None] = Counter()
+
+    @property
+    def total(self) -> int:
+        """Of all together."""
+        return self._held.total()
+
+    def take(self, holder: AgentId | None) -> None:
+        """One more. Raises NoPlaceToWait where there is none left for the holder."""
+        bounds = self._bounds
+        if holder is None:
+            self._require(self._held[None], bounds.unproven, "without proof ", "Send your registration_token")
+        else:
+            self._require(self._held[holder], bounds.each, "by this agent ", "Unsubscribe from some")
+        self._require(self.total, bounds.total, "", None)
+        self._held[holder] += 1
+
+    def give_back(self, holder: AgentId | None) -> None:
+        """One that was taken, once."""
+        self._held[holder] -= 1
+        if not self._held[holder]:
+            del self._held[holder]
+
+    def _require(self, count: int, limit: int, by_whom: str, first: str | None) -> None:
+        if count >= limit:
+            raise NoPlaceToWait(
+                f"{count} resources are subscribed to {by_whom}already.",
+                retry_after_s=_RETRY_AFTER_S,
+                first=f"{first}, or read the resource instead." if first else "Read the resource instead.",
+                data={"subscriptions": count, "limit": limit},
+            )
