@@ -11,18 +11,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.tools import Json, JsonObject, ToolTable, call_as
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
+from mcp_agent_mail.core.tools import JsonObject, ToolTable, call_as
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.stream import FeedStream
 from mcp_agent_mail.features.delivery.tools import FOLLOW
 from mcp_agent_mail.features.delivery.waiters import MailWaiter
 from mcp_agent_mail.server.dispatch import RequestFacts, masked
-from mcp_agent_mail.server.identity import Headers, read_query
+from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_value
 from mcp_agent_mail.server.rendering.wire import error_object, http_status
+from mcp_agent_mail.server.rest.arguments import from_query, read_pairs, require_no_body, without_connection
 from mcp_agent_mail.server.transport.answers import begin_stream
 from mcp_agent_mail.server.transport.hearing import RequestHearing
+from mcp_agent_mail.server.transport.limits import read_body
 
 PATH = "/rest/v1/events"
 RETRY_MS = 1_000
@@ -30,7 +32,6 @@ COMMENT_EVERY_S = 15.0
 """Proxies close what is silent for a minute or so."""
 COMMENT = b":\n"
 
-_OF_THE_CONNECTION = frozenset({"project", "agent", "profile", "format"})
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -59,7 +60,7 @@ class EventsEndpoint:
             return
         has_begun = False
         try:
-            stream = await self._open(scope, facts)
+            stream = await self._open(scope, facts, await read_body(receive))
             with stream.placed() as waiter, RequestHearing(receive, send).watched(waiter.leave):
                 begin_stream(scope)
                 await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
@@ -75,12 +76,12 @@ class EventsEndpoint:
                 return
         await send({"type": "http.response.body", "body": b""})
 
-    async def _open(self, scope: Scope, facts: RequestFacts) -> FeedStream:
-        query = read_query(scope["query_string"])
-        given: dict[str, Json] = {name: value for name, value in query.items() if name not in _OF_THE_CONNECTION}
+    async def _open(self, scope: Scope, facts: RequestFacts, body: bytes) -> FeedStream:
+        require_no_body(body)
+        given = from_query(without_connection(read_pairs(scope["query_string"]), ()), ())
         headers: Headers = dict(scope["headers"])
         if last := headers.get(b"last-event-id", b"").decode("latin-1").strip():
-            given["after"] = last
+            given["after"] = _cursor(last)
         try:
             stream: FeedStream = await self._streams.run(FOLLOW, given, facts.credentials)
         except AgentMailError:
@@ -90,7 +91,10 @@ class EventsEndpoint:
         return stream
 
     async def _pieces(self, stream: FeedStream, waiter: MailWaiter, facts: RequestFacts) -> AsyncIterator[bytes]:
-        """The first says where the stream begins: whoever is cut before an event comes back to that."""
+        """The first says where the stream begins: whoever is cut before an event comes back to that. So does whoever
+        was silent for longer than the feed is kept, since a look that found nothing says how far it was.
+        """
+        told = stream.cursor
         yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, stream.cursor)
 
         async def identify() -> Caller:
@@ -98,7 +102,25 @@ class EventsEndpoint:
             return caller
 
         async for events in stream.pages(waiter, identify, silence_s=self._comment_every_s):
-            yield _written(events) if events else COMMENT
+            if events:
+                told = events[-1]["cursor"]
+                yield _written(events)
+            elif told != stream.cursor:
+                told = stream.cursor
+                yield b"id: %d\n\n" % told
+            else:
+                yield COMMENT
+
+
+def _cursor(last: str) -> str:
+    """What stands in Last-Event-ID, as ids are written. Raises InvalidInput."""
+    if not (last.isascii() and last.isdigit()):
+        raise InvalidInput(
+            f"Last-Event-ID must be a whole number; it is {last!r:.100}.",
+            hint="Last-Event-ID is the id of the last event that came, or is left out.",
+            data={"parameter": "Last-Event-ID"},
+        )
+    return last
 
 
 def _written(events: Iterable[JsonObject]) -> bytes:
