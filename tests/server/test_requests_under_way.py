@@ -42,9 +42,7 @@ async def post(served: Served, body: Any, headers: list[tuple[str, str]]) -> htt
 
 
 @pytest.mark.parametrize("request_id", [5, "5"])
-async def test_nobody_gets_the_answer_that_another_waits_for_in_its_session(
-    served: Served, request_id: Any
-) -> None:
+async def test_nobody_gets_the_answer_that_another_waits_for_in_its_session(served: Served, request_id: Any) -> None:
     headers = await session(served)
     waits = {"timeout_s": 30, "after_cursor": 0}
     victim = asyncio.create_task(

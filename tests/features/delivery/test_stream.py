@@ -186,3 +186,16 @@ async def test_a_cursor_beyond_the_last_one_opens_nothing(harness: DeliveryHarne
     ahead = await refused(follow(harness, after=10**6))
 
     assert (ahead.code, harness.service.waiters.figures().streams) == ("CURSOR_AHEAD", 0)
+
+
+async def test_a_stream_of_an_agent_that_retires_ends_and_none_of_it_begins(harness: DeliveryHarness) -> None:
+    red = harness.seeded.red
+    with reading(await follow(harness), silence_s=0.001) as reader:
+        await anext(reader.pages)
+        await harness.seeded.store.write(lambda tx: tx.agents.set_retired(red.id, tx.now, tx.now))
+        async with asyncio.timeout(10):
+            rest = await reader.whole()
+
+    again = await refused(follow(harness))
+
+    assert (rest, again.code) == ([], "CONFLICT")

@@ -248,7 +248,7 @@ async def test_a_silent_stream_says_its_id_where_a_look_has_moved_it(served: Ser
         got.append(piece)
         await served.send(to=["RedStone"])
         async with asyncio.timeout(10):
-            while not b"event: " in (piece := await anext(pieces)):
+            while b"event: " not in (piece := await anext(pieces)):
                 pass
     tail = services.delivery.feed_tail()
 
