@@ -66,11 +66,23 @@ def _with_buffers_as_sent(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AnswerOutput, "tell_sent", tell_sent)
 
 
+def _with_asking_again_as_proof(patch: pytest.MonkeyPatch) -> None:
+    """Whoever asks again has read what was before, though it resets the connection then."""
+    disprove = AnswerOutput._disprove
+
+    def disproved(self: AnswerOutput) -> None:
+        self._believed.clear()
+        disprove(self)
+
+    patch.setattr(AnswerOutput, "_disprove", disproved)
+
+
 GUARDS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "shown at hand-over": _evidence(ShownAtHandOver),
     "handed over before the socket took it": _evidence(HandedBeforeSent),
     "handed over in a buffer": _with_buffers_as_sent,
     "read once it is sent": _with_sent_as_read,
+    "read by whoever asks again": _with_asking_again_as_proof,
     "sessions of two believed": _evidence(ShownByWhateverCalls),
 }
 

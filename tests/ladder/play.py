@@ -30,6 +30,7 @@ STEPS: dict[Take, int] = {
     reader.act_as_another: 1,
     reader.client_dies: 2,
     reader.ask_twice_at_once: 1,
+    reader.begin_to_ask_again: 2,
     reader.shift_clock: 2,
     History.go_on_reading: 8,
 }

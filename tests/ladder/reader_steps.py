@@ -158,6 +158,22 @@ async def ask_twice_at_once(history: History) -> None:
     history.tally.done["asked ahead"] += 1
 
 
+async def begin_to_ask_again(history: History) -> None:
+    """With nothing of the answer read; then its client resets the connection, and calls on another one."""
+    door = history.door_of(history.chance.choice(READERS))
+    given = {"project_key": door.person.project, "agent_name": door.person.name}
+    asked = door.call("fetch_inbox", given)
+    unread = await history.begin(door, asked, gives=True)
+    await history.look_round()
+    await unread.wire.ask(asked[:1])
+    await history.look_round()
+    history.truth.look()
+    unread.wire.close(resets=True)
+    await history.look_round()
+    await history.call(door, "fetch_inbox", agent_name=door.person.name, limit=0)
+    history.tally.done["asked on unread answers"] += 1
+
+
 async def shift_clock(history: History) -> None:
     seconds = history.chance.choice((-86_400.0, -3_600.0, -1.0, -0.000001, 2.0, 30.0, 700.0))
     await history.server.shift_clock(seconds)

@@ -12,6 +12,8 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.projects import Project
 
 BUSY_KNOWN_S = 3_600
 """So long the last word of a session that is busy stands: one tool may run for long and say nothing meanwhile. A client
@@ -68,6 +70,16 @@ PresenceOf = Callable[[AgentId], Presence]
 def nobody_listens(_: AgentId) -> Presence:
     """Where nothing is known of anybody."""
     return ABSENT
+
+
+def is_gone(agent: Agent, project: Project) -> bool:
+    """Whether no new mail comes for it: whatever stands open for it, it does not listen."""
+    return agent.is_retired or project.is_archived
+
+
+def presence_in(project: Project, agent: Agent, presence_of: PresenceOf) -> Presence:
+    """As it is just now, by the rule that nobody who is gone listens."""
+    return ABSENT if is_gone(agent, project) else presence_of(agent.id)
 
 
 def after_event(before: ClientSession | None, name: str, event: SessionEvent, now: Micros) -> ClientSession | None:

@@ -21,10 +21,12 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.dispatch import RequestFacts
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.mcp import FACTS, SESSION_HEADER
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
+from mcp_agent_mail.server.requests_under_way import IdUnderWay, RequestsUnderWay
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, has_much_beside, is_one_object, read_body, replay
@@ -70,6 +72,7 @@ class McpEndpoint:
     ) -> None:
         self._subscriptions = subscriptions
         self._max_sessions = max_sessions
+        self._under_way = RequestsUnderWay()
         self._ended: deque[bytes] = deque(maxlen=max_sessions)
         self._kept_bytes: dict[str, int] = {}
         self._opening_bytes: dict[object, int] = {}
@@ -111,6 +114,7 @@ class McpEndpoint:
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         if b"accept" not in headers:
             scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
+        body = b""
         if scope["method"] == "POST":
             body = await read_body(receive)
             if not is_one_object(body):
@@ -125,15 +129,27 @@ class McpEndpoint:
             if scope["method"] == "GET":
                 await self._answer_stream(transport, scope, receive, send)
                 return
-            await self._stateful.handle_request(scope, receive, send)
+            await self._answer_in_session(scope, receive, send, body)
             if scope["method"] == "DELETE" and session is not None and self.session(headers) is None:
                 self._ended.append(session)
         elif is_modern(headers):
-            await self._stateful.handle_request(scope, receive, send)
+            await self._answer_in_session(scope, receive, send, body)
         elif session is not None and session in self._ended:
             await send_value(send, 404, _SESSION_ENDED)
         else:
             await self._answer_without_session(scope, receive, send)
+
+    async def _answer_in_session(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
+        """By the SDK, which takes the first of several sessions that a request names."""
+        session = next((value for name, value in scope["headers"] if name == _SESSION_ID), None)
+        if session is None:
+            await self._stateful.handle_request(scope, receive, send)
+            return
+        try:
+            with self._under_way.entered(session, body):
+                await self._stateful.handle_request(scope, receive, send)
+        except IdUnderWay as refused:
+            await send_value(send, 400, _refusal(refused))
 
     async def _answer_stream(
         self, transport: StreamableHTTPServerTransport, scope: Scope, receive: Receive, send: Send
@@ -201,6 +217,11 @@ class McpEndpoint:
             await self._stateful.handle_request(scope, replay(body, receive), send_and_note)
         finally:
             self._opening_bytes.pop(opening, None)
+
+
+def _refusal(error: IdUnderWay) -> JsonObject:
+    """Without the id: whoever waits for the answer to it must not take this for it."""
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": error.text}}
 
 
 def is_modern(headers: Headers) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -101,6 +104,42 @@ async def test_an_answer_that_its_client_left_unread_is_not_shown_by_its_next_ca
     await mail.rpc("fetch_inbox", agent_name=RED, limit=0)
 
     assert await mail.status(message_id) == "handed_over"
+
+
+async def test_a_client_that_asks_again_before_its_kernel_has_the_answer_has_not_read_it(mail: ServedMail) -> None:
+    message_id = await mail.send(body_md="x" * 12_000)
+    raw = await mail.connect(takes_bytes=4_096)
+    await mail.ask_inbox(raw)
+    await mail.look_round()
+    sent = await mail.status(message_id)
+
+    await mail.ask_inbox(raw)
+    await mail.look_round()
+    reset(raw)
+    await mail.look_round()
+    await mail.rpc("fetch_inbox", agent_name=RED, limit=0)
+
+    assert (sent, await mail.status(message_id)) == ("handed_over", "handed_over")
+
+
+async def test_a_client_that_begins_to_ask_again_and_resets_the_connection_has_read_nothing(mail: ServedMail) -> None:
+    message_id = await mail.send()
+    raw = await mail.connect()
+    await mail.ask_inbox(raw)
+    await mail.look_round()
+
+    await asyncio.get_running_loop().sock_sendall(raw, b"P")
+    await mail.look_round()
+    reset(raw)
+    await mail.look_round()
+    await mail.rpc("fetch_inbox", agent_name=RED, limit=0)
+
+    assert await mail.status(message_id) == "handed_over"
+
+
+def reset(raw: socket.socket) -> None:
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    raw.close()
 
 
 async def test_what_was_read_again_after_that_is_shown(mail: ServedMail) -> None:

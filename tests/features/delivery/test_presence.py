@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
-from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.presence import ABSENT, ListeningVia, Presence, SessionEvent
 from mcp_agent_mail.features.delivery.presence import MAX_SESSIONS, Presences
@@ -233,6 +233,29 @@ async def test_a_retired_agents_sessions_can_only_end(team: MacrosHarness) -> No
     ended = await beat(team, "end")
 
     assert (error.code, ended) == ("CONFLICT", {"listening_until": None})
+
+
+@pytest.mark.parametrize("ends", ["agent", "project"])
+async def test_nobody_who_is_gone_listens_whatever_was_heard_of_it(team: MacrosHarness, ends: str) -> None:
+    sent = await team.send("BlueLake", "RedStone")
+    number = sent["deliveries"][0]["payload"]["id"]
+    await beat(team, "turn")
+
+    async def listening() -> list[bool]:
+        listed = (await team.call("list_agents", project_key=APP, include_retired=True))["agents"]
+        (copy,) = (await team.call("message_status", project_key=APP, message_id=number))["recipients"]
+        known = await team.call("whois", project_key=APP, agent_name="RedStone")
+        shown = [known, next(one for one in listed if one["name"] == "RedStone"), copy]
+        assert {one["listening_via"] for one in shown} == {"hook" if known["listening"] else None}
+        return [one["listening"] for one in shown]
+
+    before = await listening()
+    if ends == "agent":
+        await team.call("deregister_agent", project_key=APP, agent_name="RedStone")
+    else:
+        await team.store.write(lambda tx: tx.projects.set_archived(ProjectId(1), tx.now))
+
+    assert (before, await listening()) == ([True] * 3, [False] * 3)
 
 
 @pytest.mark.parametrize(

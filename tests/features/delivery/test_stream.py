@@ -214,3 +214,16 @@ async def test_an_operator_that_follows_a_feed_is_told_of_it_and_makes_nobody_li
         sent = await harness.sent_id()
 
         assert await coming == [("delivered", sent)]
+
+
+async def test_a_stream_of_an_agent_that_retires_ends_and_none_of_it_begins(harness: DeliveryHarness) -> None:
+    red = harness.seeded.red
+    with reading(await follow(harness), silence_s=0.001) as reader:
+        await anext(reader.pages)
+        await harness.seeded.store.write(lambda tx: tx.agents.set_retired(red.id, tx.now, tx.now))
+        async with asyncio.timeout(10):
+            rest = await reader.whole()
+
+    again = await refused(follow(harness))
+
+    assert (rest, again.code) == ([], "CONFLICT")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.presence import ListeningVia
 from mcp_agent_mail.features.delivery.wait import MOST_MESSAGES
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, WaiterLeft
@@ -246,3 +247,38 @@ async def test_an_operator_that_waits_as_an_agent_is_woken_and_makes_nobody_list
     sent = await harness.sent_id()
 
     assert ids(await waiting) == [sent]
+
+
+@pytest.mark.parametrize("gone", ["retired", "archived"])
+async def test_nobody_waits_for_mail_that_cannot_come(harness: DeliveryHarness, gone: str) -> None:
+    store, red = harness.seeded.store, harness.seeded.red
+    sent = await harness.sent_id()
+    waiting = await begun(harness, wait(harness, "BlueLake", timeout_s=FAR_S))
+
+    if gone == "retired":
+        await store.write(lambda tx: tx.agents.set_retired(red.id, tx.now, tx.now))
+    else:
+        await store.write(lambda tx: tx.projects.set_archived(red.project_id, tx.now))
+    there = await wait(harness)
+    nothing = await refused(wait(harness, after_cursor=there["next_cursor"], timeout_s=FAR_S))
+
+    assert (ids(there), nothing.code) == ([sent], "CONFLICT")
+    waiting.cancel()
+
+
+async def test_while_the_store_cannot_be_written_waiting_goes_on_as_reading_does(
+    harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiters = harness.service.waiters
+    tried: list[str] = []
+
+    async def settle() -> None:
+        tried.append("asked")
+        raise Unavailable("The disk is full.", hint="Make room.")
+
+    monkeypatch.setattr(waiters, "_settle", settle)
+    waiting = await begun(harness, wait(harness, timeout_s=FAR_S))
+    sent = await harness.sent_id()
+
+    assert ids(await waiting) == [sent]
+    assert tried == ["asked"]

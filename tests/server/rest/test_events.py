@@ -178,6 +178,39 @@ async def test_in_strict_mode_a_stream_is_its_agents_alone(tmp_path: Path) -> No
     assert other == (403, "PERMISSION_DENIED")
 
 
+async def test_a_stream_is_asked_for_as_every_route_is(tmp_path: Path) -> None:
+    async with serving(tmp_path, AGENT_AUTH="strict") as served:
+        proven = {"X-Agent-Token": served.tokens["RedStone"]}
+
+        async def asked(query: str, more: dict[str, str] | None = None, body: bytes = b"") -> tuple[int, str]:
+            request = served.client.build_request(
+                "GET", f"{PATH}?{query}", headers={**proven, **(more or {})}, content=body
+            )
+            answer = await served.client.send(request, stream=True)
+            try:
+                if answer.status_code == 200:
+                    return 200, ""
+                return answer.status_code, json.loads(await answer.aread())["error"]["message"]
+            finally:
+                await answer.aclose()
+
+        me = "project_key=/code/app&agent_name=RedStone"
+        told = [
+            await asked(f"{me}&registration_token={served.tokens['RedStone']}"),
+            await asked("project_key=/code/app&agent_name=BlueLake&agent_name=RedStone"),
+            await asked("project_key=/code/app&agent_name=Red%FFStone"),
+            await asked(me, body=b"{}"),
+            await asked(me, {"Last-Event-ID": "+1"}),
+            await asked(me, {"Last-Event-ID": "1_0"}),
+        ]
+        fits = await asked(f"{me}&profile=core&agent=RedStone", {"Last-Event-ID": "0"})
+
+    assert [status for status, _ in told] == [400] * 6
+    wrong = ["from a URL", "more than once", "not UTF-8", "has a body", "Last-Event-ID", "Last-Event-ID"]
+    assert [word for word, (_, message) in zip(wrong, told, strict=True) if word not in message] == []
+    assert fits == (200, "")
+
+
 async def test_a_client_that_leaves_frees_its_place(served: Served) -> None:
     async with reading(served) as stream:
         await stream.block()
@@ -226,3 +259,25 @@ async def test_a_silent_stream_gets_a_comment_now_and_then(served: Served) -> No
         got = [await anext(pieces) for _ in range(3)]
 
     assert got[1:] == [COMMENT, COMMENT] == [b":\n", b":\n"]
+
+
+async def test_a_silent_stream_says_its_id_where_a_look_has_moved_it(served: Served) -> None:
+    services = served.services
+    endpoint = EventsEndpoint(services.streams, services.identity.caller, comment_every_s=0.01)
+    stream = await services.streams.run(FOLLOW, ME, FACTS.credentials)
+    with stream.placed() as waiter:
+        pieces = endpoint._pieces(stream, waiter, FACTS)
+        got = [await anext(pieces), await anext(pieces)]
+        await served.send(to=["BlueLake"])
+        async with asyncio.timeout(10):
+            while (piece := await anext(pieces)) == COMMENT:
+                pass
+        got.append(piece)
+        await served.send(to=["RedStone"])
+        async with asyncio.timeout(10):
+            while b"event: " not in (piece := await anext(pieces)):
+                pass
+    tail = services.delivery.feed_tail()
+
+    assert got[1:] == [COMMENT, b"id: %d\n\n" % (tail - 1)]
+    assert piece.startswith(b"id: %d\nevent: delivered\n" % tail)

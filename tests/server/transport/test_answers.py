@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -101,27 +102,37 @@ async def test_a_request_after_a_stream_is_answered_as_a_whole() -> None:
 
 LOOPS = pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 LARGE = 3_000_000
+MEDIUM = 12_000
+"""More than the client's kernel takes and less than both take together."""
 KERNEL_BYTES = 8_192
 CALL = b"POST /rpc/%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n%s\r\n{}"
 
 
 class Told:
-    """What answers promised: `sent` and `unread` name the calls."""
+    """What answers promised: `sent`, `read` and `unread` name the calls."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
+        self.read: list[str] = []
         self.unread: list[str] = []
         self.began = asyncio.Event()
         self.left = asyncio.Event()
 
     def specs(self) -> tuple[ToolSpec, ...]:
         def promise(name: str) -> None:
-            current_hearing().once_sent(lambda: self.sent.append(name), lambda: None, lambda: self.unread.append(name))
+            current_hearing().once_sent(
+                lambda: self.sent.append(name), lambda: self.read.append(name), lambda: self.unread.append(name)
+            )
 
         async def large() -> Json:
             """Answer at length."""
             promise("large")
             return {"text": "x" * LARGE}
+
+        async def medium() -> Json:
+            """Answer with some text."""
+            promise("medium")
+            return {"text": "x" * MEDIUM}
 
         async def small() -> Json:
             """Answer."""
@@ -141,7 +152,7 @@ class Told:
             promise("broken")
             raise Conflict("It is taken.", hint="Take another.")
 
-        return tuple(tool(each, cluster="toys", title=each.__name__) for each in (large, small, late, broken))
+        return tuple(tool(each, cluster="toys", title=each.__name__) for each in (large, medium, small, late, broken))
 
 
 async def calling(url: str, *names: bytes, more: bytes = b"") -> socket.socket:
@@ -171,6 +182,12 @@ async def read_through(raw: socket.socket, end: bytes) -> bytes:
     while not heard.endswith(end):
         heard += await read(raw, 1)
     return heard
+
+
+async def read_body(raw: socket.socket) -> None:
+    """The next answer to its end."""
+    head = await read_through(raw, b"\r\n\r\n")
+    await read(raw, int(head.partition(b"content-length: ")[2].partition(b"\r")[0]))
 
 
 async def look_round(url: str) -> None:
@@ -304,3 +321,68 @@ def test_a_client_that_leaves_with_an_answer_unread_is_told(new_loop: Any, unrea
     told = served(new_loop, scenario)
 
     assert (told.sent, told.unread) == (["small"], unread)
+
+
+def reset(raw: socket.socket) -> None:
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    raw.close()
+
+
+@LOOPS
+def test_who_asks_again_while_its_kernel_has_not_got_the_answer_has_not_read_it(new_loop: Any) -> None:
+    seen = []
+
+    async def scenario(url: str, told: Told) -> None:
+        raw = await calling(url, b"medium")
+        await look_round(url)
+        await asyncio.get_running_loop().sock_sendall(raw, CALL % (b"echo", b""))
+        await look_round(url)
+        seen.append(([*told.sent], [*told.read]))
+        for _ in range(2):
+            await read_body(raw)
+        await asyncio.get_running_loop().sock_sendall(raw, CALL % (b"echo", b""))
+        await read_body(raw)
+        raw.close()
+
+    told = served(new_loop, scenario)
+
+    assert seen == [(["medium"], [])]
+    assert (told.read, told.unread) == (["medium"], [])
+
+
+@LOOPS
+@pytest.mark.parametrize("again", [b"G", CALL % (b"echo", b""), CALL % (b"small", b"")], ids=["byte", "call", "mail"])
+def test_who_asks_again_and_then_resets_the_connection_has_not_read_the_last_answers(
+    new_loop: Any, again: bytes
+) -> None:
+    seen = []
+
+    async def scenario(url: str, told: Told) -> None:
+        raw = await calling(url, b"small")
+        await look_round(url)
+        await asyncio.get_running_loop().sock_sendall(raw, again)
+        await look_round(url)
+        seen.append([*told.read])
+        reset(raw)
+        await look_round(url)
+
+    told = served(new_loop, scenario)
+
+    assert seen == [["small"]]
+    assert told.unread == told.sent
+
+
+@LOOPS
+def test_an_answer_that_was_followed_by_one_that_was_read_too_stays_read_after_a_reset(new_loop: Any) -> None:
+    async def scenario(url: str, _: Told) -> None:
+        raw = await calling(url, b"small")
+        await read_body(raw)
+        for name in (b"medium", b"small"):
+            await asyncio.get_running_loop().sock_sendall(raw, CALL % (name, b""))
+            await read_body(raw)
+        reset(raw)
+        await look_round(url)
+
+    told = served(new_loop, scenario)
+
+    assert (told.sent, told.unread) == (["small", "medium", "small"], ["medium", "small"])

@@ -32,8 +32,8 @@ class Hearing(Protocol):
 
     def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
         """Call `sent` once the whole answer has left the process: never for an answer that was cut, nor for an error.
-        After it at most one of the others is called, once: `read` when it is certain that its client has read all of
-        it, `unread` if it has left without.
+        After it each of the others is called at most once: `read` when its client went on as one that has read all of
+        it, `unread` if it has left without, also after `read` where that is found out only then.
         """
 
 

@@ -6,6 +6,7 @@ Nothing of it is stored: after a restart nobody listens until it is heard or con
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,11 +14,13 @@ from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.presence import (
+    ABSENT,
     ClientSession,
     ListeningVia,
     Presence,
     SessionEvent,
     after_event,
+    is_gone,
     listening_until,
     presence_of,
 )
@@ -106,5 +109,23 @@ def require_heard(view: View, caller: Caller, request: HeartbeatRequest) -> Acto
     """
     actor = require_actor(view, caller, request.project_key, request.agent_name)
     if request.event is not SessionEvent.END:
-        require_able(actor, "no mail comes for it to listen for")
+        require_listener(actor)
     return actor
+
+
+def require_listener(actor: Actor) -> None:
+    """Raise AgentRetired, or as for every archived project, for an agent that no mail comes for any more."""
+    require_able(actor, "no mail comes for it to listen for")
+
+
+def without_gone(view: View, presences: Mapping[AgentId, Presence]) -> dict[AgentId, Presence]:
+    """By the same rule for agents that are known by their ids alone. Only those who seem to listen are looked up."""
+    return {
+        one: ABSENT if presence != ABSENT and _is_gone(view, one) else presence for one, presence in presences.items()
+    }
+
+
+def _is_gone(view: View, agent_id: AgentId) -> bool:
+    agent = view.agents.find(agent_id)
+    project = None if agent is None else view.projects.find(agent.project_id)
+    return agent is None or project is None or is_gone(agent, project)

@@ -8,7 +8,13 @@ from dataclasses import replace
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
-from mcp_agent_mail.features.delivery.presence import HeardSession, Presences, require_heard
+from mcp_agent_mail.features.delivery.presence import (
+    HeardSession,
+    Presences,
+    require_heard,
+    require_listener,
+    without_gone,
+)
 from mcp_agent_mail.features.delivery.requests import (
     FeedRequest,
     FollowRequest,
@@ -51,7 +57,8 @@ class DeliveryService:
         found = await self._store.read(lambda view: read_status(view, caller, request))
         if request.agent_name is not None and found.reader is not None and not caller.is_operator:
             self._note_activity(found.reader.agent)
-        return replace(found, presences={copy.agent_id: self._presence.of(copy.agent_id) for copy in found.copies})
+        presences = {copy.agent_id: self._presence.of(copy.agent_id) for copy in found.copies}
+        return replace(found, presences=await self._store.read(lambda view: without_gone(view, presences)))
 
     async def feed(self, caller: Caller, request: FeedRequest) -> FeedPage:
         """A page of an agent's feed. Takes nothing from it."""
@@ -64,7 +71,8 @@ class DeliveryService:
         """Mail, or none when the time is over. Takes nothing: who asks again with the same cursor gets it again. Who
         may read no more while it waits is refused, and gets no mail.
 
-        What is there is answered at once, however many wait. Raises NoPlaceToWait, and WaitingEnds at a stop.
+        What is there is answered at once, however many wait. Raises NoPlaceToWait, WaitingEnds at a stop, and
+        AgentRetired for an agent that no more mail comes for.
         """
         caller = await identify()
         found = await self._store.read(lambda view: look_for_mail(view, caller, request))
@@ -76,7 +84,9 @@ class DeliveryService:
         return found
 
     async def follow(self, caller: Caller, request: FollowRequest) -> FeedStream:
-        """The agent's feed from a cursor on, or from now. Raises ForgottenCursor and FeedCursorAhead."""
+        """The agent's feed from a cursor on, or from now. Raises ForgottenCursor and FeedCursorAhead, and
+        AgentRetired as `wait` does.
+        """
         first = FeedRequest(
             project_key=request.project_key,
             agent_name=request.agent_name,
@@ -86,6 +96,7 @@ class DeliveryService:
         )
         await self.waiters.hear()
         page = await self.feed(caller, first)
+        require_listener(page.mailbox)
         cursor = page.next_cursor if request.after is None else request.after or page.ends.floor
         return FeedStream(self._store, self.waiters, caller, page.mailbox, request, cursor)
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.identity.caller import Caller, Identify
+from mcp_agent_mail.domain.presence import is_gone
 from mcp_agent_mail.features.delivery import schemas
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
 from mcp_agent_mail.features.delivery.requests import FeedRequest, FollowRequest
@@ -51,7 +52,7 @@ class FeedStream:
     ) -> AsyncIterator[list[JsonObject]]:
         """Events as `fetch_inbox_events` shows them, at most PAGE at a time, oldest first; nothing after each
         `silence_s` without one. Who listens is asked again for each page: a token that counts no more ends the stream.
-        Ends at a stop, when the reader has left, and when it is MOST_BEHIND.
+        Ends at a stop, when the reader has left or its agent is gone, and when it is MOST_BEHIND.
 
         Raises what reading the feed raises: CursorExpired too, for whoever has taken nothing for so long.
         """
@@ -68,6 +69,8 @@ class FeedStream:
                 self.cursor = page.next_cursor
                 continue
             self.cursor = page.next_cursor
+            if is_gone(page.mailbox.agent, page.mailbox.project):
+                return
             for _ in range(SILENCES_A_LOOK):
                 await waiter.woken(silence_s)
                 if waiter.is_changed:

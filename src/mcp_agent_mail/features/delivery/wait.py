@@ -13,6 +13,7 @@ from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.features.delivery.feed import require_kept
+from mcp_agent_mail.features.delivery.presence import require_listener
 from mcp_agent_mail.features.delivery.requests import WaitRequest
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.identity.actor import Actor
@@ -78,7 +79,8 @@ async def wait_for_mail(
     again before each look that may answer.
 
     Raises what `identify` raises and what looking does, NoPlaceToWait, WaitingEnds at a stop, and WaiterLeft for a
-    caller that is gone: its place is free at once.
+    caller that is gone: its place is free at once. AgentRetired for an agent that no more mail comes for, found out at
+    its next look.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + request.timeout_s
@@ -103,6 +105,7 @@ async def wait_for_mail(
             if found.entries or is_last:
                 return found
             waiters.require_open()
+            require_listener(found.mailbox)
             request = replace(request, after_cursor=found.next_cursor)
             await waiter.woken(until - loop.time())
 

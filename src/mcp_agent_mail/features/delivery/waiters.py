@@ -134,13 +134,18 @@ class Waiters:
         self._limit = min(self._limit, at_most)
 
     async def hear(self) -> None:
-        """Hear of every commit from now on. Raises what a sick store raises."""
+        """Hear of every commit from now on, where the store can be written: else what is committed of what had begun
+        before is seen by the looks that who waits takes without being woken.
+        """
         if not self._is_subscribed:
             self._is_subscribed = True
             self._bus.subscribe(self._tell)
         if not self._hears_all:
             # A commit that had begun before the first subscription is told to nobody.
-            await self._settle()
+            try:
+                await self._settle()
+            except Unavailable:
+                return  # Asked again by the next who waits. Reading goes on, and so does waiting.
             self._hears_all = True
 
     @contextmanager

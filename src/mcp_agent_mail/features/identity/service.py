@@ -16,6 +16,7 @@ from mcp_agent_mail.domain.identity.names import candidate_names
 from mcp_agent_mail.domain.identity.readership import Readership, may_read
 from mcp_agent_mail.domain.identity.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.domain.leases import EndedBy, Lease
+from mcp_agent_mail.domain.presence import presence_in
 from mcp_agent_mail.domain.products import MAX_PROJECTS
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
@@ -180,7 +181,7 @@ class IdentityService:
             agent = require_agent(view, project, agent_name)
             shown = commit_limit if may_read(caller, project, Readership.WORK) else 0
             commits = view.agents.recent_commits(agent.id, shown) if shown else []
-            presence = self.presence_of(agent.id)
+            presence = presence_in(project, agent, self.presence_of)
             return KnownAgent(agent=self._newest(agent), recent_commits=commits, presence=presence)
 
         return await self._store.read(look)
@@ -211,7 +212,7 @@ class IdentityService:
                 agents=shown,
                 total=total,
                 unread={agent.id: _unread(view, caller, project, agent) for agent in shown},
-                presences={agent.id: self.presence_of(agent.id) for agent in shown},
+                presences={agent.id: presence_in(project, agent, self.presence_of) for agent in shown},
             )
 
         return await self._store.read(look)
@@ -316,7 +317,8 @@ class IdentityService:
         acted = await self._store.write(unit)
         if not caller.is_operator:
             self.touch(acted.agent)
-        return replace(acted, agent=self._newest(acted.agent), presence=self.presence_of(acted.agent.id))
+        presence = presence_in(acted.project, acted.agent, self.presence_of)
+        return replace(acted, agent=self._newest(acted.agent), presence=presence)
 
     def _newest(self, agent: Agent) -> Agent:
         return self._activity.with_activity([agent])[0]

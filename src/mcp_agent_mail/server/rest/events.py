@@ -23,9 +23,10 @@ from mcp_agent_mail.server.dispatch import RequestFacts, masked
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_value
 from mcp_agent_mail.server.rendering.wire import error_object, http_status
-from mcp_agent_mail.server.rest.arguments import from_query, read_pairs, without_connection
+from mcp_agent_mail.server.rest.arguments import from_query, read_pairs, require_no_body, without_connection
 from mcp_agent_mail.server.transport.answers import begin_stream
 from mcp_agent_mail.server.transport.hearing import RequestHearing
+from mcp_agent_mail.server.transport.limits import read_body
 
 PATH = "/rest/v1/events"
 RETRY_MS = 1_000
@@ -63,7 +64,7 @@ class EventsEndpoint:
             return
         has_begun = False
         try:
-            stream = await self._open(scope, facts)
+            stream = await self._open(scope, facts, await read_body(receive))
             with stream.placed() as waiter, RequestHearing(receive, send).watched(waiter.leave):
                 begin_stream(scope)
                 await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
@@ -79,7 +80,8 @@ class EventsEndpoint:
                 return
         await send({"type": "http.response.body", "body": b""})
 
-    async def _open(self, scope: Scope, facts: RequestFacts) -> FeedStream:
+    async def _open(self, scope: Scope, facts: RequestFacts, body: bytes) -> FeedStream:
+        require_no_body(body)
         given = from_query(without_connection(read_pairs(scope["query_string"]), ()), ())
         headers: Headers = dict(scope["headers"])
         if last := headers.get(b"last-event-id", b"").decode("latin-1").strip():
@@ -95,7 +97,10 @@ class EventsEndpoint:
         return stream
 
     async def _pieces(self, stream: FeedStream, waiter: MailWaiter, facts: RequestFacts) -> AsyncIterator[bytes]:
-        """The first says where the stream begins: whoever is cut before an event comes back to that."""
+        """The first says where the stream begins: whoever is cut before an event comes back to that. So does whoever
+        was silent for longer than the feed is kept, since a look that found nothing says how far it was.
+        """
+        told = stream.cursor
         yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, stream.cursor)
 
         async def identify() -> Caller:
@@ -103,7 +108,14 @@ class EventsEndpoint:
             return caller
 
         async for events in stream.pages(waiter, identify, silence_s=self._comment_every_s):
-            yield _written(events) if events else COMMENT
+            if events:
+                told = events[-1]["cursor"]
+                yield _written(events)
+            elif told != stream.cursor:
+                told = stream.cursor
+                yield b"id: %d\n\n" % told
+            else:
+                yield COMMENT
 
 
 def _of_header(error: CursorExpired | CursorAhead) -> AgentMailError:

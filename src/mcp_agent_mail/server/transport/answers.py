@@ -24,6 +24,9 @@ BEGAN = "mcp_agent_mail.began"
 MAX_UNCERTAIN = 32
 """Of one connection, of so many answers last sent it is found out whether they were read."""
 
+_TCP_CLOSE = 7
+"""First byte of TCP_INFO: the connection is gone, which a client's reset does to it."""
+
 
 class SentPromise(NamedTuple):
     """As `core.concurrency.hearing.Hearing.once_sent` has it."""
@@ -58,6 +61,8 @@ class AnswerOutput:
         self._is_cut = False
         self._under_way: list[SentPromise] = []
         self._uncertain: deque[SentPromise] = deque(maxlen=MAX_UNCERTAIN)
+        self._believed: deque[SentPromise] = deque()
+        """Taken for read, while no answer after them has been."""
 
     def write(self, data: bytes) -> None:
         """A piece of the answer; once the client is gone nothing, and no promise of the answer is kept."""
@@ -97,22 +102,34 @@ class AnswerOutput:
         self._under_way.clear()
 
     def client_went_on(self) -> None:
-        """Its next request begins: it has read what was sent before."""
-        for promise in self._settled():
-            promise.read()
+        """Its next request begins: it has read what was sent before, unless its kernel has not even got that, or it
+        resets the connection before it has read more.
+        """
+        if self._uncertain and _has_acknowledged(self._transport.get_extra_info("socket")):
+            self._believed = self._settled()
+            for promise in self._believed:
+                promise.read()
 
     def client_ended(self, *, has_read: bool) -> None:
         """It has ended its side, in order or not. What has not been sent by now is read by nobody."""
         self.cut()
+        if not has_read:
+            self._disprove()
         for promise in self._settled():
-            (promise.read if has_read else promise.unread)()
+            promise.read()
 
     def ended(self, *, is_reset: bool) -> None:
         """The connection is gone. A client that resets it has not read all that was sent."""
         self.cut()
-        for promise in self._settled():
-            if is_reset:
-                promise.unread()
+        if is_reset:
+            self._disprove()
+        self._settled()
+
+    def _disprove(self) -> None:
+        """Asking again has proven nothing of the last answers that were taken for read."""
+        for promise in (*self._believed, *self._settled()):
+            promise.unread()
+        self._believed.clear()
 
     def _settled(self) -> deque[SentPromise]:
         uncertain, self._uncertain = self._uncertain, deque(maxlen=MAX_UNCERTAIN)
@@ -135,3 +152,13 @@ def has_taken_all(connection: socket.socket) -> bool:
     """
     unacknowledged = ioctl(connection.fileno(), TIOCOUTQ, bytes(4))
     return not any(unacknowledged) and not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+
+
+def _has_acknowledged(connection: socket.socket | None) -> bool:
+    """Whether the client's kernel has all that was written, and the connection stands; True where there is no socket
+    to ask. Its request carries the acknowledgement. The error of a connection that was reset is left to be read.
+    """
+    if connection is None:
+        return True
+    unacknowledged = ioctl(connection.fileno(), TIOCOUTQ, bytes(4))
+    return not any(unacknowledged) and connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != _TCP_CLOSE

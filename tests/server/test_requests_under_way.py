@@ -1,0 +1,125 @@
+"""One session, and several requests of the same id at a time: each is answered its own or refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from mcp_agent_mail.server.requests_under_way import IdUnderWay, RequestsUnderWay
+from tests.server.served_mail import PROJECT, Served, serving
+from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
+
+RED, BLUE = "RedStone", "BlueLake"
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with serving(tmp_path) as opened:
+        yield opened
+
+
+def call(request_id: Any, tool: str, **arguments: Any) -> dict[str, Any]:
+    params = {"name": tool, "arguments": {"project_key": PROJECT, **arguments}}
+    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
+
+
+async def session(served: Served) -> list[tuple[str, str]]:
+    hello = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+    opened = await served.client.post("/mcp", json=body, headers=JSON_HEADERS)
+    named = [("Mcp-Session-Id", opened.headers["mcp-session-id"]), ("MCP-Protocol-Version", HANDSHAKE)]
+    return [*JSON_HEADERS.items(), *named]
+
+
+async def post(served: Served, body: Any, headers: list[tuple[str, str]]) -> httpx.Response:
+    return await served.client.post("/mcp", content=json.dumps(body), headers=headers, timeout=60)
+
+
+@pytest.mark.parametrize("request_id", [5, "5"])
+async def test_nobody_gets_the_answer_that_another_waits_for_in_its_session(served: Served, request_id: Any) -> None:
+    headers = await session(served)
+    waits = {"timeout_s": 30, "after_cursor": 0}
+    victim = asyncio.create_task(
+        post(served, call(5, "wait_for_messages", agent_name=RED, **waits), headers),
+    )
+    await served.until_waiting(waits=1)
+
+    other = await post(served, call(request_id, "wait_for_messages", agent_name=BLUE, **waits), headers)
+    message = await served.send()
+    answer = (await victim).json()
+
+    assert (other.status_code, other.json()["id"]) == (400, None)
+    assert "an id of its own" in other.json()["error"]["message"]
+    assert [one["id"] for one in answer["result"]["structuredContent"]["messages"]] == [message]
+
+
+async def test_an_id_that_has_been_answered_may_come_again(served: Served) -> None:
+    headers = await session(served)
+    asked = call(7, "fetch_inbox", agent_name=RED)
+
+    answers = [await post(served, asked, headers) for _ in range(2)]
+
+    assert [one.status_code for one in answers] == [200, 200]
+
+
+async def test_an_id_whose_client_has_left_is_free_when_its_call_has_ended(served: Served) -> None:
+    headers = await session(served)
+    asked = call(7, "wait_for_messages", agent_name=RED, timeout_s=30, after_cursor=0)
+    left = asyncio.create_task(post(served, asked, headers))
+    await served.until_waiting(waits=1)
+    left.cancel()
+    await served.until_waiting()
+    message = await served.send()
+
+    answer = await post(served, asked, headers)
+
+    assert [one["id"] for one in answer.json()["result"]["structuredContent"]["messages"]] == [message]
+
+
+async def test_other_sessions_have_ids_of_their_own(served: Served) -> None:
+    first, second = await session(served), await session(served)
+    asked = call(7, "wait_for_messages", agent_name=RED, timeout_s=30, after_cursor=0)
+    waiting = [asyncio.create_task(post(served, asked, one)) for one in (first, second)]
+    await served.until_waiting(waits=2)
+    await served.send()
+
+    assert [(await one).status_code for one in waiting] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"id": 5, "method": "m", "params": {"x": NaN}}',
+        b'{"id": "5", "method": "m"}',
+        b'{"id": 4, "id": 5, "method": "m"}',
+        b'\n{"method": "m", "result": {}, "id": 5}',
+    ],
+)
+def test_an_id_is_read_as_the_sdk_reads_it(body: bytes) -> None:
+    under_way = RequestsUnderWay()
+
+    with (
+        under_way.entered(b"s", b'{"id": 5, "method": "m"}'),
+        pytest.raises(IdUnderWay),
+        under_way.entered(b"s", body),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("body", [b'{"method": "m"}', b'{"id": 5, "result": {}}', b'{"id": 5.0, "method": "m"}', b"{"])
+def test_what_is_no_request_of_that_id_passes(body: bytes) -> None:
+    under_way = RequestsUnderWay()
+
+    with under_way.entered(b"s", b'{"id": 5, "method": "m"}'), under_way.entered(b"s", body):
+        pass
+
+
+def test_the_name_of_a_sessions_own_stream_is_no_id() -> None:
+    with pytest.raises(IdUnderWay), RequestsUnderWay().entered(b"s", b'{"id": "_GET_stream", "method": "m"}'):
+        pass
