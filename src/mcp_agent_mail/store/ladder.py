@@ -95,6 +95,13 @@ SELECT r.agent_id, r.valid_until_ts, (SELECT withdrawn_ts FROM message_terms WHE
 FROM recipients r CROSS JOIN recipients n ON n.message_id = r.superseded_by AND n.agent_id = r.agent_id
 WHERE r.message_id = ? AND r.superseded_by IS NOT NULL AND r.read_ts IS NULL AND n.kind = 'bcc'
 """
+# Not those whose message had been taken back before.
+_REPLACED = """
+SELECT r.agent_id, r.superseded_by, r.withdrawn_ts FROM recipients r
+LEFT JOIN message_terms t ON t.message_id = r.message_id
+WHERE r.message_id = ? AND r.superseded_by IS NOT NULL AND r.withdrawn_ts IS NOT NULL
+  AND (t.withdrawn_ts IS NULL OR r.withdrawn_ts < t.withdrawn_ts)
+"""
 _CLOSE = """
 DELETE FROM message_projects WHERE message_id = :message AND (
     EXISTS (SELECT 1 FROM message_terms WHERE message_id = :message AND withdrawn_ts IS NOT NULL)
@@ -156,6 +163,14 @@ class LadderCopy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """By which message an unread copy was replaced, and when it was withdrawn for that."""
+
+    by: MessageId
+    withdrawn_ts: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Ending:
     """An unread copy that ends, and what its recipient's counts held of it."""
 
@@ -196,6 +211,13 @@ class Ladder:
         return {
             agent_id: OpenEnds(valid_until=until, withdrawn=min((at for at in ends if at is not None), default=None))
             for agent_id, until, *ends in found
+        }
+
+    def replacements(self, message_id: MessageId) -> dict[AgentId, Replacement]:
+        """Of the message's copies that were withdrawn because another message replaced them, by whose they were."""
+        return {
+            AgentId(agent_id): Replacement(by=MessageId(by), withdrawn_ts=Micros(at))
+            for agent_id, by, at in self._connection.execute(_REPLACED, (message_id,))
         }
 
     def delivered_to(self, agent_id: AgentId, message_ids: Iterable[MessageId]) -> list[MessageId]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.tools import Credentials
 from tests.features.delivery.harness import NOBODY, DeliveryHarness, refused
@@ -121,3 +123,30 @@ async def test_what_is_not_told_takes_no_place_on_a_page(harness: DeliveryHarnes
 
     assert [(one["event"], one["agent"]) for one in page["events"]] == [("read", "Human")]
     assert (page["has_more"], page["next_cursor"]) == (False, page["tail_cursor"])
+
+
+@pytest.mark.parametrize("acknowledges", [False, True])
+@pytest.mark.parametrize("expires", [False, True])
+async def test_an_answer_is_the_last_that_is_told_of_what_it_did(
+    harness: DeliveryHarness, *, acknowledges: bool, expires: bool
+) -> None:
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10), ack_required=True)
+    harness.seeded.clock.step(10 if expires else 1)
+    await harness.call(
+        "reply_message", message_id=sent, sender_name="RedStone", body_md="yes", acknowledge=acknowledges
+    )
+
+    told = [one["event"] for one in (await harness.feed("BlueLake"))["events"] if one["message_id"] == sent]
+
+    own = ["read", "acknowledged", "answered"] if acknowledges else ["read", "answered"]
+    assert told == (["expired", *own] if expires else own)
+    assert (await harness.statuses(sent))["RedStone"] == told[-1]
+
+
+async def test_an_answer_by_send_message_is_told_last_too(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id()
+
+    await harness.send(sender_name="RedStone", to=["BlueLake"], reply_to=sent)
+
+    told = [one["event"] for one in (await harness.feed("BlueLake"))["events"] if one["message_id"] == sent]
+    assert told == ["read", "answered"]

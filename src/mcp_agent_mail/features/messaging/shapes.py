@@ -125,7 +125,9 @@ def show_inbox_item(
         wire["read_at"] = iso(entry.read_ts)
     if entry.ack_ts is not None:
         wire["acknowledged_at"] = iso(entry.ack_ts)
-    return add_body(add_standing(wire, entry), entry.head.id, bodies)
+    # Its answer reads what has expired.
+    standing = entry if entry.read_ts is None else entry._replace(expired_ts=None)
+    return add_body(add_standing(wire, standing), entry.head.id, bodies)
 
 
 def show_inbox_items(listing: InboxListing) -> list[JsonObject]:
