@@ -166,7 +166,8 @@ async def told_wrongly(history: History, name: str) -> list[str]:
     """What a sender's feed says of its copies, beside the truth."""
     door = Door(history.people[name], "rpc", by_token=True)
     page = await history.call(door, "fetch_inbox_events", agent_name=name, after=0, limit=1_000)
-    faults, told = [], set()
+    faults: list[str] = []
+    told: set[tuple[int, str, str]] = set()
     for one in page["events"]:
         person = history.person_of(one.get("agent", ""))
         if person is None:

@@ -65,7 +65,8 @@ ORDER BY o.seq
 # What replaced the reader's own copy; for others the first that whoever reads `project` may read. One that is held
 # replaces nothing yet.
 _STANDINGS = f"""
-SELECT j.value, CASE WHEN r.read_ts IS NULL THEN {true_end("r")} END, s.withdrawn_ts, s.withdrawn_reason, coalesce(r.superseded_by, (
+SELECT j.value, CASE WHEN r.read_ts IS NULL THEN {true_end("r")} END, s.withdrawn_ts, s.withdrawn_reason,
+       coalesce(r.superseded_by, (
     SELECT min(n.message_id) FROM message_terms n INDEXED BY message_terms_supersedes
     CROSS JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = n.message_id
     WHERE n.supersedes = j.value))
