@@ -163,8 +163,8 @@ class LadderCopy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replacement:
-    """By which message an unread copy was replaced, and when it was withdrawn for that."""
+class CopyWithdrawal:
+    """Of an unread copy that another message replaced: which, and when."""
 
     by: MessageId
     withdrawn_ts: Micros
@@ -213,10 +213,10 @@ class Ladder:
             for agent_id, until, *ends in found
         }
 
-    def replacements(self, message_id: MessageId) -> dict[AgentId, Replacement]:
+    def replacements(self, message_id: MessageId) -> dict[AgentId, CopyWithdrawal]:
         """Of the message's copies that were withdrawn because another message replaced them, by whose they were."""
         return {
-            AgentId(agent_id): Replacement(by=MessageId(by), withdrawn_ts=Micros(at))
+            AgentId(agent_id): CopyWithdrawal(by=MessageId(by), withdrawn_ts=Micros(at))
             for agent_id, by, at in self._connection.execute(_REPLACED, (message_id,))
         }
 
