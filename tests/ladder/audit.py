@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.ladder.doors import Door
 from tests.ladder.history import History
-from tests.ladder.truth import DELIVERED, EXPIRED, LASTING, RANKS, Copy
+from tests.ladder.truth import ANSWERED, DELIVERED, EXPIRED, LASTING, RANKS, READ, Copy
 
 
 class Auditor:
@@ -57,6 +57,8 @@ def judge(copy: Copy, row: Any, latest: int) -> list[str]:
         if steps.get(step) != at:
             faults.append(f"{what}: {step} was at {at}, and is at {steps.get(step)}")
     faults += [f"{what}: {step} is lost" for step in LASTING if step in copy.must and step not in steps]
+    if ANSWERED in steps and READ not in steps:
+        faults.append(f"{what}: it is answered, and not read: {steps}")
     order = [at for step, at in steps.items() if step in (DELIVERED, "handed_over", "shown")]
     if order != sorted(order):
         faults.append(f"{what}: its steps are out of order: {steps}")

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from tests.ladder.doors import Door
 from tests.ladder.history import History
 from tests.ladder.sse import SseReader
-from tests.ladder.truth import RANKS, WITHDRAWN
+from tests.ladder.truth import ACKED, ANSWERED, EXPIRED, RANKS, READ, WITHDRAWN
 from tests.ladder.wire import Pending, Wire, request_bytes
 
 _WAIT_S = 50
@@ -73,8 +73,9 @@ class Waiting:
 
     def faults(self, history: History) -> list[str]:
         name = self.door.person.name
-        # What is read and then withdrawn stays in the inbox, and is waited for no more.
-        copies = [copy for copy in history.truth.of(name) if WITHDRAWN not in copy.seen]
+        # What is read and then withdrawn stays in the inbox, and is waited for no more; nor is what had expired before
+        # it was answered.
+        copies = [copy for copy in history.truth.of(name) if not {WITHDRAWN, EXPIRED} & set(copy.seen)]
         standing = [copy.message_id for copy in copies if copy.status in _STANDING]
         lost = [f"{name} has waited for message {one} and missed it" for one in standing if one not in self.received]
         twice = {one for one in self.received if self.received.count(one) > 1}
@@ -165,7 +166,8 @@ async def told_wrongly(history: History, name: str) -> list[str]:
     """What a sender's feed says of its copies, beside the truth."""
     door = Door(history.people[name], "rpc", by_token=True)
     page = await history.call(door, "fetch_inbox_events", agent_name=name, after=0, limit=1_000)
-    faults, told = [], set()
+    faults: list[str] = []
+    told: set[tuple[int, str, str]] = set()
     for one in page["events"]:
         person = history.person_of(one.get("agent", ""))
         if person is None:
@@ -173,6 +175,8 @@ async def told_wrongly(history: History, name: str) -> list[str]:
         about = (one["message_id"], person.name, one["event"])
         if about in told:
             faults.append(f"{name} is told twice: {about}")
+        if one["event"] == READ and {(*about[:2], ACKED), (*about[:2], ANSWERED)} & told:
+            faults.append(f"{name} is told that it was read after what implies it: {about}")
         told.add(about)
         if one["message_id"] not in history.truth.senders:  # What asks for a contact in its name.
             continue

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from mcp_agent_mail.core.clock import SECOND, Micros
 from tests.features.delivery.harness import DeliveryHarness, refused
 
@@ -82,3 +84,30 @@ async def test_nobody_reads_another_ones_feed(harness: DeliveryHarness) -> None:
     error = await refused(harness.call("fetch_inbox_events", harness.proof(harness.seeded.blue), agent_name="RedStone"))
 
     assert error.code == "PERMISSION_DENIED"
+
+
+@pytest.mark.parametrize("acknowledges", [False, True])
+@pytest.mark.parametrize("expires", [False, True])
+async def test_an_answer_is_the_last_that_is_told_of_what_it_did(
+    harness: DeliveryHarness, *, acknowledges: bool, expires: bool
+) -> None:
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10), ack_required=True)
+    harness.seeded.clock.step(10 if expires else 1)
+    await harness.call(
+        "reply_message", message_id=sent, sender_name="RedStone", body_md="yes", acknowledge=acknowledges
+    )
+
+    told = [one["event"] for one in (await harness.feed("BlueLake"))["events"] if one["message_id"] == sent]
+
+    own = ["read", "acknowledged", "answered"] if acknowledges else ["read", "answered"]
+    assert told == (["expired", *own] if expires else own)
+    assert (await harness.statuses(sent))["RedStone"] == told[-1]
+
+
+async def test_an_answer_by_send_message_is_told_last_too(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id()
+
+    await harness.send(sender_name="RedStone", to=["BlueLake"], reply_to=sent)
+
+    told = [one["event"] for one in (await harness.feed("BlueLake"))["events"] if one["message_id"] == sent]
+    assert told == ["read", "answered"]

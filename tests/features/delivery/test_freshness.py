@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from mcp_agent_mail.store.checks.integrity import find_faults
 from tests.features.delivery.harness import DeliveryHarness, refused
 
 
@@ -115,3 +118,70 @@ async def test_an_item_says_how_old_it_is_and_how_much_its_sender_has_written_si
     items = await harness.inbox("RedStone", after_id=0)
 
     assert [(item["age_s"], item["newer_from_sender"]) for item in items] == [(90, 1), (90, 0), (0, 0)]
+
+
+async def answer_late(harness: DeliveryHarness, how: str, sent: int) -> None:
+    if how == "reply_message":
+        await harness.call("reply_message", message_id=sent, sender_name="RedStone", body_md="too late?")
+    else:
+        await harness.send(sender_name="RedStone", to=["BlueLake"], reply_to=sent)
+
+
+@pytest.mark.parametrize("how", ["reply_message", "send_message"])
+async def test_a_copy_that_has_expired_is_read_by_its_answer_and_nothing_ends_it_any_more(
+    harness: DeliveryHarness, how: str
+) -> None:
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10), importance="high", ack_required=True)
+    harness.seeded.clock.step(10)
+    await harness.counts("RedStone")
+    await answer_late(harness, how, sent)
+
+    withdrawn = await harness.withdraw(sent, reason="late")
+
+    assert withdrawn["recipients"] == [{"name": "RedStone", "status": "answered"}]
+    (copy,) = (await harness.status(sent, agent_name="BlueLake"))["recipients"]
+    assert list(copy["steps"]) == ["delivered", "read", "answered", "expired", "withdrawn"]
+    (item,) = await harness.inbox("RedStone")
+    assert (item["id"], "expired" in item, item["withdrawn_reason"]) == (sent, False, "late")
+    assert item["read_at"] == copy["steps"]["answered"]
+    assert find_faults(harness.seeded.store.path) == []
+
+
+async def test_what_replaces_an_answered_copy_that_had_expired_is_named_on_it(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10))
+    harness.seeded.clock.step(10)
+    await answer_late(harness, "reply_message", sent)
+
+    newer = await harness.sent_id(supersedes=sent)
+
+    assert {item["id"]: item.get("superseded_by") for item in await harness.inbox("RedStone")} == {
+        newer: None,
+        sent: newer,
+    }
+    assert await harness.statuses(sent) == {"RedStone": "answered"}
+
+
+async def test_a_copy_that_has_expired_is_acknowledged_with_its_answer_or_after_it(harness: DeliveryHarness) -> None:
+    first, second = [await harness.sent_id(valid_until=harness.in_seconds(10), ack_required=True) for _ in range(2)]
+    harness.seeded.clock.step(10)
+    given = {"sender_name": "RedStone", "body_md": "done"}
+    told = await harness.call("reply_message", message_id=first, acknowledge=True, **given)
+    await harness.call("reply_message", message_id=second, **given)
+
+    late = await harness.call("acknowledge_message", agent_name="RedStone", message_id=second)
+
+    assert (told["acknowledged"], late["acknowledged"]) == (True, True)
+    for sent in (first, second):
+        (copy,) = (await harness.status(sent))["recipients"]
+        assert list(copy["steps"]) == ["delivered", "read", "acknowledged", "answered", "expired"]
+    assert find_faults(harness.seeded.store.path) == []
+
+
+async def test_the_archive_is_told_that_an_answer_read_what_had_expired(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10))
+    harness.seeded.clock.step(10)
+
+    await answer_late(harness, "reply_message", sent)
+
+    told = harness.rows(f"SELECT step FROM outbox WHERE kind = 'receipt' AND message_id = {sent}")
+    assert told == [("read",)]

@@ -79,10 +79,25 @@ def mark_own(
     make_true = tx.inboxes.mark_all_read if step is ReceiptStep.READ else tx.inboxes.acknowledge_all
     states = make_true(actor.agent.id, message_ids, tx.now)
     for message_id in message_ids:
-        state = states.get(message_id)
-        if state is not None and state.changed:
-            _tell(tx, actor, message_id, step, is_blind=state.kind is RecipientKind.BCC)
+        _tell_if_changed(tx, actor, message_id, step, states.get(message_id))
     return states
+
+
+def mark_answered(tx: Tx, actor: Actor, message_id: MessageId, *, acknowledges: bool = False) -> bool:
+    """Whoever has answered a message has read it, even one that had expired, and acknowledged it where the answer says
+    so. False, and nothing changes, where it was not delivered to the agent, or was withdrawn before.
+    """
+    state = tx.inboxes.answer(actor.agent.id, message_id, tx.now, acknowledges=acknowledges)
+    step = ReceiptStep.ACKNOWLEDGED if acknowledges else ReceiptStep.READ
+    _tell_if_changed(tx, actor, message_id, step, state)
+    return state is not None
+
+
+def _tell_if_changed(
+    tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, state: ReadingState | None
+) -> None:
+    if state is not None and state.changed:
+        _tell(tx, actor, message_id, step, is_blind=state.kind is RecipientKind.BCC)
 
 
 def _tell(tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, *, is_blind: bool) -> None:

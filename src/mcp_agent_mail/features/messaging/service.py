@@ -18,7 +18,6 @@ from mcp_agent_mail.domain.messages import (
     InlineContents,
     Message,
     MessageHead,
-    ReceiptStep,
     require_body_fits,
 )
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
@@ -203,7 +202,7 @@ class MessagingService:
             require_able(sender, "it sends no mail")
             sent = self._post(tx, compose_new(tx, self._delivery, sender, request), brought)
             if request.reply_to is not None and sent.message is not None:
-                receipts.mark_own(tx, sender, [request.reply_to], ReceiptStep.READ)
+                receipts.mark_answered(tx, sender, request.reply_to)
             return sent
 
         return once(tx, sender, request, send, show_sent, made="message")
@@ -390,6 +389,5 @@ class MessagingService:
 
 def _settle_original(tx: Tx, sender: Actor, request: ReplyRequest, sent: Sent) -> Sent:
     """Whoever answers has read what it answers."""
-    step = ReceiptStep.ACKNOWLEDGED if request.acknowledge else ReceiptStep.READ
-    states = receipts.mark_own(tx, sender, [request.message_id], step)
-    return replace(sent, acknowledged=bool(states)) if request.acknowledge else sent
+    is_own = receipts.mark_answered(tx, sender, request.message_id, acknowledges=request.acknowledge)
+    return replace(sent, acknowledged=is_own) if request.acknowledge else sent

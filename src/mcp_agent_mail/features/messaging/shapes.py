@@ -105,7 +105,7 @@ def show_inbox_item(
         wire["read_at"] = iso(entry.read_ts)
     if entry.ack_ts is not None:
         wire["acknowledged_at"] = iso(entry.ack_ts)
-    if entry.expired_ts is not None:
+    if entry.expired_ts is not None and entry.read_ts is None:
         wire["expired"] = True
     if entry.superseded_by is not None:
         wire["superseded_by"] = entry.superseded_by

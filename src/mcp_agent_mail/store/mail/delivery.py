@@ -32,10 +32,6 @@ INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, deli
                         thread_id, topic_key, sender_id, valid_until_ts, held_code)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_ANSWER = """
-UPDATE recipients SET answered_ts = :now
-WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND answered_ts IS NULL
-"""
 COUNT_DELIVERED = """
 UPDATE agents SET unread_count = unread_count + :all, open_unread_count = open_unread_count + :open,
     inbox_count = inbox_count + :all, urgent_unread_count = urgent_unread_count + :urgent,
@@ -89,8 +85,6 @@ def add_message(
     if new.attachments:  # Who reads them follows from the rows above.
         Attachments(connection).add(message.id, new.attachments)
     _count_delivered(connection, new, reached)
-    if new.reply_to is not None:
-        connection.execute(_ANSWER, {"message": new.reply_to, "agent": new.sender.id, "now": now})
     if new.terms != NO_TERMS:
         ladder = Ladder(connection)
         ladder.add_terms(message.id, new.terms)

@@ -40,19 +40,26 @@ _STATE = """
 SELECT read_ts, ack_ts, kind, expired_ts FROM recipients
 WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL
 """
-_READ = """
+# What has expired is counted no more, and becomes read by its answer alone. RETURNING does not ask for it by IS NULL,
+# which is false there for NULL itself in SQLite 3.40.
+_IS_COUNTED = "coalesce(expired_ts, 0) = 0"
+_READ = f"""
 UPDATE recipients SET read_ts = :now
 WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND read_ts IS NULL
-  AND expired_ts IS NULL
-RETURNING urgent, kind <> 'bcc' AND EXISTS (
+  AND (expired_ts IS NULL OR :is_answer)
+RETURNING {_IS_COUNTED}, {_IS_COUNTED} AND urgent, {_IS_COUNTED} AND kind <> 'bcc' AND EXISTS (
     SELECT 1 FROM agents a JOIN message_projects mp ON mp.project_id = a.project_id
     WHERE a.id = recipients.agent_id AND mp.message_id = recipients.message_id)
 """
-_ACKNOWLEDGE = """
+_ACKNOWLEDGE = f"""
 UPDATE recipients SET ack_ts = :now
 WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND ack_ts IS NULL
-  AND expired_ts IS NULL
-RETURNING ack_required
+  AND (expired_ts IS NULL OR read_ts IS NOT NULL)
+RETURNING ack_required AND {_IS_COUNTED}
+"""
+_ANSWER = """
+UPDATE recipients SET answered_ts = :now
+WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND answered_ts IS NULL
 """
 _COUNT_READ = """
 UPDATE agents SET unread_count = unread_count - ?, urgent_unread_count = urgent_unread_count - ?,
@@ -101,7 +108,9 @@ class InboxPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingState:
-    """What a recipient did with a message. `changed`: this call made it true. `expired_ts`: it can do no more."""
+    """What a recipient did with a message. `changed`: this call made it true. `expired_ts`: unread by then, it can
+    only be answered.
+    """
 
     read_ts: Micros | None
     ack_ts: Micros | None
@@ -181,26 +190,44 @@ class Inboxes:
         """`acknowledge` for each; those that the agent is no recipient of are absent."""
         ids = list(message_ids)
         self._read(agent_id, ids, now)
-        changed = self._each(_ACKNOWLEDGE, agent_id, ids, now)
-        if asked := sum(ack_required for (ack_required,) in changed.values()):
-            self._connection.execute(_COUNT_ACKNOWLEDGED, (asked, agent_id))
-        return self._states(agent_id, ids, changed=changed)
+        return self._states(agent_id, ids, changed=self._acknowledge(agent_id, ids, now))
 
-    def _read(self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros) -> Collection[MessageId]:
-        """Those that were unread; the agent's counts, which others wait for, change once for all of them."""
-        changed = self._each(_READ, agent_id, message_ids, now)
+    def answer(
+        self, agent_id: AgentId, message_id: MessageId, now: Micros, *, acknowledges: bool
+    ) -> ReadingState | None:
+        """Implies read, of what has expired too: who answers has read it. Step by step up the ladder, so that nobody
+        hears of a lower one after a higher one; the first times stand. `changed` is of the acknowledgement where it
+        acknowledges, else of the reading. None, and nothing changes, for an agent that is no recipient.
+        """
+        changed = self._read(agent_id, [message_id], now, is_answer=True)
+        if acknowledges:
+            changed = self._acknowledge(agent_id, [message_id], now)
+        self._connection.execute(_ANSWER, {"message": message_id, "agent": agent_id, "now": now})
+        return self._states(agent_id, [message_id], changed=changed).get(message_id)
+
+    def _read(
+        self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros, *, is_answer: bool = False
+    ) -> Collection[MessageId]:
+        """Those that were not read; the agent's counts, which others wait for, change once for all of them."""
+        changed = self._each(_READ, agent_id, message_ids, now, is_answer=is_answer)
         if changed:
-            urgent, is_open = map(sum, zip(*changed.values(), strict=True))
-            self._connection.execute(_COUNT_READ, (len(changed), urgent, is_open, agent_id))
+            unread, urgent, is_open = map(sum, zip(*changed.values(), strict=True))
+            self._connection.execute(_COUNT_READ, (unread, urgent, is_open, agent_id))
+        return changed
+
+    def _acknowledge(self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros) -> Collection[MessageId]:
+        changed = self._each(_ACKNOWLEDGE, agent_id, message_ids, now)
+        if asked := sum(was_pending for (was_pending,) in changed.values()):
+            self._connection.execute(_COUNT_ACKNOWLEDGED, (asked, agent_id))
         return changed
 
     def _each(
-        self, sql: str, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros
+        self, sql: str, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros, *, is_answer: bool = False
     ) -> dict[MessageId, tuple[int, ...]]:
         """What the statement returns for each message that it changes."""
         found = {}
         for message_id in message_ids:
-            key = {"message": message_id, "agent": agent_id, "now": now}
+            key = {"message": message_id, "agent": agent_id, "now": now, "is_answer": is_answer}
             for row in self._connection.execute(sql, key).fetchall():
                 found[message_id] = row
         return found

@@ -1,7 +1,8 @@
 """How copies were withdrawn, of what archives tell: the terms of messages, and what was read before.
 
 What somebody has read cannot be withdrawn, and nothing is read once it has: so it follows from the terms of the
-message, of the one that replaces it, and from whether the copy was ever read.
+message, of the one that replaces it, and from whether the copy was ever read. Whoever answers has read: who answers
+what has left its inbox answers no copy.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ _ANSWERED = """
 UPDATE recipients SET answered_ts = (
     SELECT m.created_ts FROM messages m
     WHERE m.reply_to = recipients.message_id AND m.sender_id = recipients.agent_id ORDER BY m.id LIMIT 1)
-WHERE delivery_seq IS NOT NULL AND message_id IN (SELECT reply_to FROM messages WHERE reply_to IS NOT NULL)
+WHERE delivery_seq IS NOT NULL AND read_ts IS NOT NULL
+  AND message_id IN (SELECT reply_to FROM messages WHERE reply_to IS NOT NULL)
 """
 _SUPERSEDED = """
 UPDATE recipients SET superseded_by = (

@@ -84,10 +84,12 @@ CREATE TABLE feed_marks (
 INSERT INTO counters (name, value) SELECT 'feed_floor', value FROM counters WHERE name = 'delivery';
 INSERT INTO counters (name, value) SELECT 'unseen', value FROM counters WHERE name = 'delivery';
 
+-- Answered implies read: of replies from when they marked nothing it is not told.
 UPDATE recipients SET answered_ts = (
     SELECT m.created_ts FROM messages m
     WHERE m.reply_to = recipients.message_id AND m.sender_id = recipients.agent_id ORDER BY m.id LIMIT 1)
-WHERE delivery_seq IS NOT NULL AND message_id IN (SELECT reply_to FROM messages WHERE reply_to IS NOT NULL);
+WHERE delivery_seq IS NOT NULL AND read_ts IS NOT NULL
+  AND message_id IN (SELECT reply_to FROM messages WHERE reply_to IS NOT NULL);
 
 -- Whichever statement lets a step happen: the feeds tell of it. Nobody reads that of the server's own mail.
 CREATE TRIGGER feed_steps
