@@ -79,6 +79,13 @@ WHERE t.message_id = ? AND t.supersedes IS NOT NULL AND o.superseded_by IS NULL
 ORDER BY n.delivery_seq
 """
 _REPLACED_BY = "UPDATE recipients SET superseded_by = ? WHERE message_id = ? AND agent_id = ?"
+# Not those whose message had been taken back before.
+_REPLACED = """
+SELECT r.agent_id, r.superseded_by, r.withdrawn_ts FROM recipients r
+LEFT JOIN message_terms t ON t.message_id = r.message_id
+WHERE r.message_id = ? AND r.superseded_by IS NOT NULL AND r.withdrawn_ts IS NOT NULL
+  AND (t.withdrawn_ts IS NULL OR r.withdrawn_ts < t.withdrawn_ts)
+"""
 _CLOSE = """
 DELETE FROM message_projects WHERE message_id = :message AND (
     EXISTS (SELECT 1 FROM message_terms WHERE message_id = :message AND withdrawn_ts IS NOT NULL)
@@ -136,6 +143,14 @@ class LadderCopy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyWithdrawal:
+    """Of an unread copy that another message replaced: which, and when."""
+
+    by: MessageId
+    withdrawn_ts: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Ending:
     """An unread copy that ends, and what its recipient's counts held of it."""
 
@@ -167,6 +182,13 @@ class Ladder:
     def copies(self, message_id: MessageId) -> list[LadderCopy]:
         """Of all recipients, blind and held ones too, in the order addressed."""
         return [_copy(row) for row in self._connection.execute(_COPIES, (message_id,))]
+
+    def replacements(self, message_id: MessageId) -> dict[AgentId, CopyWithdrawal]:
+        """Of the message's copies that were withdrawn because another message replaced them, by whose they were."""
+        return {
+            AgentId(agent_id): CopyWithdrawal(by=MessageId(by), withdrawn_ts=Micros(at))
+            for agent_id, by, at in self._connection.execute(_REPLACED, (message_id,))
+        }
 
     def delivered_to(self, agent_id: AgentId, message_ids: Iterable[MessageId]) -> list[MessageId]:
         """Those of the messages that lie in the agent's inbox, in their order."""

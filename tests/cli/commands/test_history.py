@@ -37,6 +37,24 @@ def test_a_message_is_a_line_of_cells_for_each_event_when_piped_and_says_what_is
     assert "later events were left out" in ended.err
 
 
+def test_a_message_that_was_replaced_and_the_one_that_replaces_it_name_each_other(told: Shell, post: Post) -> None:
+    def send(*more: str) -> str:
+        sent = told.am("mail", "send", "--from", "BlueLake", "--to", "RedStone", "-s", "Plan", "x", "--json", *more)
+        return str(sent.json()["deliveries"][0]["payload"]["id"])
+
+    old = send()
+    newer = send("--supersedes", old)
+    post.server.await_drained()
+
+    of_old, of_newer = (told.am("history", "message", number).lines() for number in (old, newer))
+
+    assert [line[1:3] for line in of_old][2:] == [[f"withdrawn, replaced by {newer}", "RedStone"]]
+    assert of_newer[0][1:3] == [f"sent, replaces {old}", "BlueLake"]
+    assert of_old[2][3] == of_newer[0][3] != ""
+    (event,) = [one for one in told.am("history", "message", old, "--json").json()["events"] if "superseded_by" in one]
+    assert (event["event"], event["superseded_by"]) == ("withdrawn", int(newer))
+
+
 def test_an_agent_is_told_from_the_archive_without_a_server(at_stopped: Shell) -> None:
     answer = at_stopped.am("history", "agent", "bluelake", "--json").json()
 

@@ -118,3 +118,76 @@ async def test_the_history_of_a_message_tells_of_its_withdrawal_and_of_copies_th
         ("expired", "GreenField"),
         ("withdrawn", "BlueLake"),
     ]
+
+
+Told = list[tuple[str, str | None, int | None, int | None]]
+
+
+async def told_of(harness: DeliveryHarness, number: int) -> Told:
+    history = await harness.seeded.store.read(lambda view: read_message_events(view, MessageId(number), None, 50))
+    return [
+        (one.event.value, one.agent.name if one.agent else None, one.superseded_by, one.supersedes)
+        for one in history.events
+    ]
+
+
+async def test_the_history_of_what_was_replaced_names_the_new_message_for_each_copy_that_ended(
+    harness: DeliveryHarness,
+) -> None:
+    old = await harness.sent_id(to=["RedStone", "GreenField"])
+    harness.seeded.clock.step()
+    first = await harness.sent_id(to=["RedStone"], supersedes=old)
+    harness.seeded.clock.step()
+    second = await harness.sent_id(to=["GreenField"], supersedes=old)
+
+    told = await told_of(harness, old)
+
+    assert [one for one in told if one[0] not in ("sent", "delivered", "read")] == [
+        ("withdrawn", "RedStone", first, None),
+        ("withdrawn", "GreenField", second, None),
+    ]
+    assert told[0] == ("sent", "BlueLake", None, None)
+    assert (await told_of(harness, second))[0] == ("sent", "BlueLake", None, old)
+
+
+async def test_the_history_tells_of_no_withdrawal_of_a_copy_that_was_read_before_it_was_replaced(
+    harness: DeliveryHarness,
+) -> None:
+    old = await harness.sent_id()
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=old)
+    harness.seeded.clock.step()
+    await harness.sent_id(supersedes=old)
+
+    assert [one[0] for one in await told_of(harness, old)] == ["sent", "delivered", "read"]
+
+
+async def test_the_history_names_no_replacement_for_a_copy_that_had_been_withdrawn_before(
+    harness: DeliveryHarness,
+) -> None:
+    old = await harness.sent_id(to=["RedStone", "GreenField"])
+    harness.seeded.clock.step()
+    await harness.sent_id(to=["RedStone"], supersedes=old)
+    harness.seeded.clock.step()
+    await harness.withdraw(old)
+    harness.seeded.clock.step()
+    newest = await harness.sent_id(to=["RedStone", "GreenField"], supersedes=old)
+
+    told = [one for one in await told_of(harness, old) if one[0] == "withdrawn"]
+
+    assert [one[1] for one in told] == ["RedStone", "BlueLake"]
+    assert newest not in [one[2] for one in told]
+
+
+async def test_a_copy_that_was_replaced_when_its_reader_consented_is_told_with_the_commit_of_that(
+    harness: DeliveryHarness,
+) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    old = await harness.sent_id()
+    harness.seeded.clock.step()
+    newer = await harness.sent_id(supersedes=old)
+    harness.seeded.clock.step()
+    await harness.answer(accept=True)
+
+    told = [one for one in await told_of(harness, old) if one[0] == "withdrawn"]
+
+    assert told == [("withdrawn", "RedStone", newer, None)]

@@ -33,9 +33,15 @@ def history() -> None:
     """
 
 
+def _event_in_words(row: Row) -> str:
+    if by := row.get("superseded_by"):
+        return f"{row['event']}, replaced by {by}"
+    return f"{row['event']}, replaces {old}" if (old := row.get("supersedes")) else str(row["event"])
+
+
 _EVENTS = (
     Column("when", at("ts")),
-    Column("event", "event", is_whole=True),
+    Column("event", _event_in_words, is_whole=True),
     Column("agent", "agent"),
     Column("commit", "commit", is_whole=True),
     Column("archive", "archive", piped_only=True),
@@ -52,8 +58,9 @@ def message(
 ) -> None:
     """Tell what became of a message, oldest first.
 
-    Sent, held, delivered, refused, read, acknowledged, purged: when, by whom, and the commit of the
-    archive that says so. Blind and held copies too.
+    Sent, held, delivered, refused, read, acknowledged, expired, withdrawn, purged: when, by whom, and
+    the commit of the archive that says so; which message it replaces, or was replaced by. Blind and
+    held copies too.
     """
     from mcp_agent_mail.cli.offline.history import message_history
     from mcp_agent_mail.core.params import Id

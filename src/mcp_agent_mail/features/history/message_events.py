@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
@@ -33,7 +34,8 @@ def read_message_events(view: View, message_id: MessageId, project_key: str | No
     project = view.projects.find(seen_from)
     assert project is not None
     found = _Steps(view, involved, view.outbox.steps_of(message_id))
-    events = sorted(_events(message, recipients, found), key=lambda one: (one.ts, _ORDER.index(one.event)))
+    told = [*_events(message, recipients, found), *_replaced(view, message_id, recipients, involved)]
+    events = sorted(told, key=lambda one: (one.ts, _ORDER.index(one.event)))
     return MessageHistory(message=message, project=project, events=events[:limit], total=len(events))
 
 
@@ -67,6 +69,11 @@ class _Steps:
         """The first that the project's archive was told of the message."""
         return self._first.get((project_id, EventKind.MAIL))
 
+    def delivered(self, recipient: Recipient) -> RecordedStep | None:
+        if recipient.held_code is None:
+            return self.sent(recipient.project_id)
+        return self.mail_by(recipient.project_id, recipient.agent_id)
+
     def mail_by(self, project_id: ProjectId, agent_id: AgentId | None) -> RecordedStep | None:
         """What it was told first because this agent decided on its copy; None is the server, for which it expired."""
         return self._by.get((project_id, agent_id, None))
@@ -82,7 +89,8 @@ class _Steps:
 def _events(message: Message, recipients: Sequence[Recipient], found: _Steps) -> Iterator[RecordedEvent]:
     home = message.project_id
     sender = AgentAddress(name=message.sender_name, project_id=home, project_slug=message.project_slug)
-    yield found.event(message.created_ts, MessageEvent.SENT, sender, found.sent(home))
+    sent = found.event(message.created_ts, MessageEvent.SENT, sender, found.sent(home))
+    yield replace(sent, supersedes=message.terms.supersedes)
     for one in recipients:
         yield from _events_of_copy(message, one, found)
     if message.terms.withdrawn_ts is not None:
@@ -93,13 +101,12 @@ def _events(message: Message, recipients: Sequence[Recipient], found: _Steps) ->
 
 
 def _events_of_copy(message: Message, one: Recipient, found: _Steps) -> Iterator[RecordedEvent]:
-    who = AgentAddress(name=one.name, project_id=one.project_id, project_slug=one.project_slug)
+    who = _address(one)
     was_held = one.held_code is not None
     if was_held:
         yield found.event(message.created_ts, MessageEvent.HELD, who, found.sent(message.project_id))
     if one.delivered_ts is not None:
-        told = found.mail_by(one.project_id, one.agent_id) if was_held else found.sent(one.project_id)
-        yield found.event(one.delivered_ts, MessageEvent.DELIVERED, who, told)
+        yield found.event(one.delivered_ts, MessageEvent.DELIVERED, who, found.delivered(one))
     if one.refused_ts is not None:
         told = found.mail_by(message.project_id, one.agent_id)
         yield found.event(one.refused_ts, MessageEvent.REFUSED, who, told)
@@ -112,3 +119,25 @@ def _events_of_copy(message: Message, one: Recipient, found: _Steps) -> Iterator
         yield found.event(one.read_ts, MessageEvent.READ, who, told)
     if one.ack_ts is not None:
         yield found.event(one.ack_ts, MessageEvent.ACKNOWLEDGED, who, acknowledged)
+
+
+def _replaced(
+    view: View, message_id: MessageId, recipients: Sequence[Recipient], projects: set[ProjectId]
+) -> Iterator[RecordedEvent]:
+    """The copies that were withdrawn when a later message came: no archive says more of it than that message does."""
+    replacements = view.ladder.replacements(message_id)
+    newer = {
+        number: (_Steps(view, projects, view.outbox.steps_of(number)), view.messages.recipients(number))
+        for number in sorted({one.by for one in replacements.values()})
+    }
+    for one in recipients:
+        if (replacement := replacements.get(one.agent_id)) is None:
+            continue
+        found, reached = newer[replacement.by]
+        told = next(found.delivered(new) for new in reached if new.agent_id == one.agent_id)
+        event = found.event(replacement.withdrawn_ts, MessageEvent.WITHDRAWN, _address(one), told)
+        yield replace(event, superseded_by=replacement.by)
+
+
+def _address(recipient: Recipient) -> AgentAddress:
+    return AgentAddress(name=recipient.name, project_id=recipient.project_id, project_slug=recipient.project_slug)

@@ -39,8 +39,11 @@ class AgentAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedEvent:
-    """`agent` is the sender of what was sent, otherwise whose copy it is; None for a purge, which is the server's.
-    `archive` is the slug of the project in whose archive `hexsha` is; both None while Git has yet to get it.
+    """`agent` is the sender of what was sent or taken back, otherwise whose copy it is; None for a purge, which is the
+    server's. `archive` is the slug of the project in whose archive `hexsha` is; both None while Git has yet to get it.
+
+    `superseded_by`: the message for which this copy was withdrawn. `supersedes`: what the message replaces, as it was
+    sent.
     """
 
     ts: Micros
@@ -48,6 +51,8 @@ class RecordedEvent:
     agent: AgentAddress | None
     hexsha: str | None
     archive: str | None
+    superseded_by: MessageId | None = None
+    supersedes: MessageId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,9 @@ _COMMIT_DIGITS = 12
 
 
 def show_message_history(history: MessageHistory) -> JsonObject:
-    """`commit` is 12 digits of the one in `archive` that says so; both null while Git has yet to get it."""
+    """`commit` is 12 digits of the one in `archive` that says so; both null while Git has yet to get it. What was sent
+    to replace another message has `supersedes`, a copy that was withdrawn for one `superseded_by`.
+    """
     seen_from = history.project.id
     return {
         "message_id": history.message.id,
@@ -29,6 +31,8 @@ def show_message_history(history: MessageHistory) -> JsonObject:
                 else shown_name(one.agent.name, one.agent.project_id, one.agent.project_slug, seen_from),
                 "commit": _short(one.hexsha),
                 "archive": one.archive,
+                **({} if one.supersedes is None else {"supersedes": one.supersedes}),
+                **({} if one.superseded_by is None else {"superseded_by": one.superseded_by}),
             }
             for one in history.events
         ],
