@@ -57,6 +57,19 @@ def test_a_blind_copy_is_told_to_its_sender_and_to_no_other(at_post: Shell) -> N
     assert [line[:2] for line in as_other] == [["RedStone", "to"]]
 
 
+def test_a_status_as_an_agent_is_refused_where_that_agent_is_told_nothing(at_post: Shell) -> None:
+    sent = at_post.am("mail", "send", "--to", "BlueLake", "-s", "Taken back", "x", "--json").json()
+    number = str(sent["deliveries"][0]["payload"]["id"])
+    at_post.am("mail", "withdraw", number)
+
+    as_sender = at_post.am("mail", "status", number)
+    as_other = at_post.am("mail", "status", number, "--as", "RedStone")
+
+    assert [line[:3] for line in as_sender.lines()] == [["BlueLake", "to", "withdrawn"]]
+    assert (as_other.code, as_other.out) == (1, "")
+    assert as_other.err.startswith("Error (NOT_FOUND): ")
+
+
 def test_an_agents_message_is_withdrawn_in_its_name(at_post: Shell) -> None:
     sent = at_post.am("mail", "send", "--to", "RedStone", "--from", "BlueLake", "-s", "Mine", "x", "--json").json()
     number = str(sent["deliveries"][0]["payload"]["id"])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.clock import iso
 from tests.features.delivery.harness import DeliveryHarness, refused
+from tests.features.messaging.harness import OPERATOR
 
 
 async def test_each_step_stands_at_its_first_time(harness: DeliveryHarness) -> None:
@@ -63,3 +64,46 @@ async def test_a_message_that_one_may_not_see_is_not_found(harness: DeliveryHarn
 
     assert error.code == "NOT_FOUND"
     assert (await refused(harness.status(99_999))).code == "NOT_FOUND"
+
+
+async def test_a_sender_without_a_name_is_told_to_name_itself_whatever_there_is(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id()
+    await harness.withdraw(sent)
+
+    unnamed, nothing = await refused(harness.status(sent)), await refused(harness.status(99_999))
+
+    assert "agent_name" in (unnamed.hint or "")
+    assert (unnamed.hint, unnamed.message.replace(str(sent), "")) == (
+        nothing.hint,
+        nothing.message.replace("99999", ""),
+    )
+    assert (await harness.status(sent, agent_name="BlueLake"))["message_id"] == sent
+
+
+async def test_a_sender_at_its_word_is_told_how_to_see_all_and_not_whether_there_is_more(
+    harness: DeliveryHarness,
+) -> None:
+    open_one = await harness.sent_id()
+    blind = await harness.sent_id(to=["RedStone"], bcc=["GreenField"])
+    proof = harness.proof(harness.seeded.blue)
+
+    asked = [await harness.status(sent, agent_name="BlueLake") for sent in (open_one, blind)]
+    taken = [await harness.withdraw(sent) for sent in (open_one, blind)]
+
+    (hint,) = {one["hint"] for one in (*asked, *taken)}
+    assert "registration_token" in hint
+    for sent in (open_one, blind):
+        assert "hint" not in await harness.status(sent, proof)
+        assert "hint" not in await harness.withdraw(sent, proof)
+
+
+async def test_the_operator_sees_with_the_eyes_of_the_agent_it_names(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id(to=["GreenField"])
+    await harness.withdraw(sent)
+    seen = await harness.status(sent, OPERATOR, agent_name="BlueLake")
+    assert {one["name"] for one in seen["recipients"]} == {"GreenField"}
+
+    refusal = await refused(harness.status(sent, OPERATOR, agent_name="RedStone"))
+
+    assert refusal.code == "NOT_FOUND"
+    assert (await harness.status(sent, OPERATOR))["message_id"] == sent

@@ -23,7 +23,8 @@ def _name(copy: LadderCopy, seen_from: ProjectId) -> str:
 
 def show_status(found: MessageStatus) -> JsonObject:
     """The answer of `message_status`. `steps` has the time of each that has happened; `total` and `counts`, by status,
-    are of all copies, of which the first 1,000 are listed. Whether a reader listens is as of now.
+    are of all copies, of which the first 1,000 are listed. Whether a reader listens is as of now. `hint` is there for a
+    sender that has not proven to be it.
     """
     return {
         "message_id": found.message_id,
@@ -39,16 +40,24 @@ def show_status(found: MessageStatus) -> JsonObject:
         ],
         "total": found.total,
         "counts": dict(found.counts),
+        **_show_hint(found.hint),
     }
 
 
+def _show_hint(hint: str | None) -> JsonObject:
+    return {} if hint is None else {"hint": hint}
+
+
 def show_withdrawal(done: Withdrawal) -> JsonObject:
-    """The answer of `withdraw_message`: `status` is `withdrawn`, or what the copy had come to before."""
+    """The answer of `withdraw_message`: `status` is `withdrawn`, or what the copy had come to before. `hint` as in
+    a status.
+    """
     seen_from = done.actor.project.id
     return {
         "message_id": done.message_id,
         "withdrawn_at": iso(done.withdrawn_ts),
         "recipients": [{"name": _name(copy, seen_from), "status": copy.progress.status} for copy in done.copies],
+        **_show_hint(done.hint),
     }
 
 

@@ -15,7 +15,13 @@ from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.requests import StatusRequest
 from mcp_agent_mail.features.identity.actor import Actor, require_actor_in
-from mcp_agent_mail.features.messaging.visibility import is_visible_from, is_visible_to, unseen_message
+from mcp_agent_mail.features.messaging.visibility import (
+    UnknownMessage,
+    is_visible_from,
+    is_visible_to,
+    unknown_message,
+    unseen_message,
+)
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.ladder import LadderCopy
 from mcp_agent_mail.store.transaction import View
@@ -28,7 +34,7 @@ MAX_COPIES = 1_000
 class MessageStatus:
     """As seen from `project`. `counts` by status, and `total`, are of all copies that the reader may know of; `copies`
     are the first MAX_COPIES of them, in the order addressed; `presences` tells of their readers just now. `reader` is
-    the agent that asks, if it is known.
+    the agent that asks, if it is known; `hint` is how it may see more.
     """
 
     message_id: MessageId
@@ -37,6 +43,7 @@ class MessageStatus:
     total: int
     counts: Mapping[str, int]
     reader: Actor | None
+    hint: str | None = None
     presences: Mapping[AgentId, Presence] = field(default_factory=dict)
 
 
@@ -48,8 +55,10 @@ def read_status(view: View, caller: Caller, request: StatusRequest) -> MessageSt
     project = require_project(view, request.project_key)
     reader = _reader(view, caller, project, request.agent_name)
     message = view.messages.find(request.message_id)
-    if message is None or not _is_seen(view, caller, project, message, reader):
-        raise unseen_message(view, request.message_id, None if reader is None else reader.agent)
+    if message is None or not _is_seen(view, caller, project, message, request, reader):
+        if reader is None:
+            raise _unseen_by_nobody(request.message_id)
+        raise unseen_message(view, request.message_id, reader.agent)
     copies = shown_copies(view, message, reader)
     return MessageStatus(
         message_id=message.id,
@@ -58,6 +67,19 @@ def read_status(view: View, caller: Caller, request: StatusRequest) -> MessageSt
         total=len(copies),
         counts=Counter(copy.progress.status for copy in copies),
         reader=reader,
+        hint=hint_to_prove(caller, message, reader),
+    )
+
+
+def hint_to_prove(caller: Caller, message: Message, reader: Actor | None) -> str | None:
+    """What a sender that is taken at its word can do to see all copies: the same for every message, whether it has
+    others or not.
+    """
+    if reader is None or reader.verified or reader.agent.id != message.sender_id:
+        return None
+    return (
+        "Blind and held copies, if there are any, are shown to the proven sender alone: "
+        f"send your registration_token {caller.token_ways}."
     )
 
 
@@ -85,7 +107,18 @@ def _reader(view: View, caller: Caller, project: Project, agent_name: str | None
     return None if agent is None else Actor(agent=agent, project=project, verified=True)
 
 
-def _is_seen(view: View, caller: Caller, project: Project, message: Message, reader: Actor | None) -> bool:
-    return is_visible_from(view, caller, message, project) or (
-        reader is not None and is_visible_to(view, message, reader.agent)
+def _is_seen(
+    view: View, caller: Caller, project: Project, message: Message, request: StatusRequest, reader: Actor | None
+) -> bool:
+    """With the eyes of the agent that is named, whoever looks through them: the operator may name any."""
+    if reader is not None and (request.agent_name is not None or is_visible_to(view, message, reader.agent)):
+        return is_visible_to(view, message, reader.agent)
+    return is_visible_from(view, caller, message, project)
+
+
+def _unseen_by_nobody(message_id: MessageId) -> UnknownMessage:
+    """The same for every message: of what was taken back, is held or private, its parties alone may know."""
+    refusal = unknown_message(message_id)
+    return refusal.reworded(
+        hint=f"If you sent it or got it, name yourself in agent_name. {refusal.hint}", data=refusal.data
     )

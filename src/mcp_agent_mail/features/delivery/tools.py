@@ -41,7 +41,8 @@ def delivery_tools(service: DeliveryService, current_caller: Callable[[], Awaita
         agent_name: Annotated[str | None, CALLER_NAME] = None,
     ) -> Json:
         """How far a message got with each recipient: held, delivered, handed_over, shown, read, acknowledged, answered;
-        or refused, expired, withdrawn.
+        or refused, expired, withdrawn. agent_name is you: a sender sees
+        what it withdrew by that, and blind and held copies with its token alone.
         """
         request = StatusRequest(project_key=project_key, message_id=MessageId(message_id), agent_name=agent_name)
         return schemas.show_status(await service.status(await current_caller(), request))
@@ -91,7 +92,9 @@ def delivery_tools(service: DeliveryService, current_caller: Callable[[], Awaita
         message_id: Annotated[int, Id()],
         reason: Annotated[str | None, _REASON] = None,
     ) -> Json:
-        """Take back a message of yours: unread copies disappear, whoever has read it sees when and why."""
+        """Take back a message of yours: unread copies disappear, whoever has read it sees when and why. Blind
+        and held copies are listed with your token alone.
+        """
         request = WithdrawRequest(
             project_key=project_key, sender_name=sender_name, message_id=MessageId(message_id), reason=reason
         )

@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.requests import WithdrawRequest
-from mcp_agent_mail.features.delivery.status import MAX_COPIES, shown_copies
+from mcp_agent_mail.features.delivery.status import MAX_COPIES, hint_to_prove, shown_copies
 from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
 from mcp_agent_mail.features.messaging.visibility import require_own_message
 from mcp_agent_mail.store.ladder import LadderCopy
@@ -18,12 +18,15 @@ from mcp_agent_mail.store.transaction import Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdrawal:
-    """`copies` are the first MAX_COPIES of those that the sender may know of, as they are since."""
+    """`copies` are the first MAX_COPIES of those that the sender may know of, as they are since. `hint` is how it may
+    see more.
+    """
 
     actor: Actor
     message_id: MessageId
     withdrawn_ts: Micros
     copies: list[LadderCopy]
+    hint: str | None = None
 
 
 def withdraw(tx: Tx, caller: Caller, request: WithdrawRequest) -> Withdrawal:
@@ -39,4 +42,10 @@ def withdraw(tx: Tx, caller: Caller, request: WithdrawRequest) -> Withdrawal:
         at = tx.ladder.withdraw(message.id, tx.now, request.reason)
         record_events(tx, [message.id], actor.agent.id)
     copies = shown_copies(tx, message, actor)
-    return Withdrawal(actor=actor, message_id=message.id, withdrawn_ts=at, copies=copies[:MAX_COPIES])
+    return Withdrawal(
+        actor=actor,
+        message_id=message.id,
+        withdrawn_ts=at,
+        copies=copies[:MAX_COPIES],
+        hint=hint_to_prove(caller, message, actor),
+    )
