@@ -28,6 +28,7 @@ from mcp_agent_mail.domain.messages import (
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.threads import UnknownThread, root_of_thread
 from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.messaging.ends import Standings, find_reading_agent, load_standings
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
     MessageRequest,
@@ -35,7 +36,6 @@ from mcp_agent_mail.features.messaging.requests import (
     ThreadRequest,
     TopicRequest,
 )
-from mcp_agent_mail.features.messaging.standing import Standings, find_reading_agent, load_standings
 from mcp_agent_mail.features.messaging.visibility import (
     AmbiguousAgent,
     is_visible_from,

@@ -14,9 +14,9 @@ from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_read
 from mcp_agent_mail.domain.messages import Addressee, MessageHead
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor, require_actor_in
+from mcp_agent_mail.features.messaging.ends import find_reading_agent, load_standings
 from mcp_agent_mail.features.messaging.read import MailListing, load_bodies, read_thread
 from mcp_agent_mail.features.messaging.requests import MailRequest, ThreadListRequest, ThreadRequest
-from mcp_agent_mail.features.messaging.standing import find_reading_agent, load_standings
 from mcp_agent_mail.features.messaging.visibility import is_visible_from, is_visible_to, unseen_message
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.mail.messages import MAX_ADDRESSEES

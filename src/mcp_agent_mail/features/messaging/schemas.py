@@ -79,6 +79,7 @@ def show_stale_inbox(listing: InboxListing, now: Micros, ttl_seconds: int) -> Js
 
 
 def show_mail(mail: MailListing) -> list[JsonObject]:
+    """Each message with what has become of it, and with its body where bodies were asked for."""
     seen_from, standings = mail.project.id, mail.standings
     return [
         add_body(

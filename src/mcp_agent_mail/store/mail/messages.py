@@ -64,14 +64,15 @@ ORDER BY o.seq
 """
 # What replaced the reader's own copy; for others the first that whoever reads `project` may read. One that is held
 # replaces nothing yet.
-_STANDINGS = f"""
-SELECT j.value, CASE WHEN r.read_ts IS NULL THEN {true_end("r")} END, s.withdrawn_ts, s.withdrawn_reason,
+_STANDING = f"""
+SELECT CASE WHEN r.read_ts IS NULL THEN {true_end("r")} END, s.withdrawn_ts, s.withdrawn_reason,
        coalesce(r.superseded_by, (
     SELECT min(n.message_id) FROM message_terms n INDEXED BY message_terms_supersedes
     CROSS JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = n.message_id
-    WHERE n.supersedes = j.value))
-FROM json_each(:messages) j LEFT JOIN message_terms s ON s.message_id = j.value
-LEFT JOIN recipients r ON r.message_id = j.value AND r.agent_id = :reader
+    WHERE n.supersedes = :message))
+FROM messages m LEFT JOIN message_terms s ON s.message_id = m.id
+LEFT JOIN recipients r ON r.message_id = m.id AND r.agent_id = :reader
+WHERE m.id = :message
 """
 _PURGED = "SELECT purged_ts FROM messages WHERE id = ?"
 
@@ -269,9 +270,13 @@ class Messages:
         """What has become of those messages of which there is something to say, for `reader` and its copy, or for
         nobody in particular; a message that replaces one is told of where it is mail of `project`.
         """
-        key = {"messages": _ids(message_ids), "reader": reader, "project": project}
-        found = {row[0]: Standing._make(row[1:]) for row in self._connection.execute(_STANDINGS, key)}
-        return {message_id: standing for message_id, standing in found.items() if standing != GOOD}
+        found = {}
+        for message_id in message_ids:
+            key = {"message": message_id, "reader": reader, "project": project}
+            row = self._connection.execute(_STANDING, key).fetchone()
+            if row is not None and row != GOOD:
+                found[message_id] = Standing._make(row)
+        return found
 
     def purged_ts(self, message_id: MessageId) -> Micros | None:
         """When the message was purged; None while it has its text."""
