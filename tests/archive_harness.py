@@ -38,7 +38,7 @@ from mcp_agent_mail.domain.messages import (
     ReceiptStep,
     RecipientKind,
 )
-from mcp_agent_mail.domain.projects import Project, plain_slug
+from mcp_agent_mail.domain.projects import Project, is_slug, plain_slug, slugs_of
 from mcp_agent_mail.features.archiving.committer_context import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import LOOK_S
@@ -141,8 +141,9 @@ class ArchiveHarness:
         return self.root / PROJECTS_FOLDER / project.slug
 
     def add_project(self, path: str) -> Project:
-        slug = plain_slug(path)
-        project = self.tx.projects.add(slug=slug, human_key=path, plain_slug=slug, now=self.clock())
+        plain = plain_slug(path)
+        slug = plain if is_slug(plain) else slugs_of(path)[0]
+        project = self.tx.projects.add(slug=slug, human_key=path, plain_slug=plain, now=self.clock())
         self._event(project, EventKind.PROJECT, project_snapshot(project))
         for name, kind in (("Human", AgentKind.HUMAN), ("System", AgentKind.SYSTEM)):
             self.add_agent(project, name, kind)

@@ -18,10 +18,12 @@ from tests.crash.actor import PROJECTS
 from tests.crash.clients import CLIENTS, Agent
 from tests.crash.launched import LaunchedServer
 from tests.crash.record import Record
+from tests.served import pause
 
 AT_LEAST_S = 0.2
 AT_MOST_S = 1.0
 START_TAKES_S = 1.5
+LOOKS = 3_000
 
 
 @dataclass
@@ -50,6 +52,15 @@ class Scene:
                 agent.leave()
             for agent in agents:
                 agent.join()
+
+    def await_an_answer(self) -> None:
+        """The clients are at work: what is armed from here on dies under load, on a busy machine too."""
+        before = self.record.answered.total()
+        for _ in range(LOOKS):
+            if self.record.answered.total() > before:
+                return
+            pause()
+        raise AssertionError("the clients got something done")
 
     def terminate(self) -> None:
         assert self.server.process is not None
@@ -107,6 +118,7 @@ def die_starting(scene: Scene) -> None:
 def die_at_a_point(scene: Scene) -> None:
     """In the server's own process, under load."""
     with scene.clients():
+        scene.await_an_answer()
         threading.Event().wait(scene.chance.uniform(0, 0.3))
         scene.server.arm()
         assert scene.server.await_own_end() == -signal.SIGKILL

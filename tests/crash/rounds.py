@@ -13,7 +13,7 @@ from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from tests.crash.checks import am_verify, faults_after, verify_here
 from tests.crash.clients import set_up
-from tests.crash.deaths import Death, Scene, die_while_the_store_is_made
+from tests.crash.deaths import LOOKS, Death, Scene, die_while_the_store_is_made
 from tests.crash.launched import LaunchedServer
 from tests.crash.lease_steps import OF_THE_TIME
 from tests.crash.mail_steps import repeat_keyed
@@ -22,7 +22,6 @@ from tests.served import pause
 
 MONTHS_AGO_DAYS = 100
 FEW_FILES = 50
-LOOKS = 3_000
 
 
 @dataclass(frozen=True)
