@@ -20,8 +20,8 @@ NOUNS = frozenset(
 ack activity actor addresse admission adoption age agent answer app archive archiver argument artifact assembly
 attachment auth backfill background backpressure backup blob block boundary branch breaker bu budget bundle cache call
 caller catalog chain change charset check client clock code command committer completion computation config conflict
-connection consent contact content context conversion converter coordination copie copy count cue database decision
-delivery description digest dispatch doctor drain dump end endpoint entry env environment error escaping event
+connection consent contact content context conversion converter coordination copie copy count cue cursor database
+decision delivery description digest dispatch doctor drain dump end endpoint entry env environment error escaping event
 evidence expansion export fact failpoint fault feed field file finding flag folder format foundation git grant guard
 guidance hearing hint history holder hook http id idempotency identifier identitie identity image import inbox inboxe
 index inline inspection instrumentation integrity keeper key kind ladder layout lease ledger lifespan likenes limit

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import pytest
 
-from mcp_agent_mail.core.arguments import Door, bind, params_of
+from mcp_agent_mail.core.arguments import CallWay, bind, params_of
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.params import Choice, Count, Matching, Text
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tool
@@ -25,18 +25,18 @@ def table() -> ToolTable:
     return ToolTable([tool(count_mail, cluster="messaging", title="Count", token_argument="sender_token")])
 
 
-async def refused_by(door: Door, **given: Json) -> InvalidInput:
+async def refused_by(way: CallWay, **given: Json) -> InvalidInput:
     with pytest.raises(InvalidInput) as refused:
-        await table().run("count_mail", given, OVER_MCP, door)
+        await table().run("count_mail", given, OVER_MCP, way)
     return refused.value
 
 
-async def test_a_door_offers_nothing_that_cannot_come_by_it() -> None:
-    door = Door(what="GET counts", hidden=frozenset({"limit", "registration_token", "sender_token"}))
+async def test_a_way_to_call_offers_nothing_that_cannot_come_by_it() -> None:
+    way = CallWay(what="GET counts", hidden=frozenset({"limit", "registration_token", "sender_token"}))
 
-    limit = await refused_by(door, agent_name="a", limt=3)
-    token = await refused_by(door, agent_name="a", tokn="s")
-    named = await refused_by(door, count=3)
+    limit = await refused_by(way, agent_name="a", limt=3)
+    token = await refused_by(way, agent_name="a", tokn="s")
+    named = await refused_by(way, count=3)
 
     for error in (limit, token, named):
         assert error.message.startswith("GET counts has no argument")

@@ -140,8 +140,16 @@ def _default(param: Param) -> str:
     return "none" if param.default is None else f"`{json.dumps(param.default)}`"
 
 
+_SAID = {
+    Cursor: "cursor: 0, or an earlier `next_cursor`",
+    Id: "id",
+    Flag: "true or false",
+    Time: "time",
+}
+
+
 def _describe(rule: ParamType) -> str:
-    said = "text"
+    said = _SAID.get(type(rule), "text")
     match rule:
         case Choice(values=values):
             said = " \\| ".join(f"`{value}`" for value in values)
@@ -149,18 +157,10 @@ def _describe(rule: ParamType) -> str:
             said = f"whole number from {low:,}; beyond {high:,} counts as that"
         case Duration(high=high, floor=floor):
             said = f"seconds, 1 to {high:,}; under {floor} counts as {floor}"
-        case Cursor():
-            said = "cursor: 0, or an earlier `next_cursor`"
-        case Id():
-            said = "id"
-        case Flag():
-            said = "true or false"
         case Texts(max_items=items):
             said = f"list of texts, at most {items}"
         case Text(max_length=length):
             said = f"text, at most {length:,} characters"
-        case Time():
-            said = "time"
     return said
 
 

@@ -30,16 +30,16 @@ _TOKEN_WORDS = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
-    """A way to a tool that not all of its arguments can come by. `hidden` ones no refusal names: they stand in a path,
-    or are never taken there. `what` is what its callers know the tool by, where that is not its name.
+class CallWay:
+    """How a tool is called, where not all of its arguments can come along. `hidden` ones no refusal names: they stand in
+    a path, or are never taken there. `what` is what its callers know the tool by, where that is not its name.
     """
 
     what: str | None = None
     hidden: frozenset[str] = frozenset()
 
 
-OPEN_DOOR = Door()
+ANY_WAY = CallWay()
 
 
 def means_token(name: str) -> bool:
@@ -102,7 +102,7 @@ def bind(
 
     `taken_out` are accepted arguments that were taken out of `given` before; `hidden` ones no refusal offers.
     """
-    offered = [name for name in dict.fromkeys([*params, *taken_out]) if name not in hidden]
+    offered = _offered([*params, *taken_out], hidden)
     missing, wrong, bound = [], [], {}
     for name, param in params.items():
         value = given.get(name)
@@ -121,10 +121,14 @@ def bind(
     if strangers or missing or wrong:
         unknown = _understand(strangers, offered, given, params)
         wrong += _wrong_too(unknown, given, params)
-        required = [name for name in offered if name in params and params[name].required]
+        required = _offered([param.name for param in params.values() if param.required], hidden)
         ways = ways_for([one.name for one in unknown if not one.nearest], offered, tool=what)
         raise _Mistakes(what, unknown, missing, wrong, offered, required, ways).as_error()
     return bound
+
+
+def _offered(names: Iterable[str], hidden: Collection[str]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if name not in hidden]
 
 
 class WrongArguments(InvalidInput):

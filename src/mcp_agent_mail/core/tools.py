@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, OPEN_DOOR, TOKEN_ARGUMENTS, Door, Param, bind, params_of
+from mcp_agent_mail.core.arguments import ANY_WAY, FORMAT_ARGUMENT, TOKEN_ARGUMENTS, CallWay, Param, bind, params_of
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.likeness import COMPARED, one_hint_budget
@@ -280,16 +280,16 @@ class ToolTable:
         return frozenset()
 
     async def run(
-        self, name: str, arguments: Mapping[str, Json], credentials: Credentials, door: Door = OPEN_DOOR
+        self, name: str, arguments: Mapping[str, Json], credentials: Credentials, way: CallWay = ANY_WAY
     ) -> Json:
-        """Validate, call and return the tool's plain result. Raises AgentMailError, in the words of `door`."""
+        """Validate, call and return the tool's plain result. Raises AgentMailError, in the words of `way`."""
         with one_hint_budget():
             spec = self.require(name, credentials)
             credentials, given = take_token(credentials, arguments)
             token_listed = spec.schema["properties"].keys() - spec.params.keys()
             also = () if credentials.via == "local" else (FORMAT_ARGUMENT,)
             taken_out = [*token_listed, *TOKEN_ARGUMENTS, *also]
-            call = bind(spec.params, given, what=door.what or name, taken_out=taken_out, hidden=door.hidden)
+            call = bind(spec.params, given, what=way.what or name, taken_out=taken_out, hidden=way.hidden)
             return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
 
 

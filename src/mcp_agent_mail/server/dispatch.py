@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mcp_agent_mail.core.arguments import OPEN_DOOR, Door
+from mcp_agent_mail.core.arguments import ANY_WAY, CallWay
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput
 from mcp_agent_mail.core.resources import ResourceTable
@@ -95,14 +95,14 @@ class Calls:
         return self._tracer is not None
 
     async def run_tool(
-        self, name: str, arguments: Mapping[str, Json], facts: RequestFacts, door: Door = OPEN_DOOR
+        self, name: str, arguments: Mapping[str, Json], facts: RequestFacts, way: CallWay = ANY_WAY
     ) -> Json:
-        """The tool's plain result, counted and traced; refused in the words of `door`. Calls of long tools wait for
+        """The tool's plain result, counted and traced; refused in the words of `way`. Calls of long tools wait for
         their turn: Busy where that takes too long. A bug is raised as Internal.
         """
         running: Awaitable[Json]
         run = self._run_in_turn if name in self._long else self.tools.run
-        running = self._guard(run(name, arguments, facts.credentials, door), f"tool {name:.100}", facts)
+        running = self._guard(run(name, arguments, facts.credentials, way), f"tool {name:.100}", facts)
         if self._tracer is not None:
             target = name if name in self.tools else _UNKNOWN
             running = self._tracer.run("tools/call", target, running, via=facts.credentials.via, trace=facts.trace)
@@ -157,13 +157,13 @@ class Calls:
         return result
 
     async def _run_in_turn(
-        self, name: str, arguments: Mapping[str, Json], credentials: Credentials, door: Door
+        self, name: str, arguments: Mapping[str, Json], credentials: Credentials, way: CallWay
     ) -> Json:
         self.tools.require(name, credentials)
         # A token among the arguments says whose call it is, here as in all that it does.
         credentials, given = take_token(credentials, arguments)
         async with self._turns.turn(turn_of(credentials)):
-            return await self.tools.run(name, given, credentials, door)
+            return await self.tools.run(name, given, credentials, way)
 
     async def read_resource(self, uri: str, facts: RequestFacts) -> Json:
         """The resource's plain content, traced by its template and not counted. A bug is raised as Internal."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_agent_mail.core.arguments import OPEN_DOOR, Door
+from mcp_agent_mail.core.arguments import ANY_WAY, CallWay
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied
 from mcp_agent_mail.core.params import IDENTITY_PARTS, IdentityPart
 from mcp_agent_mail.core.tools import Credentials, Json, ToolSpec, ToolTable, take_token
@@ -153,13 +153,13 @@ class ConnectionTools(ToolTable):
         return await self._connection.known_of(credentials)
 
     async def run(
-        self, name: str, arguments: Mapping[str, Json], credentials: Credentials, door: Door = OPEN_DOOR
+        self, name: str, arguments: Mapping[str, Json], credentials: Credentials, way: CallWay = ANY_WAY
     ) -> Json:
         """As the table runs it, with what was left out filled in; a refusal says what was, and who can be meant."""
         spec = self.require(name, credentials)
         completed = await self._connection.complete(spec, arguments, credentials)
         try:
-            return await self._table.run(name, completed.arguments, credentials, door)
+            return await self._table.run(name, completed.arguments, credentials, way)
         except AgentMailError as error:
             await self._connection.explain(spec, completed, error)
             raise

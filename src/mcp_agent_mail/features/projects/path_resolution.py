@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
-from mcp_agent_mail.core.arguments import OPEN_DOOR, Door
+from mcp_agent_mail.core.arguments import ANY_WAY, CallWay
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolSpec, ToolTable
 from mcp_agent_mail.domain.project_identity import IdentityMode, identify
@@ -63,9 +63,9 @@ class ResolvingToolTable(ToolTable):
         self._resolver = resolver
 
     async def run(
-        self, name: str, arguments: Mapping[str, Json], credentials: Credentials, door: Door = OPEN_DOOR
+        self, name: str, arguments: Mapping[str, Json], credentials: Credentials, way: CallWay = ANY_WAY
     ) -> Json:
-        return await self._resolver.run(partial(super().run, name, arguments, credentials, door))
+        return await self._resolver.run(partial(super().run, name, arguments, credentials, way))
 
 
 class ResolvingResourceTable(ResourceTable):

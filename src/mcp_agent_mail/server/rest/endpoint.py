@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, Door, bind
+from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, CallWay, bind
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.tools import Json, JsonObject, ToolSpec
@@ -132,7 +132,7 @@ class Rest:
 
     def _tool_call(self, asked: _Asked, target: ToolCall, spec: ToolSpec, facts: RequestFacts) -> PlainCall:
         tokens = TOKEN_ARGUMENTS if asked.route.method == "GET" else ()
-        door = Door(hidden=frozenset((*target.from_path.values(), *target.never, *tokens)))
+        way = CallWay(hidden=frozenset((*target.from_path.values(), *target.never, *tokens)))
 
         def parse(body: bytes) -> JsonObject:
             pairs = without_connection(asked.pairs, spec.params)
@@ -148,7 +148,7 @@ class Rest:
             return arguments
 
         async def run(arguments: Mapping[str, Json]) -> Json:
-            result = await self._calls.run_tool(spec.name, arguments, facts, door)
+            result = await self._calls.run_tool(spec.name, arguments, facts, way)
             return structured_list(result) if spec.result_list else result
 
         return PlainCall(title=spec.name, parse=parse, run=run, output=facts.wishes.output)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, Door
+from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, CallWay
 from mcp_agent_mail.core.cursors import Cursor
 from mcp_agent_mail.core.errors import AgentMailError, CursorAhead, CursorExpired
 from mcp_agent_mail.core.tools import JsonObject, ToolTable, call_as
@@ -35,7 +35,7 @@ COMMENT_EVERY_S = 15.0
 COMMENT = b":\n"
 
 LAST_EVENT_ID = "Last-Event-ID"
-_DOOR = Door(what=f"GET {PATH}", hidden=frozenset(TOKEN_ARGUMENTS))
+_WAY = CallWay(what=f"GET {PATH}", hidden=frozenset(TOKEN_ARGUMENTS))
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -87,7 +87,7 @@ class EventsEndpoint:
         if last := headers.get(b"last-event-id", b"").decode("latin-1").strip():
             given["after"] = Cursor().convert(LAST_EVENT_ID, last)
         try:
-            stream: FeedStream = await self._streams.run(FOLLOW, given, facts.credentials, _DOOR)
+            stream: FeedStream = await self._streams.run(FOLLOW, given, facts.credentials, _WAY)
         except (CursorExpired, CursorAhead) as error:
             raise _of_header(error) if last else error from None
         except AgentMailError:
