@@ -142,6 +142,8 @@ async def test_who_opens_anothers_stream_is_told_what_it_may_know_itself_and_lis
         await harness.call("mark_message_read", blue, agent_name="BlueLake", message_id=number)
         told.append(await reader.next())
         told.append(await reader.next())
+    async with reading(stream, NOBODY):
+        listens.append(via_of(harness.seeded.red.id))
     async with reading(stream, red) as reader:
         listens.append(via_of(harness.seeded.red.id))
         await harness.call("acknowledge_message", red, agent_name="RedStone", message_id=number)
@@ -150,4 +152,4 @@ async def test_who_opens_anothers_stream_is_told_what_it_may_know_itself_and_lis
     assert told[0] == BLUE, "nothing of the blind copy before it"
     assert sorted(told[1:3]) == sorted([message, BLUE])
     assert told[3] in (message, RED)
-    assert listens == [None, ListeningVia.STREAM]
+    assert listens == [None, None, ListeningVia.STREAM]
