@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.copy_changes import (
-    Audience,
+    ChangeReaders,
     CopyChange,
     News,
     Watched,
@@ -45,26 +45,26 @@ def test_a_change_is_found_by_its_message_its_thread_its_inbox_and_the_thread_th
     }
 
 
-def audience(told: Watched, *changes: CopyChange) -> Audience | None:
+def audience(told: Watched, *changes: CopyChange) -> ChangeReaders | None:
     return audience_of(news_of(told.key, changes), told)
 
 
 def test_a_blind_copy_concerns_its_own_recipient_alone_and_nobody_who_reads_the_same() -> None:
     blind = change(agent=RED, is_open=False)
 
-    assert audience(INBOX, blind) is Audience.ALL
-    assert [audience(message(reader), blind) for reader in (RED, BLUE, None)] == [Audience.READER, None, None]
+    assert audience(INBOX, blind) is ChangeReaders.ALL
+    assert [audience(message(reader), blind) for reader in (RED, BLUE, None)] == [ChangeReaders.READER, None, None]
     assert audience(PLAN, blind) is None
 
 
 def test_an_open_copy_concerns_whoever_reads_the_message_beside_a_blind_one_too() -> None:
     changes = [change(agent=RED, is_open=False), change(agent=BLUE)]
 
-    assert [audience(message(reader), *changes) for reader in (RED, BLUE, None)] == [Audience.ALL] * 3
+    assert [audience(message(reader), *changes) for reader in (RED, BLUE, None)] == [ChangeReaders.ALL] * 3
 
 
 def test_mail_of_another_project_does_not_concern_a_thread_of_the_same_name() -> None:
-    assert audience(PLAN, change(project=HERE)) is Audience.ALL
+    assert audience(PLAN, change(project=HERE)) is ChangeReaders.ALL
     assert audience(PLAN, change(project=THERE)) is None
 
 
@@ -75,12 +75,12 @@ def test_whether_a_copy_belongs_to_the_threads_project_is_the_stores_to_know() -
 
 
 def test_of_two_changes_the_one_counts_that_more_may_know_of() -> None:
-    both = [Audience.ALL, Audience.READER]
+    both = [ChangeReaders.ALL, ChangeReaders.READER]
 
     assert [wider(before, after) for before in (None, *both) for after in both] == [
         *both,
-        Audience.ALL,
-        Audience.ALL,
-        Audience.ALL,
-        Audience.READER,
+        ChangeReaders.ALL,
+        ChangeReaders.ALL,
+        ChangeReaders.ALL,
+        ChangeReaders.READER,
     ]

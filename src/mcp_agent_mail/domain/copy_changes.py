@@ -76,7 +76,7 @@ class News:
     messages: frozenset[MessageId] = frozenset()
 
 
-class Audience(StrEnum):
+class ChangeReaders(StrEnum):
     """Who of those who read what is watched may know."""
 
     ALL = "all"
@@ -84,9 +84,9 @@ class Audience(StrEnum):
     """The agent whose `Watched` it is, and nobody else who may read the same."""
 
 
-def wider(before: Audience | None, audience: Audience) -> Audience:
+def wider(before: ChangeReaders | None, audience: ChangeReaders) -> ChangeReaders:
     """Who may know, of two changes of the same."""
-    return Audience.ALL if before is Audience.ALL else audience
+    return ChangeReaders.ALL if before is ChangeReaders.ALL else audience
 
 
 def news_of(key: WatchedKey, changes: Iterable[CopyChange]) -> News:
@@ -103,8 +103,8 @@ def news_of(key: WatchedKey, changes: Iterable[CopyChange]) -> News:
     )
 
 
-def audience_of(news: News, watched: Watched) -> Audience | None:
+def audience_of(news: News, watched: Watched) -> ChangeReaders | None:
     """Who may know, of those who see the same as `watched`; None: nobody. `projects` must be complete."""
     if news.anybody or (watched.project_id is not None and watched.project_id in news.projects):
-        return Audience.ALL
-    return Audience.READER if watched.reader is not None and watched.reader in news.readers else None
+        return ChangeReaders.ALL
+    return ChangeReaders.READER if watched.reader is not None and watched.reader in news.readers else None

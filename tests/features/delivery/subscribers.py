@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.features.delivery.shares import ShareBounds
+from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds
 from mcp_agent_mail.features.delivery.subscriptions import MAX_SUBSCRIPTIONS, ResourceStream, Subscriptions
 from mcp_agent_mail.features.delivery.watched_resources import watchable_resources
 from mcp_agent_mail.notify.bus import CopyBus
@@ -21,7 +21,7 @@ WITHIN_S = 10.0
 
 
 def subscriptions_over(
-    harness: DeliveryHarness, *, bounds: ShareBounds = MAX_SUBSCRIPTIONS, told_every_s: float = 0.0
+    harness: DeliveryHarness, *, bounds: SubscriptionBounds = MAX_SUBSCRIPTIONS, told_every_s: float = 0.0
 ) -> Subscriptions:
     store = harness.seeded.store
 

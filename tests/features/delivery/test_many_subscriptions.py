@@ -11,7 +11,7 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import CopyChange
 from mcp_agent_mail.domain.presence import ListeningVia
-from mcp_agent_mail.features.delivery.shares import ShareBounds
+from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds
 from mcp_agent_mail.features.delivery.subscriptions import STEPS_A_PASS, URIS_EACH
 from mcp_agent_mail.features.delivery.waiters import NoPlaceToWait
 from tests.features.delivery.harness import NOBODY, DeliveryHarness, refused
@@ -106,7 +106,7 @@ async def test_a_commit_asks_the_store_once_for_a_thread_however_many_subscribed
 
 
 async def test_one_agent_cannot_take_the_subscriptions_that_others_need(harness: DeliveryHarness) -> None:
-    subscriptions = subscriptions_over(harness, bounds=ShareBounds(total=6, each=2, unproven=3))
+    subscriptions = subscriptions_over(harness, bounds=SubscriptionBounds(total=6, each=2, unproven=3))
     red, blue = harness.proof(harness.seeded.red), harness.proof(harness.seeded.blue)
     taken = subscriptions.stream(), subscriptions.stream()
     for number in range(2):
@@ -142,6 +142,8 @@ async def test_who_opens_anothers_stream_is_told_what_it_may_know_itself_and_lis
         await harness.call("mark_message_read", blue, agent_name="BlueLake", message_id=number)
         told.append(await reader.next())
         told.append(await reader.next())
+    async with reading(stream, NOBODY):
+        listens.append(via_of(harness.seeded.red.id))
     async with reading(stream, red) as reader:
         listens.append(via_of(harness.seeded.red.id))
         await harness.call("acknowledge_message", red, agent_name="RedStone", message_id=number)
@@ -150,4 +152,4 @@ async def test_who_opens_anothers_stream_is_told_what_it_may_know_itself_and_lis
     assert told[0] == BLUE, "nothing of the blind copy before it"
     assert sorted(told[1:3]) == sorted([message, BLUE])
     assert told[3] in (message, RED)
-    assert listens == [None, ListeningVia.STREAM]
+    assert listens == [None, None, ListeningVia.STREAM]

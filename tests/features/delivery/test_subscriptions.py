@@ -12,7 +12,7 @@ from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.presence import ListeningVia
-from mcp_agent_mail.features.delivery.shares import ShareBounds
+from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds
 from mcp_agent_mail.features.delivery.subscriptions import URIS_EACH, TooManyUris
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, NoPlaceToWait, WaitingEnds
 from tests.features.delivery.harness import NOBODY, DeliveryHarness, refused
@@ -234,7 +234,7 @@ async def test_the_hundred_and_first_uri_of_a_stream_is_refused_and_takes_nothin
 
 
 async def test_beyond_what_all_may_have_it_is_unavailable_until_somebody_ends(harness: DeliveryHarness) -> None:
-    subscriptions = subscriptions_over(harness, bounds=ShareBounds(total=2))
+    subscriptions = subscriptions_over(harness, bounds=SubscriptionBounds(total=2))
     first, second = subscriptions.stream(), subscriptions.stream()
     await first.subscribe(RED, NOBODY)
     await first.subscribe(BLUE, NOBODY)

@@ -20,7 +20,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.copy_changes import (
-    Audience,
+    ChangeReaders,
     CopyChange,
     News,
     Watched,
@@ -31,15 +31,15 @@ from mcp_agent_mail.domain.copy_changes import (
     wider,
 )
 from mcp_agent_mail.domain.identity.caller import Caller, require_proof
-from mcp_agent_mail.features.delivery.known_rights import KnownRights, shows_same
-from mcp_agent_mail.features.delivery.shares import ShareBounds, Shares
+from mcp_agent_mail.features.delivery.known_looks import KnownLooks, shows_same
+from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds, SubscriptionCounts
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.notify.bus import CopyBus
 from mcp_agent_mail.store.database import Store
 
 URIS_EACH = 100
 """Of one stream."""
-MAX_SUBSCRIPTIONS = ShareBounds()
+MAX_SUBSCRIPTIONS = SubscriptionBounds()
 """Of all streams together, sessions without an open one included: some 2 KiB each."""
 STEPS_A_PASS = 8
 """Looks at rights, and notices, of all streams together before the event loop does something else."""
@@ -87,7 +87,7 @@ class Subscriptions:
         settle: Callable[[], Awaitable[None]],
         *,
         identify: Callable[[], Awaitable[Caller]],
-        bounds: ShareBounds = MAX_SUBSCRIPTIONS,
+        bounds: SubscriptionBounds = MAX_SUBSCRIPTIONS,
         told_every_s: float = TOLD_EVERY_S,
         look_again_s: float = LOOK_AGAIN_S,
     ) -> None:
@@ -100,7 +100,7 @@ class Subscriptions:
         self._bus = bus
         self._settle = settle
         self._identify = identify
-        self._shares = Shares(bounds)
+        self._shares = SubscriptionCounts(bounds)
         self._by_key: dict[WatchedKey, dict[Watched, Counter[ResourceStream]]] = {}
         self._is_subscribed = False
         self._hears_all = False
@@ -195,10 +195,10 @@ class ResourceStream:
     def __init__(self, subscriptions: Subscriptions) -> None:
         self._all = subscriptions
         self._own: dict[str, Subscription] = {}
-        self._noted: dict[Watched, Audience] = {}
+        self._noted: dict[Watched, ChangeReaders] = {}
         """What has changed, and for whom; of which URIs is looked at when it is to be told."""
-        self._changed: dict[Subscription, Audience] = {}
-        self._known = KnownRights(subscriptions.watched)
+        self._changed: dict[Subscription, ChangeReaders] = {}
+        self._known = KnownLooks(subscriptions.watched)
         self._seat = subscriptions.waiters.unseated_stream()
         self._is_always_seated = False
         self._is_open = False
@@ -338,7 +338,7 @@ class ResourceStream:
             del self._followed[listener]
             self._all.waiters.unfollow(self._seat, listener)
 
-    def note(self, watched: Watched, audience: Audience) -> None:
+    def note(self, watched: Watched, audience: ChangeReaders) -> None:
         """What is watched so has changed, and is told when its time has come and the stream is open."""
         self._noted[watched] = wider(self._noted.get(watched), audience)
         self._known.forget()
@@ -373,7 +373,7 @@ class ResourceStream:
                 next_at = min((one.due_at for one in self._changed), default=now + _SILENCE_S)
                 await self._seat.woken(next_at - loop.time())
 
-    async def _may_be_told(self, one: Subscription, audience: Audience) -> bool:
+    async def _may_be_told(self, one: Subscription, audience: ChangeReaders) -> bool:
         try:
             watched = await self._seen(one, one.credentials)
             theirs = watched
@@ -386,7 +386,7 @@ class ResourceStream:
             return False
         if watched != one.watched or theirs is None or self._own.get(one.uri) is not one:
             return False
-        return shows_same(watched, theirs) and (audience is Audience.ALL or theirs.reader == watched.reader)
+        return shows_same(watched, theirs) and (audience is ChangeReaders.ALL or theirs.reader == watched.reader)
 
     async def _seen(self, one: Subscription, credentials: Credentials) -> Watched | None:
         return await self._known.seen(one.uri, one.named, one.watched, credentials)

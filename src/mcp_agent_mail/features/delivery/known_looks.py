@@ -17,7 +17,7 @@ Named = tuple[str, ...]
 """What a URI names, without what of it is to be shown."""
 
 
-class KnownRights:
+class KnownLooks:
     """`look` answers with what a URI shows to whoever has the credentials, or raises what reading it raises.
 
     URIs that differ in what of the same is to be shown are one look.

@@ -12,7 +12,7 @@ _RETRY_AFTER_S = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareBounds:
+class SubscriptionBounds:
     """Of `total`, each proven agent may have `each`, and all who prove nothing `unproven` together: they may be one
     caller, however many agents they name. The rest is for the proven alone.
     """
@@ -22,10 +22,10 @@ class ShareBounds:
     unproven: int = 10_000
 
 
-class Shares:
+class SubscriptionCounts:
     """Who has how many. `holder` is the agent that is proven to have it, None whoever proves nothing."""
 
-    def __init__(self, bounds: ShareBounds) -> None:
+    def __init__(self, bounds: SubscriptionBounds) -> None:
         self._bounds = bounds
         self._held: Counter[AgentId | None] = Counter()
 

@@ -8,7 +8,7 @@ from mcp_agent_mail.core.errors import Busy, NotFound
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import Watched, WatchedKey, WatchedKind
-from mcp_agent_mail.features.delivery.known_rights import KnownRights, Named, shows_same
+from mcp_agent_mail.features.delivery.known_looks import KnownLooks, Named, shows_same
 
 INBOX = Watched(key=WatchedKey(WatchedKind.MAILBOX, 1))
 OTHER = Watched(key=WatchedKey(WatchedKind.MAILBOX, 2))
@@ -22,7 +22,7 @@ class Looked:
         self.shows = shows
         self.asked: list[str] = []
         self.error: Exception = NotFound("It is gone.")
-        self.rights = KnownRights(self.look)
+        self.rights = KnownLooks(self.look)
 
     async def look(self, uri: str, _credentials: Credentials) -> Watched:
         self.asked.append(uri)
