@@ -26,7 +26,7 @@ from mcp_agent_mail.server.dispatch import RequestFacts
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.mcp import FACTS, SESSION_HEADER
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
-from mcp_agent_mail.server.requests_under_way import IdUnderWay, RequestsUnderWay
+from mcp_agent_mail.server.request_ids import RequestIds, TakenId
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, has_much_beside, is_one_object, read_body, replay
@@ -72,7 +72,7 @@ class McpEndpoint:
     ) -> None:
         self._subscriptions = subscriptions
         self._max_sessions = max_sessions
-        self._under_way = RequestsUnderWay()
+        self._ids = RequestIds()
         self._ended: deque[bytes] = deque(maxlen=max_sessions)
         self._kept_bytes: dict[str, int] = {}
         self._opening_bytes: dict[object, int] = {}
@@ -146,9 +146,9 @@ class McpEndpoint:
             await self._stateful.handle_request(scope, receive, send)
             return
         try:
-            with self._under_way.entered(session, body):
+            with self._ids.entered(session, body):
                 await self._stateful.handle_request(scope, receive, send)
-        except IdUnderWay as refused:
+        except TakenId as refused:
             await send_value(send, 400, _refusal(refused))
 
     async def _answer_stream(
@@ -219,7 +219,7 @@ class McpEndpoint:
             self._opening_bytes.pop(opening, None)
 
 
-def _refusal(error: IdUnderWay) -> JsonObject:
+def _refusal(error: TakenId) -> JsonObject:
     """Without the id: whoever waits for the answer to it must not take this for it."""
     return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": error.text}}
 

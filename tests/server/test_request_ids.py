@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mcp_agent_mail.server.requests_under_way import IdUnderWay, RequestsUnderWay
+from mcp_agent_mail.server.request_ids import RequestIds, TakenId
 from tests.server.served_mail import PROJECT, Served, serving
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
 
@@ -102,11 +102,11 @@ async def test_other_sessions_have_ids_of_their_own(served: Served) -> None:
     ],
 )
 def test_an_id_is_read_as_the_sdk_reads_it(body: bytes) -> None:
-    under_way = RequestsUnderWay()
+    under_way = RequestIds()
 
     with (
         under_way.entered(b"s", b'{"id": 5, "method": "m"}'),
-        pytest.raises(IdUnderWay),
+        pytest.raises(TakenId),
         under_way.entered(b"s", body),
     ):
         pass
@@ -114,12 +114,12 @@ def test_an_id_is_read_as_the_sdk_reads_it(body: bytes) -> None:
 
 @pytest.mark.parametrize("body", [b'{"method": "m"}', b'{"id": 5, "result": {}}', b'{"id": 5.0, "method": "m"}', b"{"])
 def test_what_is_no_request_of_that_id_passes(body: bytes) -> None:
-    under_way = RequestsUnderWay()
+    under_way = RequestIds()
 
     with under_way.entered(b"s", b'{"id": 5, "method": "m"}'), under_way.entered(b"s", body):
         pass
 
 
 def test_the_name_of_a_sessions_own_stream_is_no_id() -> None:
-    with pytest.raises(IdUnderWay), RequestsUnderWay().entered(b"s", b'{"id": "_GET_stream", "method": "m"}'):
+    with pytest.raises(TakenId), RequestIds().entered(b"s", b'{"id": "_GET_stream", "method": "m"}'):
         pass

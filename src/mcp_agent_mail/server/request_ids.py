@@ -14,11 +14,11 @@ from pydantic_core import from_json
 from mcp_agent_mail.core.errors import Conflict
 
 
-class IdUnderWay(Conflict):
+class TakenId(Conflict):
     """The session answers a request with this id just now."""
 
 
-class RequestsUnderWay:
+class RequestIds:
     """For use on the event loop. `1` and `"1"` are one id to the SDK."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class RequestsUnderWay:
 
     @contextmanager
     def entered(self, session: bytes, body: bytes) -> Iterator[None]:
-        """The request in `body`, if it is one, is under way inside the block. Raises IdUnderWay."""
+        """The request in `body`, if it is one, is under way inside the block. Raises TakenId."""
         request_id = _request_id(body)
         if request_id is None:
             yield
@@ -34,7 +34,7 @@ class RequestsUnderWay:
         key = (session, request_id)
         # By the name of its own stream a session tells of what was subscribed to.
         if key in self._ids or request_id == GET_STREAM_KEY:
-            raise IdUnderWay(
+            raise TakenId(
                 "The session answers a request with this id just now.",
                 hint="Give each request of a session an id of its own; nothing was done, send it again with another.",
             )
