@@ -31,8 +31,8 @@ _TOKEN_WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallWay:
-    """How a tool is called, where not all of its arguments can come along. `hidden` ones no refusal names: they stand in
-    a path, or are never taken there. `what` is what its callers know the tool by, where that is not its name.
+    """How a tool is called, where not all of its arguments can come along. `hidden` ones no refusal names: they stand
+    in a path, or are never taken there. `what` is what its callers know the tool by, where that is not its name.
     """
 
     what: str | None = None

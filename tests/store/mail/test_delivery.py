@@ -72,7 +72,7 @@ async def test_a_message_is_open_to_the_projects_of_its_sender_and_of_those_addr
     both, lib = [openly.id, blindly.id], seeded.lib.id
     assert await seeded.store.read(
         lambda view: (view.messages.open_projects(both, [lib]), view.messages.open_projects([blindly.id], [lib]))
-    ) == ({lib}, set())
+    ) == (frozenset({lib}), frozenset())
 
 
 async def test_a_blind_copy_to_another_project_is_in_the_search_scope_of_its_recipient_alone(

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, CallWay
 from mcp_agent_mail.core.cursors import Cursor
-from mcp_agent_mail.core.errors import AgentMailError, CursorAhead, CursorExpired
+from mcp_agent_mail.core.errors import AgentMailError, CursorAhead, CursorExpired, InvalidInput
 from mcp_agent_mail.core.tools import JsonObject, ToolTable, call_as
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.stream import FeedStream
@@ -85,7 +85,7 @@ class EventsEndpoint:
         given = from_query(without_connection(read_pairs(scope["query_string"]), ()), ())
         headers: Headers = dict(scope["headers"])
         if last := headers.get(b"last-event-id", b"").decode("latin-1").strip():
-            given["after"] = Cursor().convert(LAST_EVENT_ID, last)
+            given["after"] = _cursor(last)
         try:
             stream: FeedStream = await self._streams.run(FOLLOW, given, facts.credentials, _WAY)
         except (CursorExpired, CursorAhead) as error:
@@ -116,6 +116,17 @@ class EventsEndpoint:
                 yield b"id: %d\n\n" % told
             else:
                 yield COMMENT
+
+
+def _cursor(last: str) -> int:
+    """What stands in Last-Event-ID, as ids are written: digits alone. Raises InvalidInput."""
+    if not (last.isascii() and last.isdigit()):
+        raise InvalidInput(
+            f"{LAST_EVENT_ID} must be a whole number, not {last!r:.100}.",
+            hint=f"{LAST_EVENT_ID} is 0, or the id of the last event that came; without it a stream begins now.",
+            data={"parameter": LAST_EVENT_ID},
+        )
+    return Cursor().convert(LAST_EVENT_ID, last)
 
 
 def _of_header(error: CursorExpired | CursorAhead) -> AgentMailError:
