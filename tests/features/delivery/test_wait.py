@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Coroutine
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -46,6 +48,24 @@ async def test_unread_mail_answers_at_once_oldest_first_and_takes_nothing(harnes
     assert (first["timed_out"], first["next_cursor"]) == (False, again["next_cursor"])
     assert (await harness.counts("RedStone"))["unread_count"] == 3
     assert harness.service.waiters.figures().waits == 0
+
+
+async def test_unread_mail_older_than_any_cursor_is_counted_and_the_cursor_is_one_that_is_taken(
+    harness: DeliveryHarness,
+) -> None:
+    old = [await harness.sent_id() for _ in range(MOST_MESSAGES + 5)]
+    with closing(sqlite3.connect(harness.seeded.store.path)) as connection, connection:
+        connection.execute("UPDATE counters SET value = value + 1000 WHERE name = 'delivery'")
+        connection.execute("UPDATE counters SET value = value + 500 WHERE name = 'feed_floor'")
+    new = await harness.sent_id()
+
+    first = await wait(harness)
+    then = await wait(harness, after_cursor=first["next_cursor"])
+
+    assert (ids(first), first["passed_over"]) == (old[:MOST_MESSAGES], 5)
+    assert "fetch_inbox" in first["hint"]
+    assert ids(then) == [new]
+    assert "passed_over" not in then
 
 
 async def test_items_are_those_of_fetch_inbox_without_bodies(harness: DeliveryHarness) -> None:

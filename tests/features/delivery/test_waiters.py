@@ -141,14 +141,17 @@ async def test_sixty_four_places_are_an_agents_and_the_next_one_is_refused() -> 
 async def test_who_looks_at_an_agents_mail_takes_none_of_its_places_and_one_of_all() -> None:
     waiters = Told(limit=PLACES_EACH + 2).waiters
     with ExitStack() as stack:
-        stack.enter_context(waiters.place(BLUE, WaiterKind.WAIT, is_agents=False))
+        stack.enter_context(waiters.place(BLUE, WaiterKind.WAIT, is_proven=True, is_agents=False))
         assert waiters.via_of(BLUE) is None
         for _ in range(PLACES_EACH):
-            stack.enter_context(waiters.place(BLUE, WaiterKind.STREAM))
+            stack.enter_context(waiters.place(BLUE, WaiterKind.STREAM, is_proven=True))
 
         assert waiters.via_of(BLUE) is ListeningVia.STREAM
-        stack.enter_context(waiters.place(BLUE, WaiterKind.WAIT, is_agents=False))
-        with pytest.raises(NoPlaceToWait) as refused, waiters.place(BLUE, WaiterKind.WAIT, is_agents=False):
+        stack.enter_context(waiters.place(BLUE, WaiterKind.WAIT, is_proven=True, is_agents=False))
+        with (
+            pytest.raises(NoPlaceToWait) as refused,
+            waiters.place(BLUE, WaiterKind.WAIT, is_proven=True, is_agents=False),
+        ):
             pass
 
     assert refused.value.data["limit"] == PLACES_EACH + 2

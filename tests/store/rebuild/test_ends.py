@@ -43,6 +43,10 @@ def add(
 
 
 def answered(connection: sqlite3.Connection) -> int | None:
+    """When the reader answered what its receipt says it read; never without one."""
+    settle_ends(connection)
+    assert connection.execute("SELECT count(*) FROM recipients WHERE answered_ts IS NOT NULL").fetchone() == (0,)
+    connection.execute("UPDATE recipients SET read_ts = 1 WHERE message_id = 1 AND agent_id = ?", (READER,))
     settle_ends(connection)
     row = connection.execute("SELECT answered_ts FROM recipients WHERE message_id = 1 AND agent_id = ?", (READER,))
     (at,) = row.fetchone()

@@ -62,13 +62,22 @@ def show_withdrawal(done: Withdrawal) -> JsonObject:
 
 
 def show_found_mail(found: FoundMail) -> JsonObject:
-    """The answer of `wait_for_messages`: items as `fetch_inbox` shows them, without bodies."""
+    """The answer of `wait_for_messages`: items as `fetch_inbox` shows them, without bodies. `passed_over` is there
+    where older unread mail is left that no cursor leads to, with the next step.
+    """
     seen_from = found.mailbox.project.id
-    return {
+    wire: JsonObject = {
         "messages": [show_inbox_item(entry, seen_from, found.read_ts, None) for entry in found.entries],
         "next_cursor": found.next_cursor,
         "timed_out": not found.entries,
     }
+    if found.passed_over:
+        wire["passed_over"] = found.passed_over
+        wire["hint"] = (
+            f"{found.passed_over} more unread messages are older than any cursor: read them with "
+            "fetch_inbox(unread_only=true)."
+        )
+    return wire
 
 
 def show_feed(page: FeedPage) -> JsonObject:

@@ -25,6 +25,9 @@ from mcp_agent_mail.store.transaction import View
 MOST_MESSAGES = 20
 """Of one answer; `next_cursor` leads to the others."""
 
+MOST_PASSED = 1_000
+"""As far as unread mail is counted that no cursor leads to any more."""
+
 _FEW_UNREAD = 2_000
 """Up to so much, looking through unread mail beats looking through a thread that may be larger."""
 
@@ -39,13 +42,15 @@ _KEEP = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundMail:
     """What one look found, oldest first. `next_cursor` is how far it looked: nothing that was delivered up to there
-    and fits the request lies behind it unseen. `read_ts` is when it looked, `caller` who did.
+    and fits the request lies behind it unseen, but for `passed_over` unread messages, counted as far as MOST_PASSED:
+    older than any cursor that is kept, and more than one answer holds. `read_ts` is when it looked, `caller` who did.
     """
 
     caller: Caller
     mailbox: Actor
     entries: list[InboxEntry]
     next_cursor: int
+    passed_over: int = 0
     read_ts: Micros
 
 
@@ -69,7 +74,18 @@ def look_for_mail(view: View, caller: Caller, request: WaitRequest) -> FoundMail
     found = view.inboxes.page(mailbox.agent.id, page)
     entries = found[:MOST_MESSAGES]
     next_cursor = entries[-1].delivery_seq if len(found) > len(entries) else ends.tail
-    return FoundMail(caller=caller, mailbox=mailbox, entries=entries, next_cursor=next_cursor, read_ts=view.now)
+    passed_over = 0
+    if next_cursor < ends.floor:
+        older = view.inboxes.page(mailbox.agent.id, replace(page, limit=MOST_MESSAGES + MOST_PASSED, to_seq=ends.floor))
+        next_cursor, passed_over = ends.floor, len(older) - len(entries)
+    return FoundMail(
+        caller=caller,
+        mailbox=mailbox,
+        entries=entries,
+        next_cursor=next_cursor,
+        passed_over=passed_over,
+        read_ts=view.now,
+    )
 
 
 async def wait_for_mail(
