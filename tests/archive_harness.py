@@ -141,8 +141,7 @@ class ArchiveHarness:
         return self.root / PROJECTS_FOLDER / project.slug
 
     def add_project(self, path: str) -> Project:
-        plain = plain_slug(path)
-        slug = plain if is_slug(plain) else slugs_of(path)[0]
+        slug = plain if is_slug(plain := plain_slug(path)) else slugs_of(path)[0]
         project = self.tx.projects.add(slug=slug, human_key=path, plain_slug=plain, now=self.clock())
         self._event(project, EventKind.PROJECT, project_snapshot(project))
         for name, kind in (("Human", AgentKind.HUMAN), ("System", AgentKind.SYSTEM)):
