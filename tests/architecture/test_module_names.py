@@ -26,7 +26,7 @@ evidence expansion export fact failpoint fault feed field file finding flag fold
 guidance hearing hint history holder hook http id idempotency identifier identitie identity image import inbox inboxe
 index inline inspection instrumentation integrity keeper key kind ladder layout lease ledger lifespan likenes limit
 line link listener llm lock log logging look lookup mail maintenance manifest mark markdown marker mcp message meta
-metric month mount name notice number openapi option outbox output owner ownership pack page param parameter part
+metric month mount name notice number openapi option outbox output owner ownership pace pack page param parameter part
 participant pas path pathspec pattern people place port preference preparation presence problem proces product profile
 progres project prompt protocol proxy query queue ranking read readership receipt recipient record recording recovery
 redaction refinement refiner refresh refusal relocation repair report repository request reservation resolution

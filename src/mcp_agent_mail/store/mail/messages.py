@@ -52,10 +52,6 @@ ORDER BY r.message_id DESC, r.position, r.agent_id LIMIT ?
 """
 _IS_RECIPIENT = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
 _IS_OPEN_TO = "SELECT 1 FROM message_projects WHERE project_id = ? AND message_id = ?"
-_OPEN_PROJECTS = """
-SELECT DISTINCT project_id FROM message_projects
-WHERE project_id IN (SELECT value FROM json_each(?)) AND message_id IN (SELECT value FROM json_each(?))
-"""
 _BODIES = "SELECT id, body_md FROM messages WHERE id IN (SELECT value FROM json_each(?))"
 _COMMITS = """
 SELECT o.message_id, c.hexsha, c.summary, c.authored_ts FROM outbox o JOIN commits c ON c.id = o.commit_id
@@ -252,8 +248,7 @@ class Messages:
         self, message_ids: Collection[MessageId], project_ids: Collection[ProjectId]
     ) -> frozenset[ProjectId]:
         """Those of the projects that any of the messages is open to."""
-        rows = self._connection.execute(_OPEN_PROJECTS, (_ids(project_ids), _ids(message_ids)))
-        return frozenset(project_id for (project_id,) in rows)
+        return frozenset(one for one in project_ids if any(self.is_open_to(message, one) for message in message_ids))
 
     def bodies(self, message_ids: Iterable[MessageId]) -> dict[MessageId, str]:
         """The bodies of the messages. The caller bounds the bytes: `MessageHead.body_bytes` says them beforehand."""
