@@ -30,6 +30,9 @@ _OF_ACTIVITY = ("stale", "stale_reasons", "last_agent_activity_ts")
 _OF_PROCESSES = ("database_url", "owner_pid", "last_commit_at")
 """Where this database lies, who holds it, and which of several archives was the last to be told of."""
 
+_OF_FEEDS = ("feed_tail",)
+"""Feeds are not rebuilt, and their numbers go on above those that Git shows."""
+
 
 async def ask(root: Path, database: Path, now: Micros, facts: Facts) -> Answers:
     """What the store says over that database at that moment. It may write into it: give it a copy."""
@@ -79,7 +82,7 @@ def without_what_is_lost(value: Any, facts: Facts) -> Any:
         return sorted(items, key=json.dumps) if ordered_by_activity else items
     if not isinstance(value, dict):
         return value
-    lost = {*_OF_PROCESSES, "last_active_ts"}
+    lost = {*_OF_PROCESSES, *_OF_FEEDS, "last_active_ts"}
     if "status_note" in value:
         lost |= {*_PRESENCE}
     if "reservation_id" in value or "stale_reasons" in value:

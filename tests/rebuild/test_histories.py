@@ -7,6 +7,7 @@ from tests.server.reference_pages import declared
 
 ELSEWHERE = {
     "checkout_archive_month": "brings files into a work tree, which Git has",
+    "heartbeat": "notes presence, which lies in the memory of a server",
     "install_precommit_guard": "writes hooks into a code repository",
     "uninstall_precommit_guard": "takes hooks out of a code repository",
 }
