@@ -152,8 +152,10 @@ def events_of(page: Any) -> list[Event]:
 
 
 async def followed_wrongly(history: History, follower: Streaming | Paging) -> list[str]:
-    """Beside what the feed says when it is read from its beginning."""
-    door = Door(follower.door.person, "rpc", by_token=True)
+    """Beside what the feed says when it is read from its beginning, with the same proof: a sender at its word is told
+    nothing of blind copies.
+    """
+    door = Door(follower.door.person, "rpc", by_token=follower.door.by_token)
     name = door.person.name
     page = await history.call(door, "fetch_inbox_events", agent_name=name, after=0, limit=1_000)
     until = follower.events[-1][0]
