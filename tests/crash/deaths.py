@@ -35,8 +35,18 @@ class Scene:
     chance: random.Random
     seed: int
 
-    def work_on(self) -> None:
-        threading.Event().wait(self.chance.uniform(AT_LEAST_S, AT_MOST_S))
+    def work_on(self, at_least_s: float = AT_LEAST_S, at_most_s: float = AT_MOST_S) -> None:
+        """The clients have been answered, and go on for so long: what is killed or armed then dies under load, on a
+        busy machine too.
+        """
+        before = self.record.answered.total()
+        for _ in range(LOOKS):
+            if self.record.answered.total() > before:
+                break
+            pause()
+        else:
+            raise AssertionError("no client was answered")
+        threading.Event().wait(self.chance.uniform(at_least_s, at_most_s))
 
     @contextmanager
     def clients(self) -> Iterator[None]:
@@ -52,15 +62,6 @@ class Scene:
                 agent.leave()
             for agent in agents:
                 agent.join()
-
-    def await_an_answer(self) -> None:
-        """The clients are at work: what is armed from here on dies under load, on a busy machine too."""
-        before = self.record.answered.total()
-        for _ in range(LOOKS):
-            if self.record.answered.total() > before:
-                return
-            pause()
-        raise AssertionError("the clients got something done")
 
     def terminate(self) -> None:
         assert self.server.process is not None
@@ -118,8 +119,7 @@ def die_starting(scene: Scene) -> None:
 def die_at_a_point(scene: Scene) -> None:
     """In the server's own process, under load."""
     with scene.clients():
-        scene.await_an_answer()
-        threading.Event().wait(scene.chance.uniform(0, 0.3))
+        scene.work_on(0, 0.3)
         scene.server.arm()
         assert scene.server.await_own_end() == -signal.SIGKILL
 

@@ -20,11 +20,14 @@ _LATE = "did not answer within"
 
 
 class GuardedProject:
-    """A server, a repository that is a project, and two agents."""
+    """A server, a repository that is a project, and two agents. `refused_late` commits were refused without the
+    server's answer, and tried again.
+    """
 
     def __init__(self, server: Served, code: Path) -> None:
         self.server = server
         self.code = code
+        self.refused_late = 0
         code.mkdir()
         git(code, "init", "-q", "-b", "main")
         git(code, "config", "user.name", "Grace")
@@ -69,6 +72,7 @@ class GuardedProject:
         for _ in range(_TRIES):
             if done.returncode == 0 or _LATE not in done.stderr or "AGENT_MAIL_URL" in settings:
                 break
+            self.refused_late += 1
             done = self.run("git", "commit", "-qm", "change", **settings)
         return done
 
