@@ -100,7 +100,7 @@ async def test_all_are_started_and_stopped_together(seeded: SeededStore, tmp_pat
         "feed-upkeep",
         "mail-expiry",
     }
-    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 6, [True] * 6, [False] * 6)
+    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 8, [True] * 8, [False] * 8)
     assert len(workers.looks()) == 2
 
 

@@ -34,6 +34,8 @@ ASKING = (
     ("mail", "held"),
     ("mail", "read", "1"),
     ("mail", "thread", "1"),
+    ("mail", "status", "1"),
+    ("mail", "withdraw", "1"),
     ("mail", "search", "word"),
     ("mail", "attachment", "ab" * 32, "-o", "never-written"),
     ("mail", "send", "body", "--to", "BlueLake", "--subject", "s"),

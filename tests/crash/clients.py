@@ -14,6 +14,7 @@ from tests.crash import (
     product_steps,
     project_steps,
     window_steps,
+    withdrawal_steps,
 )
 from tests.crash.actor import NAMES, PROJECTS, Actor
 from tests.crash.record import Record
@@ -23,6 +24,7 @@ CLIENTS = 8
 
 STEPS = (
     *mail_steps.STEPS,
+    *withdrawal_steps.STEPS,
     *identity_steps.STEPS,
     *project_steps.STEPS,
     *contact_steps.STEPS,
@@ -34,6 +36,7 @@ STEPS = (
 """Everything that clients do. A slice with a new writing tool adds its steps here and its LOOKS below."""
 
 LOOKS = (
+    *withdrawal_steps.LOOKS,
     *identity_steps.LOOKS,
     *project_steps.LOOKS,
     *contact_steps.LOOKS,

@@ -16,6 +16,8 @@ from tests.e2e.bad_input_samples import (
     ARCHIVED_MESSAGE,
     ARCHIVED_RESERVATION,
     BODIES,
+    CURSORS,
+    FEED_CURSORS,
     INVALID,
     MAX_BODY,
     MISSING,
@@ -187,7 +189,7 @@ def numbers() -> Iterator[Case]:
         if param["type"] != "int":
             continue
         for value in (0, -1, -(10**30)):
-            if "min" not in param and not (name == "after_id" and value == 0):
+            if "min" not in param and not (name in CURSORS and value == 0):
                 yield Case(f"{name}-{value}", tool, changed(tool, name, value), NOT_THERE)
             elif value < param.get("min", 0):
                 yield Case(f"{name}-{value}", tool, changed(tool, name, value), INVALID)
@@ -209,7 +211,9 @@ def _of_the_huge(tool: str, name: str, param: dict[str, Any]) -> frozenset[str]:
         return INVALID
     if "min" in param:
         return ACCEPTED
-    return NOT_THERE | ACCEPTED if name == "after_id" else _no_such_message(tool)
+    if name in FEED_CURSORS:
+        return frozenset({"CURSOR_AHEAD"})
+    return NOT_THERE | ACCEPTED if name in CURSORS else _no_such_message(tool)
 
 
 def amounts() -> Iterator[Case]:

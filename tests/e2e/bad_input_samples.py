@@ -32,6 +32,8 @@ ACCEPTED = frozenset({"OK"})
 PROJECT_KEYS = ("project_key", "human_key")
 NAMES = ("agent_name", "sender_name", "from_agent", "requester")
 BODIES = ("body_md", "welcome_body")
+FEED_CURSORS = ("after", "after_cursor")
+CURSORS = ("after_id", *FEED_CURSORS)
 RECIPIENTS = ("to", "cc", "bcc")
 TOKENS = ("registration_token", "sender_token")
 REGISTERING = {("macro_start_session", "agent_name"), ("macro_prepare_thread", "agent_name")}
@@ -77,6 +79,10 @@ _SAMPLES: dict[str, dict[str, Any]] = {
     "list_threads": {"project_key": PROJECT},
     "mark_message_read": {"project_key": PROJECT, "agent_name": "RedStone", "message_id": 1},
     "acknowledge_message": {"project_key": PROJECT, "agent_name": "RedStone", "message_id": 1},
+    "message_status": {"project_key": PROJECT, "message_id": 1, "agent_name": "BlueLake"},
+    "withdraw_message": {"project_key": PROJECT, "sender_name": "BlueLake", "message_id": 1},
+    "wait_for_messages": {"project_key": PROJECT, "agent_name": "RedStone", "after_cursor": 0, "timeout_s": 1},
+    "fetch_inbox_events": {"project_key": PROJECT, "agent_name": "RedStone"},
     "search_messages": {"project_key": PROJECT, "query": "text"},
     "request_contact": {"project_key": PROJECT, "from_agent": "BlueLake", "to_agent": "RedStone"},
     "respond_contact": {"project_key": PROJECT, "to_agent": "RedStone", "from_agent": "BlueLake", "accept": True},

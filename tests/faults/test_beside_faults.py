@@ -18,12 +18,13 @@ from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.faults import StoreFailed
 from tests.architecture.kept import names_of_keepers
-from tests.faults.harness import PLACE, WITHIN_S, until
+from tests.faults.harness import BLUE, PLACE, PROJECT, RED, WITHIN_S, harness, until
 
 E = TypeVar("E", bound=Exception)
 
@@ -32,6 +33,8 @@ ALL_ON = {
     "RETENTION_REPORT_ENABLED": "true",
     "TOOL_METRICS_EMIT_ENABLED": "true",
 }
+_AT_NEED = ("activity", "delivery-marks")
+"""They run while something is to be written; each has a test of its own below."""
 _ALONE = {"server-log", "store-owner"}
 """Made by the server's own start, and tested there."""
 
@@ -94,11 +97,14 @@ async def test_health_knows_every_keeper_there_is(tmp_path: Path) -> None:
 async def test_no_exception_ends_a_task_in_silence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     errors = list(every_error())
     async with everything_on(tmp_path) as services:
-        keepers = [keeper for keeper in services.keepers() if keeper.name != "activity"]
+        keepers = [keeper for keeper in services.keepers() if keeper.name not in _AT_NEED]
         go_on = [inject(keeper, errors) for keeper in keepers]
         with caplog.at_level(logging.WARNING):
             services.start()
-            await until(_all(lambda: all(keeper.figures().restarts == len(errors) for keeper in keepers)), str)
+            await until(
+                _all(lambda: all(keeper.figures().restarts == len(errors) for keeper in keepers)),
+                lambda: str({keeper.name: keeper.figures().restarts for keeper in keepers}),
+            )
         sick = await health(services)
         let_work(services, go_on)
         await until(_all(lambda: all(keeper.error is None for keeper in keepers)), lambda: str(_wrong(keepers)))
@@ -160,3 +166,21 @@ async def test_activity_that_could_not_be_written_is_written_later(tmp_path: Pat
         await until(_all(lambda: not services.activity._noted and keeper.error is None), lambda: str(keeper.figures()))
 
         assert keeper.figures().restarts == 1
+
+
+@pytest.mark.parametrize("error", [StoreFailed("injected"), OSError("injected"), ZeroDivisionError("injected")])
+async def test_steps_of_delivery_that_could_not_be_written_are_written_later(tmp_path: Path, error: Exception) -> None:
+    async with harness(tmp_path / "store", starts=False) as home:
+        message_id = await home.send()
+        marks = home.services.delivery_marks
+        marks._interval_s = 0.0
+        go_on = inject(marks.keeper, [error])
+        red = await home.call("whois", project_key=PROJECT, agent_name=RED)
+        marks.note_handed(AgentId(red["id"]), [MessageId(message_id)])
+        go_on()
+
+        await until(_all(lambda: not marks._handed and marks.keeper.error is None), lambda: str(marks.keeper.figures()))
+        status = await home.call("message_status", project_key=PROJECT, message_id=message_id, agent_name=BLUE)
+
+        assert marks.keeper.figures().restarts == 1
+        assert status["recipients"][0]["status"] == "handed_over"

@@ -52,6 +52,8 @@ ADDS: dict[str, dict[str, Any]] = {
 GOES_ON: dict[str, dict[str, Any]] = {
     "mark_message_read": {**HERE, "agent_name": RED, "message_id": 1},
     "acknowledge_message": {**HERE, "agent_name": RED, "message_id": 1},
+    "withdraw_message": {**HERE, "sender_name": BLUE, "message_id": 1},
+    "heartbeat": {**MINE, "session": "one", "event": "start"},
     "set_status": {**MINE, "status": "busy"},
     "set_contact_policy": {**MINE, "policy": "open"},
     "respond_contact": {**HERE, "to_agent": BLUE, "from_agent": THIRD, "accept": True},

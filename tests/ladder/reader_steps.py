@@ -123,13 +123,17 @@ async def look_elsewhere(history: History) -> None:
 
 
 async def act_as_another(history: History) -> None:
-    """A session of one agent says to be another one of its project: nothing is proven by it from then on."""
+    """A session of one agent says to be another one of its project: nothing is proven by it from then on, not even what
+    its own agent read before.
+    """
     sessions = [door for door in history.doors if door.session_id is not None and door.person.name in (RED, GREEN)]
     sessions = [door for door in sessions if not door.by_token]
     if sessions:
         door = history.chance.choice(sessions)
-        other = GREEN if door.person.name == RED else RED
+        me, other = (RED, GREEN) if door.person.name == RED else (GREEN, RED)
+        await history.call(door, "fetch_inbox", gives=True, agent_name=me)
         await history.call(door, "fetch_inbox", as_=other, gives=True, agent_name=other)
+        await history.call(door, "fetch_inbox", agent_name=me, limit=0)
         history.tally.done["sessions of two"] += 1
 
 

@@ -75,6 +75,8 @@ class Settings:
     file_reservations_cleanup_enabled: bool
     file_reservations_cleanup_interval_seconds: int
     file_reservations_enforcement_enabled: bool
+    waiters_max: int
+    feed_keep_days: int
     listening_window_seconds: int
     backup_dir: Path
     quota_enabled: bool
@@ -97,8 +99,6 @@ class Settings:
     notifications_signals_dir: Path
     notifications_include_metadata: bool
     notifications_debounce_ms: int
-    waiters_max: int
-    feed_keep_days: int
     tools_filter_enabled: bool
     tools_filter_profile: str
     tools_filter_mode: str
