@@ -62,7 +62,7 @@ class History:
     chance: random.Random
     tally: Tally
     name: str
-    product: str | None = None
+    product: str = ""
     truth: Truth = field(default_factory=Truth)
     faults: list[str] = field(default_factory=list)
     doors: list[Door] = field(default_factory=list)

@@ -54,6 +54,7 @@ async def play(server: Server, people: dict[str, Person], seed: int, tally: Tall
         for name in (BLUE, RED, RED, GREEN, FOX):
             await history.new_door(name)
         followers = _followers(history)
+        history.product = await _make_product(history)
         await mail.send(history)
         steps, weights = list(STEPS), list(STEPS.values())
         length = chance.randint(*LENGTH)
@@ -75,6 +76,16 @@ async def play(server: Server, people: dict[str, Person], seed: int, tally: Tall
     tally.reached.update(copy.status for copy in history.truth.copies.values())
     tally.done["histories"] += 1
     return history
+
+
+async def _make_product(history: History) -> str:
+    """Of both projects."""
+    door = Door(history.people[BLUE], "rpc", by_token=False)
+    made = await history.exchange(door, door.call("ensure_product", {"name": history.name}), gives=False, acts=False)
+    for project in sorted({person.project for person in history.people.values()}):
+        link = {"product_key": history.name, "project_key": project}
+        assert await history.exchange(door, door.call("products_link", link), gives=False, acts=False) is not None
+    return str(made["product_uid"])
 
 
 def _followers(history: History) -> list[Follower]:

@@ -57,8 +57,6 @@ async def prepare_thread(history: History) -> None:
 
 
 async def product_inbox(history: History) -> None:
-    if history.product is None:
-        return
     door = history.door_of(history.chance.choice(READERS))
     given = {"product_key": history.product, "agent_name": door.person.name}
     await history.exchange(door, door.call("fetch_inbox_product", given), gives=True, cuts=True)

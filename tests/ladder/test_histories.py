@@ -20,6 +20,7 @@ async def test_in_a_few_histories_no_sender_sees_more_than_is_true(tmp_path: Pat
     assert faults == []
     assert tally.reached["shown"] > 0
     assert tally.reached["answered"] > 0
+    assert tally.done["product inboxes"] > 0
 
 
 @pytest.mark.ladder

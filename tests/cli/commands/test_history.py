@@ -66,9 +66,7 @@ def test_an_agent_is_told_from_the_archive_without_a_server(at_stopped: Shell) -
 def test_an_inbox_of_then_is_that_of_now_where_nothing_came_since(at_stopped: Shell, stopped_post: Post) -> None:
     then = at_stopped.am("history", "inbox", "RedStone", "--at", "2100-01-01", "--json").json()
 
-    now = at_stopped.call(
-        "fetch_inbox", project_key=stopped_post.project, agent_name="RedStone", include_bodies=True
-    )
+    now = at_stopped.call("fetch_inbox", project_key=stopped_post.project, agent_name="RedStone", include_bodies=True)
     assert min(item.pop("age_s") for item in then) > max(item.pop("age_s") for item in now)
     assert then == now
     assert at_stopped.am("history", "inbox", "RedStone", "--at", "2000-01-01").out == ""
