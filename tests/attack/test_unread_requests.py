@@ -18,7 +18,8 @@ import pytest
 from mcp_agent_mail.core.tools import Json, tool
 from mcp_agent_mail.server.mcp_endpoint import MAX_INITIALIZE_BYTES, MAX_KEPT_BYTES
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
-from mcp_agent_mail.server.transport.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, MAX_PIPELINED, MAX_TARGET_BYTES
+from mcp_agent_mail.server.transport.http_refusals import MAX_HEADERS, MAX_HEADERS_BYTES, MAX_TARGET_BYTES
+from mcp_agent_mail.server.transport.protocol import MAX_PIPELINED
 from tests.server.hosted import hosted, toy_app, toy_gate
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
 

@@ -17,6 +17,7 @@ from mcp_agent_mail.domain.copy_readership import OpenEnds
 from mcp_agent_mail.domain.ladder import CopyProgress, LadderStep
 from mcp_agent_mail.domain.messages import RecipientKind, Terms
 from mcp_agent_mail.store.mail.passed_ends import still_valid, true_end
+from mcp_agent_mail.store.mail.successors import ended_blindly
 
 _STEP_COLUMNS = {
     LadderStep.DELIVERED: "delivered_ts",
@@ -102,10 +103,12 @@ LEFT JOIN message_terms t ON t.message_id = r.message_id
 WHERE r.message_id = ? AND r.superseded_by IS NOT NULL AND r.withdrawn_ts IS NOT NULL
   AND (t.withdrawn_ts IS NULL OR r.withdrawn_ts < t.withdrawn_ts)
 """
-_CLOSE = """
+_CLOSE = f"""
 DELETE FROM message_projects WHERE message_id = :message AND (
     EXISTS (SELECT 1 FROM message_terms WHERE message_id = :message AND withdrawn_ts IS NOT NULL)
-    OR NOT EXISTS (SELECT 1 FROM recipients WHERE message_id = :message AND delivery_seq IS NOT NULL))
+    OR NOT EXISTS (
+        SELECT 1 FROM recipients r
+        WHERE r.message_id = :message AND (r.delivery_seq IS NOT NULL OR {ended_blindly("r")})))
 """
 _COUNT = """
 UPDATE agents SET unread_count = unread_count - ?, urgent_unread_count = urgent_unread_count - ?,
@@ -317,7 +320,9 @@ class Ladder:
         self._connection.executemany(_COUNT, [one.counted(leaves=True) for one in copies])
 
     def _close(self, message_id: MessageId) -> None:
-        """What is withdrawn, or lies in no inbox any more, is no project's mail."""
+        """What is withdrawn, or lies in no inbox any more, is no project's mail; but that it left one blindly shows
+        nowhere.
+        """
         self._connection.execute(_CLOSE, {"message": message_id})
 
 

@@ -121,11 +121,14 @@ class ServedMail:
         await asyncio.get_running_loop().sock_connect(raw, ("127.0.0.1", port))
         return raw
 
-    async def ask_inbox(self, raw: socket.socket, *, twice: bool = False, **arguments: Any) -> None:
+    async def ask_inbox(
+        self, raw: socket.socket, *, twice: bool = False, connection: str = "keep-alive", **arguments: Any
+    ) -> None:
         """RedStone's, with bodies; `twice`: in one piece, without waiting for the first answer."""
         given = {"project_key": self.project, "agent_name": RED, "include_bodies": True, **arguments}
         body = json.dumps(given).encode()
         head = "POST /rpc/fetch_inbox HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        head += f"Connection: {connection}\r\n"
         whole = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
         await asyncio.get_running_loop().sock_sendall(raw, whole * (2 if twice else 1))
 

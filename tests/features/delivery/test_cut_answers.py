@@ -8,6 +8,7 @@ import struct
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.features.delivery.served_mail import GREEN, RED, ServedMail, open_served, read_answer, read_head, read_some
@@ -140,6 +141,32 @@ async def test_a_client_that_begins_to_ask_again_and_resets_the_connection_has_r
 def reset(raw: socket.socket) -> None:
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     raw.close()
+
+
+@pytest.mark.parametrize("connection", ["close", "keep-alive"])
+async def test_a_client_that_has_its_connections_closed_is_shown_its_mail_as_any_other(
+    mail: ServedMail, connection: str
+) -> None:
+    message_id = await mail.send()
+    async with httpx.AsyncClient(base_url=mail.client.base_url, headers={"Connection": connection}) as client:
+        for _ in range(2):
+            asked = {"project_key": mail.project, "agent_name": RED}
+            assert (await client.get("/rest/v1/inbox", params=asked)).status_code == 200
+
+    assert await mail.status(message_id) == "shown"
+
+
+async def test_one_that_leaves_its_answer_unread_when_its_connection_is_closed_is_not(mail: ServedMail) -> None:
+    message_id = await mail.send()
+    raw = await mail.connect()
+    await mail.ask_inbox(raw, connection="close")
+    await read_some(raw, 1)
+    raw.close()
+    await mail.look_round()
+
+    await mail.rpc("fetch_inbox", agent_name=RED, limit=0)
+
+    assert await mail.status(message_id) == "handed_over"
 
 
 async def test_what_was_read_again_after_that_is_shown(mail: ServedMail) -> None:

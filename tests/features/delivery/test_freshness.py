@@ -186,6 +186,40 @@ async def test_a_copy_that_has_expired_is_read_by_its_answer_and_nothing_ends_it
     assert find_faults(harness.seeded.store.path) == []
 
 
+async def test_an_answer_takes_no_end_back_that_nobody_had_written_down_yet(harness: DeliveryHarness) -> None:
+    sent = await harness.sent_id(valid_until=harness.in_seconds(10))
+    harness.seeded.clock.step(10)
+    harness.seeded.store._ending = 1  # As while another unit of work ends copies.
+    seen = await harness.statuses(sent)
+    await answer_late(harness, "reply_message", sent)
+    harness.seeded.store._ending = 0
+
+    (copy,) = (await harness.status(sent, agent_name="BlueLake"))["recipients"]
+    assert (seen, copy["status"]) == ({"RedStone": "expired"}, "answered")
+    assert list(copy["steps"]) == ["delivered", "read", "answered", "expired"]
+    assert ("expired", sent) in await harness.events("BlueLake")
+    assert ("expired", sent) in await harness.events("RedStone")
+
+
+async def test_what_was_read_names_the_successor_that_is_there(harness: DeliveryHarness) -> None:
+    """Not one that was withdrawn unread: it cannot be opened."""
+    first = await harness.sent_id()
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=first)
+
+    async def successor() -> list[int | None]:
+        """As its reader's inbox and as a thread has it."""
+        inbox = {item["id"]: item for item in await harness.inbox("RedStone")}
+        opened = await harness.call("read_mail", message_id=first, agent_name="RedStone")
+        return [inbox[first].get("superseded_by"), opened["messages"][0].get("superseded_by")]
+
+    second = await harness.sent_id(supersedes=first)
+    assert await successor() == [second, second]
+    third = await harness.sent_id(supersedes=second)
+    assert await successor() == [third, third]
+    await harness.withdraw(third)
+    assert await successor() == [None, None]
+
+
 async def test_what_replaces_an_answered_copy_that_had_expired_is_named_on_it(harness: DeliveryHarness) -> None:
     sent = await harness.sent_id(valid_until=harness.in_seconds(10))
     harness.seeded.clock.step(10)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.store.checks.integrity import find_faults
 from tests.features.delivery.harness import DeliveryHarness, refused
 from tests.features.messaging.harness import OPERATOR
 
@@ -85,6 +86,20 @@ async def test_that_a_blind_successor_ended_a_copy_is_for_its_reader_and_the_pro
     assert await status_of_red(agent_name="RedStone") == "withdrawn"
     assert await status_of_red(harness.proof(seeded.green)) == "delivered"
     assert await status_of_red(agent_name="BlueLake") == await status_of_red() == "delivered"
+
+
+async def test_mail_that_left_its_only_inbox_blindly_stays_the_projects_mail(harness: DeliveryHarness) -> None:
+    seeded = harness.seeded
+    old = await harness.sent_id(to=["RedStone"], thread_id="T-1")
+    await harness.sent_id(to=["GreenField"], bcc=["RedStone"], supersedes=old, thread_id="T-1")
+
+    (copy,) = (await harness.status(old, harness.proof(seeded.green)))["recipients"]
+    thread = await harness.call("read_mail", thread_id="T-1", agent_name="GreenField")
+
+    assert (copy["name"], copy["status"]) == ("RedStone", "delivered")
+    assert old in [item["id"] for item in thread["messages"]]
+    assert old not in [item["id"] for item in await harness.inbox("RedStone")]
+    assert find_faults(seeded.store.path) == []
 
 
 async def test_a_copy_that_ended_blindly_ends_for_others_with_the_others_copies(harness: DeliveryHarness) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from typing import Any
 
 import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from mcp_agent_mail.server.transport.answers import SentPromise
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
-from mcp_agent_mail.server.transport.protocol import LINGER_BYTES, MAX_TARGET_BYTES, BoundedHttp
+from mcp_agent_mail.server.transport.http_refusals import MAX_TARGET_BYTES
+from mcp_agent_mail.server.transport.protocol import KEPT_FOR_EVIDENCE, LINGER_BYTES, BoundedHttp
 
 PIECE = 1024 * 1024
 HIGH_WATER = 64 * 1024
@@ -28,6 +31,8 @@ class FakeTransport(asyncio.Transport):
         self.written = b""
         self.ended_by: str | None = None
         self.deaf: BoundedHttp | None = None
+        self.has_said_all = False
+        self.socket: socket.socket | None = None
 
     def write(self, data: Any) -> None:
         if self.ended_by == "abort":
@@ -48,7 +53,10 @@ class FakeTransport(asyncio.Transport):
         return True
 
     def write_eof(self) -> None:
-        pass
+        self.has_said_all = True
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self.socket if name == "socket" else default
 
     def pause_reading(self) -> None:
         pass
@@ -139,3 +147,49 @@ async def test_what_is_answered_to_a_connection_that_was_cut_off_is_dropped(
 
     assert transport.written == b""
     assert caplog.records == []
+
+
+async def mail_sent(told: list[str]) -> tuple[BoundedHttp, FakeTransport]:
+    """A connection whose last answer may be read by now, or may not."""
+    protocol, transport, _ = connected()
+    promise = SentPromise(lambda: told.append("sent"), lambda: told.append("read"), lambda: told.append("unread"))
+    protocol._outlet.tell_sent([promise])
+    return protocol, transport
+
+
+async def test_an_idle_connection_is_closed() -> None:
+    protocol, transport, _ = connected()
+
+    protocol.timeout_keep_alive_handler()
+
+    assert transport.ended_by == "close"
+
+
+async def test_one_that_may_still_tell_whether_its_mail_was_read_is_kept_for_long_and_then_heard_to_its_end() -> None:
+    told: list[str] = []
+    protocol, transport = await mail_sent(told)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        transport.socket = ours
+        kept = []
+        for _ in range(KEPT_FOR_EVIDENCE + 1):
+            kept.append((transport.has_said_all, transport.ended_by))
+            protocol.timeout_keep_alive_handler()
+        said_all = (transport.has_said_all, transport.ended_by)
+        protocol.eof_received()
+
+    assert kept == [(False, None)] * (KEPT_FOR_EVIDENCE + 1)
+    assert said_all == (True, None)
+    assert told == ["sent", "read"]
+
+
+async def test_what_its_client_has_not_taken_when_it_ends_is_not_read() -> None:
+    told: list[str] = []
+    protocol, transport = await mail_sent(told)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(b"mail")
+        transport.socket = ours
+        protocol.eof_received()
+
+    assert told == ["sent", "unread"]

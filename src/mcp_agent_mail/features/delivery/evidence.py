@@ -142,6 +142,7 @@ class DeliveryEvidence:
         if proof is not None:
             proof.answers.remove(answer)
             self._copies -= len(answer.message_ids)
+            answer.message_ids = ()  # Its connection may keep it for as long as it is open.
 
 
 def _is_recipient(caller: Caller, agent_id: AgentId, credentials: Credentials) -> bool:

@@ -18,6 +18,7 @@ from mcp_agent_mail.features.messaging.requests import InboxRequest, ReceiptRequ
 from mcp_agent_mail.features.messaging.visibility import is_visible_to
 from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.store.mail.inboxes import ReadingState
+from mcp_agent_mail.store.mail.message_events import end_expired_of
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -87,6 +88,7 @@ def mark_answered(tx: Tx, actor: Actor, message_id: MessageId, *, acknowledges: 
     """Whoever has answered a message has read it, even one that had expired, and acknowledged it where the answer says
     so. False, and nothing changes, where it was not delivered to the agent, or was withdrawn before.
     """
+    end_expired_of(tx, [message_id])
     state = tx.inboxes.answer(actor.agent.id, message_id, tx.now, acknowledges=acknowledges)
     step = ReceiptStep.ACKNOWLEDGED if acknowledges else ReceiptStep.READ
     _tell_if_changed(tx, actor, message_id, step, state)

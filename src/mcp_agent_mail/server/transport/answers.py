@@ -6,14 +6,14 @@ And when it was sent: once its last byte has been written to the socket, not to 
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import deque
-from collections.abc import Callable, Iterable
-from fcntl import ioctl
-from termios import TIOCOUTQ
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from starlette.types import Scope
+
+from mcp_agent_mail.server.transport.client_kernel import has_acknowledged
 
 ANSWERED = "mcp_agent_mail.answered"
 """Key in the ASGI scope of the connection that is answered, where the server has one of its own."""
@@ -23,9 +23,6 @@ BEGAN = "mcp_agent_mail.began"
 """Key of when the first byte of the request came, by `time.monotonic`."""
 MAX_UNCERTAIN = 32
 """Of one connection, of so many answers last sent it is found out whether they were read."""
-
-_TCP_CLOSE = 7
-"""First byte of TCP_INFO: the connection is gone, which a client's reset does to it."""
 
 
 class SentPromise(NamedTuple):
@@ -59,10 +56,17 @@ class AnswerOutput:
         self._transport = connection.transport
         self.is_closing = connection.transport.is_closing
         self._is_cut = False
+        self._is_ending = False
+        self._is_to_close = False
         self._under_way: list[SentPromise] = []
         self._uncertain: deque[SentPromise] = deque(maxlen=MAX_UNCERTAIN)
         self._believed: deque[SentPromise] = deque()
         """Taken for read, while no answer after them has been."""
+
+    @property
+    def awaits_evidence(self) -> bool:
+        """Whether what the client does next may tell that it has read an answer, or that it has not."""
+        return bool(self._uncertain or self._under_way)
 
     def write(self, data: bytes) -> None:
         """A piece of the answer; once the client is gone nothing, and no promise of the answer is kept."""
@@ -72,6 +76,20 @@ class AnswerOutput:
         self._connection.write_answer(data)
         if self.is_closing():  # The write has found out that the client is gone.
             self.cut()
+
+    @contextmanager
+    def ending(self, promises: Iterable[SentPromise]) -> Iterator[None]:
+        """Around the writing of an answer's last piece: its promises are kept first, then the connection is closed if
+        it is to be.
+        """
+        self._is_ending = True
+        try:
+            yield
+            self.tell_sent(promises)
+        finally:
+            self._is_ending = False
+            if self._is_to_close:
+                self._connection.close_after_answer()
 
     def tell_sent(self, promises: Iterable[SentPromise]) -> None:
         """Keep the promises of the answer that has just been written as a whole, once the socket has taken it all."""
@@ -105,7 +123,7 @@ class AnswerOutput:
         """Its next request begins: it has read what was sent before, unless its kernel has not even got that, or it
         resets the connection before it has read more.
         """
-        if self._uncertain and _has_acknowledged(self._transport.get_extra_info("socket")):
+        if self._uncertain and has_acknowledged(self._transport.get_extra_info("socket")):
             self._believed = self._settled()
             for promise in self._believed:
                 promise.read()
@@ -136,7 +154,10 @@ class AnswerOutput:
         return uncertain
 
     def close(self) -> None:
-        self._connection.close_after_answer()
+        if self._is_ending:
+            self._is_to_close = True
+        else:
+            self._connection.close_after_answer()
 
 
 def begin_stream(scope: Scope) -> None:
@@ -144,21 +165,3 @@ def begin_stream(scope: Scope) -> None:
     connection: AnsweredConnection | None = scope.get(ANSWERED)
     if connection is not None:
         connection.is_streaming = True
-
-
-def has_taken_all(connection: socket.socket) -> bool:
-    """Whether a client that has ended its side in order had got all that was written by then. One that had left when
-    the last was written has reset the connection, which the end that is read first does not say.
-    """
-    unacknowledged = ioctl(connection.fileno(), TIOCOUTQ, bytes(4))
-    return not any(unacknowledged) and not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-
-
-def _has_acknowledged(connection: socket.socket | None) -> bool:
-    """Whether the client's kernel has all that was written, and the connection stands; True where there is no socket
-    to ask. Its request carries the acknowledgement. The error of a connection that was reset is left to be read.
-    """
-    if connection is None:
-        return True
-    unacknowledged = ioctl(connection.fileno(), TIOCOUTQ, bytes(4))
-    return not any(unacknowledged) and connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != _TCP_CLOSE

@@ -75,11 +75,13 @@ class RequestHearing:
     async def _send_told(self, message: Message) -> None:
         if message.get("status", _OK) != _OK:
             self.is_error()
-        await self._send(message)
+        if self._output is None or not _is_last(message):
+            await self._send(message)
+            return
+        promises, self._once_sent = self._once_sent, []
         # The connection writes without waiting, so that nobody can have come in between.
-        if self._output is not None and _is_last(message):
-            promises, self._once_sent = self._once_sent, []
-            self._output.tell_sent(promises)
+        with self._output.ending(promises):
+            await self._send(message)
 
     def _judge(self, message: Message) -> None:
         """In the same step as the message is written: nobody can leave in between."""

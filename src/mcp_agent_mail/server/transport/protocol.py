@@ -9,54 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import httptools
-import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from mcp_agent_mail.server.transport.answers import ANSWERED, BEGAN, OUTPUT, AnswerOutput, has_taken_all
-from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, LimitReached
+from mcp_agent_mail.server.transport import http_refusals
+from mcp_agent_mail.server.transport.answers import ANSWERED, BEGAN, OUTPUT, AnswerOutput
+from mcp_agent_mail.server.transport.client_kernel import has_taken_all
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
 from mcp_agent_mail.server.transport.request_target import take_host
 
-MAX_HEADERS = 100
-MAX_HEADERS_BYTES = 32 * 1024
-"""Of all names and values together."""
-MAX_TARGET_BYTES = 8 * 1024
-MAX_HEAD_BYTES = MAX_HEADERS_BYTES + MAX_TARGET_BYTES + 4 * MAX_HEADERS + 64
-"""With what stands between: also of what a chunked body has between two pieces of content, and of its trailers."""
 MAX_PIPELINED = 16
 """So many requests may wait on a connection for the one that is being answered."""
 UNREAD_BYTES = 64 * 1024
 """So much of a body is still taken when its request was answered without it: the connection can go on afterwards."""
 LINGER_BYTES = 16 * 1024 * 1024
 """So much is read and dropped after a refusal: a client that is reset while it sends may never see its answer."""
+KEPT_FOR_EVIDENCE = 12
+"""So many times longer than others an idle connection is kept whose client may have mail left to read."""
 
 _HEALTH = b"/health/"
-
-
-class _Refusal(NamedTuple):
-    """What a client is told, and the bound that the log names: None where the room has noted it already."""
-
-    status: int
-    detail: str
-    bound: LimitReached | None
-
-
-_HEADERS_TOO_LARGE = _Refusal(
-    431, f"At most {MAX_HEADERS} headers of {MAX_HEADERS_BYTES} bytes together are read.", LimitReached.HEAD
-)
-_TARGET_TOO_LONG = _Refusal(414, f"At most {MAX_TARGET_BYTES} bytes of a target are read.", LimitReached.HEAD)
-_NO_ROOM = _Refusal(503, "The server has no room for another request just now.", None)
-_TOO_MANY_AT_ONCE = _NO_ROOM._replace(bound=LimitReached.PIPELINED)
-_UNKNOWN_CODING = _Refusal(501, "Of transfer codings chunked alone is read, once.", LimitReached.MALFORMED)
-_NO_REQUEST = _Refusal(400, "This is no HTTP/1.1 request.", LimitReached.MALFORMED)
-
-_MAY_REPEAT = frozenset({408, 503})
-"""Of a request that was not complete, or not begun."""
 
 
 class _Refused(Exception):
@@ -92,11 +68,13 @@ class BoundedHttp(HttpToolsProtocol):
         self._since_content = 0
         """Bytes since the last content of a body, or since the end of the last request."""
         self._headers_bytes = 0
-        self._refusal: _Refusal | None = None
+        self._refusal: http_refusals.Refusal | None = None
         self._is_refused = False  # Nothing is parsed any more.
         self._has_said_all = False
         """Our side of the connection is closed; the client's may be open."""
         self._dropped_bytes = 0
+        self._idle_times = 0
+        """How often its time to be idle was over since its last request."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
@@ -143,8 +121,8 @@ class BoundedHttp(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._refuse_unread()
             return
-        if self._since_content > MAX_HEAD_BYTES:
-            self._refusal = _HEADERS_TOO_LARGE
+        if self._since_content > http_refusals.MAX_HEAD_BYTES:
+            self._refusal = http_refusals.HEADERS_TOO_LARGE
             self._refuse_unread()
         elif self._dropped_bytes > UNREAD_BYTES:
             self._end_with_this()
@@ -159,19 +137,20 @@ class BoundedHttp(HttpToolsProtocol):
         self.scope[BEGAN] = time.monotonic()  # type: ignore[literal-required]  # ours
         self._is_reading = True
         self._headers_bytes = 0
+        self._idle_times = 0
 
     def on_url(self, url: bytes) -> None:
         self.url += url
-        if len(self.url) > MAX_TARGET_BYTES:
-            self._stop(_TARGET_TOO_LONG)
+        if len(self.url) > http_refusals.MAX_TARGET_BYTES:
+            self._stop(http_refusals.TARGET_TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Count a header or a trailer against MAX_HEADERS and MAX_HEADERS_BYTES; a trailer is not kept. Raises
         _Refused.
         """
         self._headers_bytes += len(name) + len(value)
-        if self._headers_bytes > MAX_HEADERS_BYTES or len(self.headers) >= MAX_HEADERS:
-            self._stop(_HEADERS_TOO_LARGE)
+        if self._headers_bytes > http_refusals.MAX_HEADERS_BYTES or len(self.headers) >= http_refusals.MAX_HEADERS:
+            self._stop(http_refusals.HEADERS_TOO_LARGE)
         # Trailers come this way too: behind the body, when the headers have been judged.
         if self._is_in_head:
             super().on_header(name, value)
@@ -181,12 +160,12 @@ class BoundedHttp(HttpToolsProtocol):
         unknown transfer coding and too many requests in advance.
         """
         if self._is_reserved and not self.url.startswith(_HEALTH):
-            self._stop(_NO_ROOM)
+            self._stop(http_refusals.NO_ROOM)
         codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
         if codings not in ([], [b"chunked"]):
-            self._stop(_UNKNOWN_CODING)
+            self._stop(http_refusals.UNKNOWN_CODING)
         if len(self.pipeline) >= MAX_PIPELINED:
-            self._stop(_TOO_MANY_AT_ONCE)
+            self._stop(http_refusals.TOO_MANY_AT_ONCE)
         take_host(self.url, self.headers)
         super().on_headers_complete()
         self.cycle.transport = self._outlet  # type: ignore[assignment]  # it writes to it, asks it, and closes it
@@ -204,7 +183,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self.cycle.response_complete:
             self._dropped_bytes += len(body)
         elif not self._room.hold(self, len(body)):
-            self._stop(_NO_ROOM)
+            self._stop(http_refusals.NO_ROOM)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -331,8 +310,33 @@ class BoundedHttp(HttpToolsProtocol):
             self.is_streaming = False
             if untaken_bytes := self.untaken_bytes():
                 self._room.block(self, untaken_bytes)
-            self.transport.close()
+                self.transport.close()
+            else:
+                self._close_and_hear()
             return
+        self._say_all()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close what has been idle for long. One whose client may have mail left to read has longer: only its next
+        request or its end tells whether it has read it.
+        """
+        if self._outlet.awaits_evidence and self._idle_times < KEPT_FOR_EVIDENCE:
+            self._idle_times += 1
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+        else:
+            self._close_and_hear()
+
+    def _close_and_hear(self) -> None:
+        """Close; but where the client's end may tell that it has read its mail, hear it first."""
+        if self.transport.is_closing() or not self._outlet.awaits_evidence:
+            self.transport.close()
+        else:
+            self._say_all()
+
+    def _say_all(self) -> None:
+        """Close our side, and drop what still comes until the client closes its own, or its time to do so is over."""
         self._is_refused = True
         self._room.await_leave(self)
         self.flow.resume_reading()
@@ -340,13 +344,13 @@ class BoundedHttp(HttpToolsProtocol):
             self._has_said_all = True
             self.transport.write_eof()
 
-    def _stop(self, refusal: _Refusal) -> None:
+    def _stop(self, refusal: http_refusals.Refusal) -> None:
         self._refusal = refusal
         raise _Refused
 
     def _refuse_unread(self) -> None:
         """Refuse what came; without a refusal of ours it was no HTTP."""
-        refusal = self._refusal or _NO_REQUEST
+        refusal = self._refusal or http_refusals.NO_REQUEST
         if refusal.bound is not None:
             self._room.note(refusal.bound)
         self._is_reading = True
@@ -382,17 +386,7 @@ class BoundedHttp(HttpToolsProtocol):
     def _write_refusal(self, status: int, detail: str) -> None:
         if self._has_said_all or self.transport.is_closing():
             return
-        may_repeat = status in _MAY_REPEAT
-        body = orjson.dumps({"detail": f"{detail} Nothing was done; send it again." if may_repeat else detail})
-        retry = b"retry-after: 1\r\n" if may_repeat else b""
-        self.transport.write(
-            STATUS_LINE[status]
-            + b"".join(name + b": " + value + b"\r\n" for name, value in self.server_state.default_headers)
-            + b"content-type: application/json\r\nconnection: close\r\n"
-            + retry
-            + b"content-length: %d\r\n\r\n" % len(body)
-            + body
-        )
+        self.transport.write(http_refusals.refusal_answer(status, detail, self.server_state.default_headers))
 
     def _drop(self, data: bytes) -> None:
         self._dropped_bytes += len(data)

@@ -22,6 +22,7 @@ from mcp_agent_mail.domain.signals import NewestUnread, UnreadInbox
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 from mcp_agent_mail.store.mail.passed_ends import EndCounts, passed_copies, still_valid, true_end
+from mcp_agent_mail.store.mail.successors import standing_successor
 
 _NEWER = f"""(SELECT count(*) FROM (
            SELECT 1 FROM recipients later INDEXED BY recipients_sender
@@ -283,7 +284,7 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
     direction = "" if page.oldest_first else "DESC"
     sql = f"""
 SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {true_end("r")}, r.withdrawn_ts, {_REASON},
-       r.superseded_by, {_NEWER}, {_SINCE}, {HEAD_COLUMNS}
+       {standing_successor("r")}, {_NEWER}, {_SINCE}, {HEAD_COLUMNS}
 FROM recipients r INDEXED BY {index} CROSS JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
 WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 """

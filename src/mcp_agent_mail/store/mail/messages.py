@@ -26,6 +26,7 @@ from mcp_agent_mail.domain.messages import (
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.delivery import add_message
 from mcp_agent_mail.store.mail.passed_ends import true_end
+from mcp_agent_mail.store.mail.successors import standing_successor
 
 _FIND = """
 SELECT m.id, m.project_id, p.slug, p.human_key, m.sender_id, a.name, m.thread_id, m.topic, m.subject, m.importance,
@@ -62,7 +63,7 @@ ORDER BY o.seq
 # replaces nothing yet.
 _STANDING = f"""
 SELECT CASE WHEN r.read_ts IS NULL THEN {true_end("r")} END, s.withdrawn_ts, s.withdrawn_reason,
-       coalesce(r.superseded_by, (
+       coalesce({standing_successor("r")}, (
     SELECT min(n.message_id) FROM message_terms n INDEXED BY message_terms_supersedes
     CROSS JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = n.message_id
     WHERE n.supersedes = :message))

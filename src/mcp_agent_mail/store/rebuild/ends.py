@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.store.mail.successors import ended_blindly
 
 # Who has found mail in a thread may reply before it gets its own copy, which answers nothing. What came first is told
 # by numbers, which no clock sets back; by times where a reply has none.
@@ -46,11 +47,11 @@ FROM (
     GROUP BY message_id, agent_id) AS ended
 WHERE recipients.message_id = ended.message_id AND recipients.agent_id = ended.agent_id AND refused_ts IS NULL
 """
-_CLOSED = """
+_CLOSED = f"""
 DELETE FROM message_projects WHERE message_id IN (
     SELECT message_id FROM message_terms WHERE withdrawn_ts IS NOT NULL
-    UNION SELECT message_id FROM recipients GROUP BY message_id
-    HAVING max(delivery_seq) IS NULL AND max(withdrawn_seq) IS NOT NULL)
+    UNION SELECT r.message_id FROM recipients r GROUP BY r.message_id
+    HAVING max(r.delivery_seq) IS NULL AND max(r.withdrawn_seq) IS NOT NULL AND NOT max({ended_blindly("r")}))
 """
 _BEGIN_FEED = """
 UPDATE counters SET value = (SELECT value FROM counters WHERE name = 'delivery') WHERE name = 'feed_floor'

@@ -1,0 +1,54 @@
+"""What is answered to a client that breaks a bound, or speaks no HTTP, before any application sees its request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import orjson
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from mcp_agent_mail.server.transport.connection_limits import LimitReached
+
+MAX_HEADERS = 100
+MAX_HEADERS_BYTES = 32 * 1024
+"""Of all names and values together."""
+MAX_TARGET_BYTES = 8 * 1024
+MAX_HEAD_BYTES = MAX_HEADERS_BYTES + MAX_TARGET_BYTES + 4 * MAX_HEADERS + 64
+"""With what stands between: also of what a chunked body has between two pieces of content, and of its trailers."""
+
+
+class Refusal(NamedTuple):
+    """What a client is told, and the bound that the log names: None where the room has noted it already."""
+
+    status: int
+    detail: str
+    bound: LimitReached | None
+
+
+HEADERS_TOO_LARGE = Refusal(
+    431, f"At most {MAX_HEADERS} headers of {MAX_HEADERS_BYTES} bytes together are read.", LimitReached.HEAD
+)
+TARGET_TOO_LONG = Refusal(414, f"At most {MAX_TARGET_BYTES} bytes of a target are read.", LimitReached.HEAD)
+NO_ROOM = Refusal(503, "The server has no room for another request just now.", None)
+TOO_MANY_AT_ONCE = NO_ROOM._replace(bound=LimitReached.PIPELINED)
+UNKNOWN_CODING = Refusal(501, "Of transfer codings chunked alone is read, once.", LimitReached.MALFORMED)
+NO_REQUEST = Refusal(400, "This is no HTTP/1.1 request.", LimitReached.MALFORMED)
+
+_MAY_REPEAT = frozenset({408, 503})
+"""Of a request that was not complete, or not begun."""
+
+
+def refusal_answer(status: int, detail: str, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The whole answer, after which the connection is closed."""
+    may_repeat = status in _MAY_REPEAT
+    body = orjson.dumps({"detail": f"{detail} Nothing was done; send it again." if may_repeat else detail})
+    retry = b"retry-after: 1\r\n" if may_repeat else b""
+    return (
+        STATUS_LINE[status]
+        + b"".join(name + b": " + value + b"\r\n" for name, value in default_headers)
+        + b"content-type: application/json\r\nconnection: close\r\n"
+        + retry
+        + b"content-length: %d\r\n\r\n" % len(body)
+        + body
+    )
