@@ -146,6 +146,10 @@ ladder: $(DEV) ## Ten thousand random histories of mail, cut and killed: no send
 bench: $(DEV) ## Measure the server against a trivial one, in alternation
 	@exec $(BIN)/python -m benchmarks $(ARGS)
 
+.PHONY: before
+before: $(DEV) ## This version beside the one before it: sends, the mixed load, and reading a hundred items, in alternation
+	@exec $(BIN)/python -m benchmarks.before $(ARGS)
+
 .PHONY: scale
 scale: $(DEV) ## The same questions to 1,000 and 100,000 messages, in alternation
 	@exec $(BIN)/python -m benchmarks.scale $(ARGS)

@@ -71,7 +71,7 @@ def sends(dialect: Callable[[], Dialect], clients: int, recipients: int, pool: P
     ]
 
 
-def _mixed(dialect: Callable[[], Dialect], pool: Pool, seed: int) -> Pairs:
+def mixed(dialect: Callable[[], Dialect], pool: Pool, seed: int) -> Pairs:
     names = agent_names(AGENTS)[:CLIENTS]
     return [(dialect(), MixedWork(PROJECT, name, names, pool, 1000 * seed + n)) for n, name in enumerate(names)]
 
@@ -167,10 +167,10 @@ class Bench:
         return Measured(sample, seen, server_cpu_s=used_s)
 
     def mixed(self, seed: int) -> Measured:
-        return self._on_ours("mixed over MCP", _mixed(McpSession, self._pool, seed))
+        return self._on_ours("mixed over MCP", mixed(McpSession, self._pool, seed))
 
     def mixed_rpc(self, seed: int) -> Measured:
-        return self._on_ours("mixed over /rpc", _mixed(Rpc, self._pool, 500 + seed))
+        return self._on_ours("mixed over /rpc", mixed(Rpc, self._pool, 500 + seed))
 
     def sends(self, clients: int, recipients: int, seed: int) -> Measured:
         return self._on_ours(
