@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId
 from mcp_agent_mail.domain.copy_readership import may_know_of_copy
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.store.mail.passed_ends import still_valid
@@ -63,9 +63,18 @@ _MARK = """
 INSERT INTO feed_marks (ts, cursor) SELECT :now, value FROM counters WHERE name = 'delivery'
 ON CONFLICT (ts) DO UPDATE SET cursor = excluded.cursor
 """
-_LAST_MARK = "SELECT coalesce(max(ts), 0) FROM feed_marks"
-_OLD = "SELECT max(cursor) FROM feed_marks WHERE ts <= ?"
-_FORGET_MARKS = "DELETE FROM feed_marks WHERE ts <= ?"
+# A mark of a time that is still to come was made while the clock was ahead, or the clock is behind just now: it says
+# nothing until then. It goes once the floor has passed it.
+_LAST_MARK = "SELECT coalesce(max(ts), 0) FROM feed_marks WHERE ts <= ?"
+# No further than the first mark that is younger: what was noted while the clock was behind lets nothing go early.
+_OLD = """
+SELECT max(cursor) FROM feed_marks WHERE ts <= :before
+AND cursor <= (SELECT coalesce(min(cursor), :all) FROM feed_marks WHERE ts > :before AND ts <= :now)
+"""
+_FORGET_MARKS = """
+DELETE FROM feed_marks WHERE ts <= :before
+OR (ts > :now AND cursor <= (SELECT value FROM counters WHERE name = 'feed_floor'))
+"""
 _FORGET = """
 DELETE FROM feed WHERE cursor IN (SELECT cursor FROM feed WHERE cursor <= ? ORDER BY cursor LIMIT ?)
 """
@@ -131,19 +140,19 @@ class Feed:
 
     def mark(self, now: Micros, every: Micros) -> None:
         """Note how far the numbers are, where that was not noted for so long."""
-        (last,) = self._connection.execute(_LAST_MARK).fetchone()
+        (last,) = self._connection.execute(_LAST_MARK, (now,)).fetchone()
         if last + every <= now:
             self._connection.execute(_MARK, {"now": now})
 
-    def forget(self, before: Micros, limit: int) -> bool:
+    def forget(self, before: Micros, now: Micros, limit: int) -> bool:
         """Drop up to `limit` events that are older; whether there are more."""
-        (cursor,) = self._connection.execute(_OLD, (before,)).fetchone()
-        if cursor is None:
-            return False
-        self._connection.execute(_RAISE_FLOOR, (cursor,))
-        if self._connection.execute(_FORGET, (cursor, limit)).rowcount == limit:
-            return True
-        self._connection.execute(_FORGET_MARKS, (before,))
+        times = {"before": before, "now": now}
+        (cursor,) = self._connection.execute(_OLD, {**times, "all": MOST_NUMBER}).fetchone()
+        if cursor is not None:
+            self._connection.execute(_RAISE_FLOOR, (cursor,))
+            if self._connection.execute(_FORGET, (cursor, limit)).rowcount == limit:
+                return True
+        self._connection.execute(_FORGET_MARKS, times)
         return False
 
 
