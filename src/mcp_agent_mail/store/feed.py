@@ -56,6 +56,18 @@ UPDATE counters SET value = CASE name
     ELSE max(value, (SELECT coalesce(max(cursor), 0) FROM feed)) END
 WHERE name IN ('unseen', 'delivery')
 """
+REBUILT_UNTIL = "rebuilt_until"
+"""The note of a rebuild: when the newest delivery was that archives show. Whoever has obeyed it removes it."""
+_PASS_OVER_TOLD = f"""
+UPDATE counters SET value = max(value, coalesce((
+    SELECT delivery_seq FROM recipients INDEXED BY recipients_unseen
+    WHERE delivery_seq IS NOT NULL AND (urgent = 1 OR ack_required = 1) AND read_ts IS NULL AND shown_ts IS NULL
+      AND expired_ts IS NULL
+      AND delivered_ts <= (SELECT CAST(value AS INTEGER) FROM meta WHERE key = '{REBUILT_UNTIL}') - ?
+    ORDER BY delivery_seq DESC LIMIT 1), 0))
+WHERE name = 'unseen' AND EXISTS (SELECT 1 FROM meta WHERE key = '{REBUILT_UNTIL}')
+"""
+_FORGET_REBUILT = f"DELETE FROM meta WHERE key = '{REBUILT_UNTIL}'"
 _ENDS = """
 SELECT (SELECT value FROM counters WHERE name = 'feed_floor'), (SELECT value FROM counters WHERE name = 'delivery')
 """
@@ -137,6 +149,13 @@ class Feed:
             self._connection.execute(_TELL_UNSEEN, {"last": due[-1], "now": now})
             self._connection.execute(_UNSEEN_TOLD, {"last": due[-1]})
         return len(due) == limit
+
+    def pass_over_told(self, within: Micros) -> None:
+        """Once after a rebuild: of copies that were delivered longer before the newest of that time, senders knew that
+        nobody had seen them. Others may be told again.
+        """
+        if self._connection.execute(_PASS_OVER_TOLD, (within,)).rowcount:
+            self._connection.execute(_FORGET_REBUILT)
 
     def mark(self, now: Micros, every: Micros) -> None:
         """Note how far the numbers are, where that was not noted for so long."""
