@@ -13,8 +13,8 @@ DELIVERY_ROWS = (
         name="WAITERS_MAX",
         kind=kinds.whole(10, 50_000),
         default="5000",
-        does="How many calls may wait for mail, and streams of events be open, together. Each keeps a connection: there "
-        f"are never more than three quarters of those, {MOST_WAITERS}, or fewer where the server may open few files.",
+        does="How many calls may wait for mail, and streams of events be open, together. Each keeps a connection: "
+        f"they get three quarters of those at most, {MOST_WAITERS}, fewer where the server may open few files.",
         group="Delivery",
     ),
     Row(
