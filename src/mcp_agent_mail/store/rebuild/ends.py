@@ -57,8 +57,9 @@ UPDATE counters SET value = (SELECT value FROM counters WHERE name = 'delivery')
 """
 # Of which copies senders were told that nobody saw them, whoever tells of them knows: how soon that is, settings say.
 _BEGIN_UNSEEN = f"""
-INSERT INTO meta (key, value) SELECT '{REBUILT_UNTIL}', CAST(max(delivered_ts) AS TEXT) FROM recipients
-WHERE delivered_ts IS NOT NULL HAVING max(delivered_ts) IS NOT NULL
+INSERT INTO meta (key, value)
+SELECT '{REBUILT_UNTIL}', latest.ts FROM (SELECT CAST(max(delivered_ts) AS TEXT) AS ts FROM recipients) AS latest
+WHERE latest.ts IS NOT NULL
 """
 
 
