@@ -5,7 +5,16 @@ import sys
 
 import pytest
 
-from mcp_agent_mail.cli.exit_codes import BadSettings, ExitCode, Misread, NoServer, WireError, code_of, tell_error
+from mcp_agent_mail.cli.exit_codes import (
+    BadSettings,
+    ExitCode,
+    Misread,
+    NoServer,
+    WireError,
+    code_of,
+    tell_error,
+    tell_hint,
+)
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 
 
@@ -79,3 +88,19 @@ def test_on_a_terminal_fact_and_hint_are_folded_and_lines_of_their_own_stay(monk
         "Hint: Call again again again",
         "      again again again",
     ]
+
+
+def test_a_refusal_that_came_over_the_wire_can_be_given_another_next_step() -> None:
+    refused = WireError({"type": "NOT_FOUND", "message": "No.", "hint": "Look.", "data": {"id": 7}})
+
+    other = refused.reworded(hint="Look elsewhere.", data=refused.data)
+
+    assert (code_of(other), other.message, other.hint, other.data) == ("NOT_FOUND", "No.", "Look elsewhere.", {"id": 7})
+    assert refused.hint == "Look."
+
+
+def test_a_next_step_is_told_in_commands_and_none_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_hint("Call list_agents.")
+    tell_hint(None)
+
+    assert capsys.readouterr().err == "Hint: Call am agents list.\n"

@@ -62,10 +62,10 @@ async def test_marks_say_what_is_old_and_forgetting_raises_the_floor_in_pieces(s
     seeded.clock.step(60)
     await seeded.store.write(lambda tx: tx.feed.mark(tx.now, HOUR))
 
-    assert await seeded.store.write(lambda tx: tx.feed.forget(Micros(tx.now - HOUR), 10)) is False
+    assert await seeded.store.write(lambda tx: tx.feed.forget(Micros(tx.now - HOUR), tx.now, 10)) is False
     assert len(await events(seeded, seeded.blue.id)) == 2
-    assert await seeded.store.write(lambda tx: tx.feed.forget(tx.now, 1)) is True
-    while await seeded.store.write(lambda tx: tx.feed.forget(tx.now, 1)):
+    assert await seeded.store.write(lambda tx: tx.feed.forget(tx.now, tx.now, 1)) is True
+    while await seeded.store.write(lambda tx: tx.feed.forget(tx.now, tx.now, 1)):
         pass
 
     assert await events(seeded, seeded.blue.id) == []

@@ -41,6 +41,10 @@ class WireError(AgentMailError):
         )
         self.wire_code = str(error.get("type") or "INTERNAL")
 
+    def __copy__(self) -> WireError:
+        """Exceptions are copied from their words alone otherwise, of which none is made here."""
+        return WireError({"type": self.wire_code, "message": self.message, "hint": self.hint, "data": dict(self.data)})
+
 
 class NoServer(Unavailable):
     """Neither a server nor a store to work on."""
@@ -83,12 +87,17 @@ def tell_error(error: AgentMailError) -> int:
     code = code_of(error)
     sys.stdout.flush()
     _tell(f"Error ({code}): ", error.message)
-    if error.hint:
-        # 2 ms, which only an error need pay.
+    tell_hint(error.hint, error.data)
+    return _EXIT_CODES.get(code, ExitCode.REFUSED)
+
+
+def tell_hint(hint: str | None, data: object = None) -> None:
+    """Print the next step, in commands; nothing where there is none."""
+    if hint:
+        # 2 ms, which only an error, or an answer with a hint, need pay.
         from mcp_agent_mail.cli.hints import in_commands
 
-        _tell("Hint: ", in_commands(error.hint, error.data))
-    return _EXIT_CODES.get(code, ExitCode.REFUSED)
+        _tell("Hint: ", in_commands(hint, data))
 
 
 def _tell(head: str, text: str) -> None:

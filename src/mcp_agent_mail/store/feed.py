@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId
 from mcp_agent_mail.domain.copy_readership import may_know_of_copy
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.store.mail.passed_ends import still_valid
@@ -56,6 +56,18 @@ UPDATE counters SET value = CASE name
     ELSE max(value, (SELECT coalesce(max(cursor), 0) FROM feed)) END
 WHERE name IN ('unseen', 'delivery')
 """
+REBUILT_UNTIL = "rebuilt_until"
+"""The note of a rebuild: when the newest delivery was that archives show. Whoever has obeyed it removes it."""
+_PASS_OVER_TOLD = f"""
+UPDATE counters SET value = max(value, coalesce((
+    SELECT delivery_seq FROM recipients INDEXED BY recipients_unseen
+    WHERE delivery_seq IS NOT NULL AND (urgent = 1 OR ack_required = 1) AND read_ts IS NULL AND shown_ts IS NULL
+      AND expired_ts IS NULL
+      AND delivered_ts <= (SELECT CAST(value AS INTEGER) FROM meta WHERE key = '{REBUILT_UNTIL}') - ?
+    ORDER BY delivery_seq DESC LIMIT 1), 0))
+WHERE name = 'unseen' AND EXISTS (SELECT 1 FROM meta WHERE key = '{REBUILT_UNTIL}')
+"""
+_FORGET_REBUILT = f"DELETE FROM meta WHERE key = '{REBUILT_UNTIL}'"
 _ENDS = """
 SELECT (SELECT value FROM counters WHERE name = 'feed_floor'), (SELECT value FROM counters WHERE name = 'delivery')
 """
@@ -63,9 +75,18 @@ _MARK = """
 INSERT INTO feed_marks (ts, cursor) SELECT :now, value FROM counters WHERE name = 'delivery'
 ON CONFLICT (ts) DO UPDATE SET cursor = excluded.cursor
 """
-_LAST_MARK = "SELECT coalesce(max(ts), 0) FROM feed_marks"
-_OLD = "SELECT max(cursor) FROM feed_marks WHERE ts <= ?"
-_FORGET_MARKS = "DELETE FROM feed_marks WHERE ts <= ?"
+# A mark of a time that is still to come was made while the clock was ahead, or the clock is behind just now: it says
+# nothing until then. It goes once the floor has passed it.
+_LAST_MARK = "SELECT coalesce(max(ts), 0) FROM feed_marks WHERE ts <= ?"
+# No further than the first mark that is younger: what was noted while the clock was behind lets nothing go early.
+_OLD = """
+SELECT max(cursor) FROM feed_marks WHERE ts <= :before
+AND cursor <= (SELECT coalesce(min(cursor), :all) FROM feed_marks WHERE ts > :before AND ts <= :now)
+"""
+_FORGET_MARKS = """
+DELETE FROM feed_marks WHERE ts <= :before
+OR (ts > :now AND cursor <= (SELECT value FROM counters WHERE name = 'feed_floor'))
+"""
 _FORGET = """
 DELETE FROM feed WHERE cursor IN (SELECT cursor FROM feed WHERE cursor <= ? ORDER BY cursor LIMIT ?)
 """
@@ -129,21 +150,28 @@ class Feed:
             self._connection.execute(_UNSEEN_TOLD, {"last": due[-1]})
         return len(due) == limit
 
+    def pass_over_told(self, within: Micros) -> None:
+        """Once after a rebuild: of copies that were delivered longer before the newest of that time, senders knew that
+        nobody had seen them. Others may be told again.
+        """
+        if self._connection.execute(_PASS_OVER_TOLD, (within,)).rowcount:
+            self._connection.execute(_FORGET_REBUILT)
+
     def mark(self, now: Micros, every: Micros) -> None:
         """Note how far the numbers are, where that was not noted for so long."""
-        (last,) = self._connection.execute(_LAST_MARK).fetchone()
+        (last,) = self._connection.execute(_LAST_MARK, (now,)).fetchone()
         if last + every <= now:
             self._connection.execute(_MARK, {"now": now})
 
-    def forget(self, before: Micros, limit: int) -> bool:
+    def forget(self, before: Micros, now: Micros, limit: int) -> bool:
         """Drop up to `limit` events that are older; whether there are more."""
-        (cursor,) = self._connection.execute(_OLD, (before,)).fetchone()
-        if cursor is None:
-            return False
-        self._connection.execute(_RAISE_FLOOR, (cursor,))
-        if self._connection.execute(_FORGET, (cursor, limit)).rowcount == limit:
-            return True
-        self._connection.execute(_FORGET_MARKS, (before,))
+        times = {"before": before, "now": now}
+        (cursor,) = self._connection.execute(_OLD, {**times, "all": MOST_NUMBER}).fetchone()
+        if cursor is not None:
+            self._connection.execute(_RAISE_FLOOR, (cursor,))
+            if self._connection.execute(_FORGET, (cursor, limit)).rowcount == limit:
+                return True
+        self._connection.execute(_FORGET_MARKS, times)
         return False
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,3 +88,65 @@ def test_what_is_nowhere_has_no_status(at_post: Shell) -> None:
 
         assert (done.code, done.out) == (1, "")
         assert done.err.startswith("Error (NOT_FOUND): ")
+
+
+@pytest.fixture
+def unproven(at_post: Shell, post: Post) -> Shell:
+    """`am` of somebody who proves nothing: the server is reached by its address alone."""
+    at_post.unset("STORAGE_ROOT")
+    at_post.set(AGENT_MAIL_URL=f"http://127.0.0.1:{post.server.port}/mcp")
+    return at_post
+
+
+def withdrawn_id(shell: Shell) -> str:
+    """A message of BlueLake's that nobody has a copy of any more."""
+    sent = shell.am("mail", "send", "--to", "RedStone", "--from", "BlueLake", "-s", "Mine", "x", "--json").json()
+    number = str(sent["deliveries"][0]["payload"]["id"])
+    shell.am("mail", "withdraw", number, "--from", "BlueLake")
+    return number
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_what_nobody_has_any_more_is_told_its_sender_also_where_nothing_proves_it(
+    unproven: Shell, post: Post, is_named: bool
+) -> None:
+    number = withdrawn_id(unproven)
+    if not is_named:
+        unproven.unset("AGENT_MAIL_PROJECT")
+        unproven.go_to(Path(post.project))
+
+    again = unproven.am("mail", "withdraw", number, "--from", "BlueLake")
+    status = unproven.am("mail", "status", number, "--as", "BlueLake")
+
+    assert (again.code, dict(again.lines())["taken back from"]) == (0, "RedStone")
+    assert [line[:3] for line in status.lines()] == [["RedStone", "to", "withdrawn"]]
+    for done in (again, status):
+        assert done.err.startswith("Hint: Blind and held copies, if there are any,")
+
+
+def test_whoever_names_too_little_of_what_was_taken_back_is_told_what_to_name(unproven: Shell) -> None:
+    number = withdrawn_id(unproven)
+
+    as_nobody = unproven.am("mail", "status", number)
+    unproven.unset("AGENT_MAIL_PROJECT")
+    elsewhere = [
+        unproven.am("mail", command, number, option, "BlueLake")
+        for command, option in (("status", "--as"), ("withdraw", "--from"))
+    ]
+
+    for refused in (as_nobody, *elsewhere):
+        assert (refused.code, refused.out) == (1, "")
+        assert refused.err.startswith(f"Error (NOT_FOUND): No message {number} is to be seen here.\n")
+        assert "--project" in refused.err
+        assert "--as" in refused.err
+
+
+def test_a_table_says_how_more_may_be_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    hint = {"hint": "Send message_status your token."}
+
+    print_status({"recipients": [], "total": 0, "counts": {}, **hint}, exact=False)
+    print_withdrawal({"message_id": 7, "withdrawn_at": T1, "recipients": [], **hint})
+
+    told = capsys.readouterr()
+    assert told.err == "Hint: Send am mail status your token.\n" * 2
+    assert told.out == f"id\t7\nwithdrawn\t{T1}\n"

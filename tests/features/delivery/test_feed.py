@@ -68,7 +68,7 @@ async def test_a_cursor_that_is_not_kept_and_one_that_never_was_are_errors(harne
     await store.write(lambda tx: tx.feed.mark(tx.now, day))
     clock.step(3 * 86_400)
     second = await harness.sent_id()
-    await store.write(lambda tx: tx.feed.forget(Micros(tx.now - 2 * day), 100))
+    await store.write(lambda tx: tx.feed.forget(Micros(tx.now - 2 * day), tx.now, 100))
 
     floor = (await harness.feed("RedStone"))["oldest_available_cursor"]
 

@@ -24,7 +24,7 @@ async def test_a_cursor_that_leads_nowhere_is_refused_with_the_tools_own_next_ca
         await harness.sent_id()
     store = harness.seeded.store
     await store.write(lambda tx: tx.feed.mark(tx.now, Micros(0)))
-    await store.write(lambda tx: tx.feed.forget(tx.now, 100))
+    await store.write(lambda tx: tx.feed.forget(tx.now, tx.now, 100))
     tail = harness.service.feed_tail()
 
     expired, ahead, no_cursor = [

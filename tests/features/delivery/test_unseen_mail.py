@@ -10,6 +10,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.delivery import unseen_mail
 from mcp_agent_mail.features.delivery.unseen_mail import UnseenRules, UnseenWorker
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.rebuild.ends import begin_feed
 from tests.features.delivery.harness import DeliveryHarness
 from tests.features.macros.harness import APP, LIB, MacrosHarness, open_macros
 from tests.seeded_store import token_of
@@ -194,6 +195,66 @@ async def test_a_pass_tells_of_all_that_is_due_few_in_each_unit(
 
     assert await told(harness) == [(one, "RedStone") for one in sent]
     assert units == [0, 2, 4]
+
+
+async def test_what_a_process_remembers_of_its_looks_is_bounded_whatever_the_settings(harness: DeliveryHarness) -> None:
+    seconds, ttl_s = [0.0], 2_000
+    worker = UnseenWorker(harness.seeded.store, UnseenRules(ttl_s=ttl_s, interval_s=5), elapsed=lambda: seconds[0])
+    for number in range(500):
+        worker._aged(number)
+        seconds[0] += 5
+
+    assert len(worker._tails) <= 102
+    assert 95 <= worker._aged(499) <= 100, "what was there 2,000 to 2,025 s ago, at one more each 5 s"
+    for _ in range(500):
+        worker._aged(499)
+        seconds[0] += 5
+    assert (worker._aged(499), len(worker._tails)) == (499, 1)
+
+
+# --- Rebuilt stores ----------------------------------------------------------------------------------------------
+
+
+async def rebuilt(harness: DeliveryHarness) -> None:
+    """As a rebuild leaves feeds: nothing is known of what senders were told."""
+    await harness.seeded.store.write(lambda tx: begin_feed(tx.feed._connection))
+    await harness.seeded.store.write(
+        lambda tx: tx.feed._connection.execute("UPDATE counters SET value = 0 WHERE name = 'unseen'")
+    )
+
+
+@pytest.mark.parametrize("ttl_s", [TTL_S, 10 * DAY_S])
+async def test_after_a_rebuild_what_may_not_have_been_told_is_told_whatever_the_settings(
+    harness: DeliveryHarness, ttl_s: int
+) -> None:
+    rules = UnseenRules(ttl_s=ttl_s, interval_s=60)
+    await harness.sent_id(importance="high")
+    harness.seeded.clock.step(61)
+    in_doubt = await harness.sent_id(importance="high")
+    harness.seeded.clock.step(DAY_S + ttl_s)
+    last = await harness.sent_id(importance="high")
+    await rebuilt(harness)
+
+    await UnseenWorker(harness.seeded.store, rules).look()
+    at_once = await told(harness)
+    harness.seeded.clock.step(ttl_s)
+    await UnseenWorker(harness.seeded.store, rules).look()
+
+    assert at_once == [(in_doubt, "RedStone")]
+    assert await told(harness) == [*at_once, (last, "RedStone")]
+
+
+async def test_a_rebuild_passes_over_what_was_told_once_only(harness: DeliveryHarness) -> None:
+    await harness.sent_id()
+    await rebuilt(harness)
+    await look(harness)
+    later = await harness.sent_id(importance="high")
+    harness.seeded.clock.step(30 * DAY_S)
+
+    await look(harness)
+
+    assert await told(harness) == [(later, "RedStone")]
+    assert harness.rows("SELECT value FROM meta WHERE key = 'rebuilt_until'") == []
 
 
 # --- Readers who are gone ----------------------------------------------------------------------------------------

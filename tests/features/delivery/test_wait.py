@@ -191,7 +191,7 @@ async def test_a_cursor_that_is_not_kept_and_one_that_never_was_are_errors(harne
         await harness.sent_id()
     tail = (await harness.feed("RedStone", position_now=True))["tail_cursor"]
     await harness.seeded.store.write(lambda tx: tx.feed.mark(tx.now, Micros(0)))
-    await harness.seeded.store.write(lambda tx: tx.feed.forget(tx.now, 100))
+    await harness.seeded.store.write(lambda tx: tx.feed.forget(tx.now, tx.now, 100))
 
     expired = await refused(wait(harness, after_cursor=tail - 1))
     ahead = await refused(wait(harness, after_cursor=tail + 1))

@@ -160,3 +160,27 @@ async def test_under_strict_it_needs_proof_and_the_servers_token_is_one(tmp_path
 
     assert (refused.status_code, refused.json()["error"]["type"]) == (401, "AUTHENTICATION_REQUIRED")
     assert [answer.status_code for answer in (*opened, with_servers)] == [200, 200, 200]
+
+
+@pytest.mark.parametrize("auth", ["open", "strict"])
+async def test_how_far_the_numbers_of_all_mail_are_is_told_to_the_proven_and_the_servers_token_alone(
+    tmp_path: Path, auth: str
+) -> None:
+    async with open_services(settings_of(tmp_path, AGENT_AUTH=auth)) as (services, _):
+        page = Page(services)
+        await page.call("ensure_project", human_key=PROJECT)
+        profile = {"project_key": PROJECT, "program": "p", "model": "m", "name": "BlueLake"}
+        agent = await services.tools.run("register_agent", profile, Credentials(via="rpc"))
+        told = [
+            await page.ask(token=OPERATOR),
+            await page.ask(),
+            await page.ask(token=agent["registration_token"]),
+            await page.ask(token="wrong"),
+            await page.ask(has_server_token=True),
+            await page.ask(),
+        ]
+
+    operator, unproven, proven, wrong, with_servers, again = ("_feed_tail" in one.text for one in told)
+    assert (operator, proven, with_servers) == (True, True, True)
+    assert (unproven, wrong, again) == (False, False, False)
+    assert ["_waits" in one.text for one in told] == [True, auth == "open", True, False, True, auth == "open"]

@@ -127,7 +127,7 @@ async def test_errors_come_as_json_before_a_stream_begins(served: Served) -> Non
     for _ in range(2):
         await served.send()
     await served.store.write(lambda tx: tx.feed.mark(tx.now, Micros(0)))
-    await served.store.write(lambda tx: tx.feed.forget(tx.now, 10))
+    await served.store.write(lambda tx: tx.feed.forget(tx.now, tx.now, 10))
     floor = served.services.delivery.feed_tail()
 
     assert await refused(served, agent_name="NoBody") == (404, "NOT_FOUND")
@@ -145,7 +145,7 @@ async def test_a_refusal_names_the_route_and_what_can_be_sent_next(served: Serve
     await served.send()
     await served.send()
     await served.store.write(lambda tx: tx.feed.mark(tx.now, Micros(0)))
-    await served.store.write(lambda tx: tx.feed.forget(tx.now, 10))
+    await served.store.write(lambda tx: tx.feed.forget(tx.now, tx.now, 10))
     floor = served.services.delivery.feed_tail()
 
     async def error(last: Any = "", **query: Any) -> Any:

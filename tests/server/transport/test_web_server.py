@@ -11,12 +11,13 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
+from mcp_agent_mail.core.settings.rows_delivery import MOST_WAITERS
 from mcp_agent_mail.core.tools import Json, tool
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
 from mcp_agent_mail.server.transport.connection_limits import HEAD_WITHIN_S, ConnectionLimiter, ConnectionLimits
 from mcp_agent_mail.server.transport.http import HttpApp
 from mcp_agent_mail.server.transport.listener import open_listener
-from mcp_agent_mail.server.transport.web_server import WebServer
+from mcp_agent_mail.server.transport.web_server import WebServer, most_waiters
 from tests.server.hosted import toy_app
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
 from tests.server.transport.test_connection_limits import Clock, FakeGuest
@@ -24,6 +25,10 @@ from tests.server.transport.test_connection_limits import Clock, FakeGuest
 WITHIN_S = 20.0
 GRACE_S = 30.0
 """Longer than a test waits: what ends sooner did not wait for it."""
+
+
+def test_settings_know_how_many_may_wait_where_all_connections_are_to_be_had() -> None:
+    assert most_waiters(ConnectionLimits()) == MOST_WAITERS
 
 
 class Waiting:

@@ -15,6 +15,7 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.store.engine.connection import add_functions
 from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.feed import Feed
 from mcp_agent_mail.store.rebuild.ends import begin_feed, settle_ends
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltRecipient
 from tests.store.rebuild.test_mail_rows import HOME, got, mail
@@ -81,20 +82,29 @@ def test_of_a_reply_that_nobody_was_delivered_the_time_says_what_came_first(
     assert answered(connection) == at
 
 
-def test_senders_may_be_told_anew_that_nobody_saw_the_last_days_mail_and_not_of_what_is_older(
-    connection: sqlite3.Connection,
+@pytest.mark.parametrize(("within_days", "passed_over"), [(1, 1), (2, 1), (3, 0)])
+def test_of_what_was_delivered_so_long_before_the_newest_mail_senders_are_not_told_anew(
+    connection: sqlite3.Connection, within_days: int, passed_over: int
 ) -> None:
     for number, at in ((1, 5), (2, 6 + DAY), (3, 5 + 2 * DAY)):
         add(connection, number, at, replace(got(READER, HOME, number), delivered_ts=Micros(at)))
+    connection.execute("UPDATE recipients SET ack_required = 1")
     connection.execute("UPDATE counters SET value = 100003 WHERE name = 'delivery'")
 
     begin_feed(connection)
+    before = counters(connection)
+    Feed(connection).pass_over_told(Micros(within_days * DAY))
 
-    found = dict(connection.execute("SELECT name, value FROM counters").fetchall())
-    assert (found["feed_floor"], found["unseen"]) == (100_003, 1)
+    assert (before["feed_floor"], before["unseen"]) == (100_003, 0)
+    assert counters(connection)["unseen"] == passed_over
 
 
 def test_where_nothing_was_delivered_nothing_was_looked_through(connection: sqlite3.Connection) -> None:
     begin_feed(connection)
+    Feed(connection).pass_over_told(Micros(DAY))
 
-    assert connection.execute("SELECT value FROM counters WHERE name = 'unseen'").fetchone() == (0,)
+    assert counters(connection)["unseen"] == 0
+
+
+def counters(connection: sqlite3.Connection) -> dict[str, int]:
+    return dict(connection.execute("SELECT name, value FROM counters").fetchall())

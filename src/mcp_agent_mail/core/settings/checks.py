@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.settings import names
 from mcp_agent_mail.core.settings.kinds import BOOL, URL, BadValue, PathContext, Secret, is_loopback
+from mcp_agent_mail.core.settings.rows_delivery import MOST_WAITERS
 from mcp_agent_mail.core.settings.sources import DEFAULT, ENVIRONMENT, Given, SettingFindings, Sources
 
 SHORTEST_GOOD_TOKEN = 16
@@ -23,6 +24,7 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
     at_fault = {mistake.name for mistake in findings.mistakes}
     _check_llm(values, givens, findings)
     _check_backups(values, givens, findings)
+    _check_waiters(values, givens, findings)
     if at_fault & {"HTTP_HOST", "HTTP_BEARER_TOKEN", "AGENT_AUTH", "HTTP_ALLOWED_HOSTS", "HOST"}:
         return
     host, token = str(values["HTTP_HOST"]), values["HTTP_BEARER_TOKEN"]
@@ -84,6 +86,14 @@ def _check_backups(values: Mapping[str, object], givens: Mapping[str, Given], fi
         findings.mistake(
             given, f"a folder outside of the store {root}", "A restore replaces what lies there; take one beside it."
         )
+
+
+def _check_waiters(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
+    """Of the default nobody expects that it is what there is."""
+    given, wanted = givens.get("WAITERS_MAX"), values.get("WAITERS_MAX")
+    if given is not None and isinstance(wanted, int) and wanted > MOST_WAITERS:
+        message = f"There are no more than {MOST_WAITERS} places: each keeps a connection. More has no effect."
+        findings.warning("WAITERS_MAX", message, given.place)
 
 
 def _is_installed(module: str) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import Row
 
+MOST_WAITERS = 1_500
+"""Three quarters of the connections that a server takes at most: each place keeps one."""
+
 DELIVERY_ROWS = (
     Row(
         name="WAITERS_MAX",
         kind=kinds.whole(10, 50_000),
         default="5000",
-        does="How many calls may wait for mail, and streams of events be open, together. Each keeps a connection.",
+        does="How many calls may wait for mail, and streams of events be open, together. Each keeps a connection: "
+        f"they get three quarters of those at most, {MOST_WAITERS}, fewer where the server may open few files.",
         group="Delivery",
     ),
     Row(

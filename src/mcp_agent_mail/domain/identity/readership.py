@@ -85,6 +85,13 @@ def require_reader(caller: Caller, act: str) -> None:
     require_proof(caller, act)
 
 
+def may_count_all_mail(caller: Caller) -> bool:
+    """Whether `caller` learns how far the numbers of the whole store are: they rise with all mail, blind copies and
+    other projects' mail too, so that nobody's word is enough.
+    """
+    return caller.is_verified
+
+
 def _is_at_home(caller: Caller, project: Project) -> bool:
     """Is it the caller's project, or linked to it? Who is not proven to belong elsewhere is at home anywhere."""
     is_elsewhere = caller.kind is CallerKind.AGENT and caller.project_id != project.id

@@ -19,6 +19,11 @@ from mcp_agent_mail.store.transaction import Tx
 
 COPIES_AT_ONCE = 500
 UNITS_PER_PASS = 200
+_DAY_S = 86_400
+_TAILS = 100
+"""So many looks of the last `ttl_s` seconds are remembered, of those that found more: by a part of that time the
+process's own seconds may tell later.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,7 @@ class UnseenWorker:
         self._rules = rules
         self._elapsed = elapsed
         self._tails: deque[tuple[float, int]] = deque()
-        """How far deliveries were at each look of the last `ttl_s` seconds, and at the one before those."""
+        """How far deliveries were at some looks of the last `ttl_s` seconds, and at the one before those."""
         self.keeper = Periodic("unseen-mail", self.look, interval_s=rules.interval_s)
         self.start = self.keeper.start
         self.stop = self.keeper.stop
@@ -55,7 +60,8 @@ class UnseenWorker:
         has not run for so long.
         """
         now = self._elapsed()
-        self._tails.append((now, tail))
+        if not self._tails or (self._tails[-1][1] < tail and self._tails[-1][0] + self._rules.ttl_s / _TAILS <= now):
+            self._tails.append((now, tail))
         while len(self._tails) > 1 and self._tails[1][0] + self._rules.ttl_s <= now:
             self._tails.popleft()
         since, aged = self._tails[0]
@@ -64,6 +70,7 @@ class UnseenWorker:
 
 def tell_unseen(tx: Tx, rules: UnseenRules, aged: int) -> bool:
     """Tell of the next few copies; whether there may be more. Those numbered up to `aged` are due whatever their
-    times.
+    times. After a rebuild those are passed over that were due, and told of, a day before the newest of its archives.
     """
+    tx.feed.pass_over_told(Micros((_DAY_S + rules.ttl_s + rules.interval_s) * SECOND))
     return tx.feed.tell_unseen(Micros(tx.now - rules.ttl_s * SECOND), tx.now, COPIES_AT_ONCE, aged=aged)

@@ -46,7 +46,7 @@ class FeedWorker:
         await self._store.write(lambda tx: tx.feed.mark(tx.now, Micros(HOUR_S * SECOND)))
         while not self._upkeep.is_stopping:
             has_more = await self._store.write(
-                lambda tx: tx.feed.forget(Micros(tx.now - self._keep), FORGOTTEN_AT_ONCE)
+                lambda tx: tx.feed.forget(Micros(tx.now - self._keep), tx.now, FORGOTTEN_AT_ONCE)
             )
             if not has_more:
                 return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from starlette.types import Receive, Scope, Send
@@ -17,7 +17,7 @@ from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import call_as
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.readership import require_reader
+from mcp_agent_mail.domain.identity.readership import may_count_all_mail, require_reader
 from mcp_agent_mail.features.archiving.service import ArchiveStatus
 from mcp_agent_mail.features.health.results import WaitingFigures
 from mcp_agent_mail.features.introspection.recording import Recording
@@ -40,13 +40,15 @@ _EVERY = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideFigures:
-    """What works beside the requests, the looks at projects' directories, and who waits for mail."""
+    """What works beside the requests, the looks at projects' directories, and who waits for mail. `feed_tail` is None
+    for whoever is not told it.
+    """
 
     keepers: list[KeeperFigures]
     silent_directories: int
     lost_threads: int
     waiting: WaitingFigures
-    feed_tail: int
+    feed_tail: int | None
 
 
 class MetricsPage:
@@ -63,6 +65,7 @@ class MetricsPage:
         self._current_caller = current_caller
         self._registry: CollectorRegistry | None = None
         self._status: ArchiveStatus | None = None
+        self._counts_all_mail = False
 
     async def answer(self, scope: Scope, facts: RequestFacts, _receive: Receive, send: Send) -> None:
         """The figures as Prometheus' text. For whoever shows the server's token or may read the figures: others get
@@ -71,26 +74,29 @@ class MetricsPage:
         if scope["method"] != "GET":
             await send_value(send, 405, {"detail": f"Use GET {PATH}."}, (b"allow", b"GET"))
             return
-        if not facts.has_server_token and (refused := await self._find_refusal(facts)):
+        try:
+            counts_all_mail = facts.has_server_token or may_count_all_mail(await self._reader(facts))
+        except AgentMailError as refused:
             await send_value(send, http_status(refused), error_object(refused))
             return
         if self._registry is None:
             # The library takes 0.14 s to import: only who scrapes pays, and nobody waits on the event loop.
             self._registry = await asyncio.to_thread(self._make_registry)
-        self._status = await self._archive()
+        status = await self._archive()
+        # Scrapes may overlap up to here; nothing is awaited between this and the text.
+        self._status, self._counts_all_mail = status, counts_all_mail
         await send_text(send, 200, _MEDIA_TYPE, self._render(self._registry))
 
-    async def _find_refusal(self, facts: RequestFacts) -> AgentMailError | None:
-        """As `resource://tooling/metrics` is refused; the server's token opens this page beside."""
+    async def _reader(self, facts: RequestFacts) -> Caller:
+        """Raises as `resource://tooling/metrics` is refused; the server's token opens this page beside."""
 
-        async def require() -> None:
-            require_reader(await self._current_caller(), "Reading the figures")
+        async def require() -> Caller:
+            caller = await self._current_caller()
+            require_reader(caller, "Reading the figures")
+            return caller
 
-        try:
-            await call_as(facts.credentials, require, {})
-        except AgentMailError as refused:
-            return refused
-        return None
+        reader: Caller = await call_as(facts.credentials, require, {})
+        return reader
 
     def _make_registry(self) -> CollectorRegistry:
         from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector  # noqa: PLC0415
@@ -98,13 +104,18 @@ class MetricsPage:
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
-        registry.register(_Figures(self._recording, self._read_status, self._beside))
+        registry.register(_Figures(self._recording, self._read_status, self._read_beside))
         return registry
 
     def _read_status(self) -> ArchiveStatus:
         """As `answer` has just read it: the library's collectors cannot await."""
         assert self._status is not None, "read before each scrape is rendered"
         return self._status
+
+    def _read_beside(self) -> BesideFigures:
+        """As whoever asks is told it: `health_check` keeps to the same rule."""
+        beside = self._beside()
+        return beside if self._counts_all_mail else replace(beside, feed_tail=None)
 
     def _render(self, registry: CollectorRegistry) -> str:
         from prometheus_client import generate_latest  # noqa: PLC0415
@@ -210,9 +221,11 @@ def _of_waiting(figures: BesideFigures) -> Iterator[Metric]:
     waits.add_metric([], figures.waiting.waits)
     streams = GaugeMetricFamily(f"{_PREFIX}_event_streams", "Streams of events that are open.")
     streams.add_metric([], figures.waiting.streams)
-    tail = GaugeMetricFamily(f"{_PREFIX}_feed_tail", "The last cursor that was given out.")
-    tail.add_metric([], figures.feed_tail)
-    yield from (waits, streams, tail)
+    yield from (waits, streams)
+    if figures.feed_tail is not None:
+        tail = GaugeMetricFamily(f"{_PREFIX}_feed_tail", "The last cursor that was given out.")
+        tail.add_metric([], figures.feed_tail)
+        yield tail
 
 
 def _of_archive(status: ArchiveStatus) -> Iterator[Metric]:

@@ -29,6 +29,11 @@ _TICKS_BETWEEN_SWEEPS = 10
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
+def most_waiters(room_size: ConnectionLimits) -> int:
+    """How many calls may wait for mail, and streams be open, whatever WAITERS_MAX says: each keeps a connection."""
+    return room_size.connections * (_STREAMS_PART - 1) // _STREAMS_PART
+
+
 class WebServer(uvicorn.Server):
     """Serves `app` on an open socket until SIGTERM or SIGINT; a second signal stops without waiting.
 
@@ -48,7 +53,7 @@ class WebServer(uvicorn.Server):
         room_size = room_size or ConnectionLimits()
         self._room = ConnectionLimiter(monotonic, room_size)
         app.bound_streams(min(MAX_STREAMS, room_size.connections // _STREAMS_PART))
-        app.bound_waiters(room_size.connections * (_STREAMS_PART - 1) // _STREAMS_PART)
+        app.bound_waiters(most_waiters(room_size))
         super().__init__(
             uvicorn.Config(
                 app,

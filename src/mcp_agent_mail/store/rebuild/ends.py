@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.store.feed import REBUILT_UNTIL
 from mcp_agent_mail.store.mail.successors import ended_blindly
 
 # Who has found mail in a thread may reply before it gets its own copy, which answers nothing. What came first is told
@@ -56,13 +56,11 @@ DELETE FROM message_projects WHERE message_id IN (
 _BEGIN_FEED = """
 UPDATE counters SET value = (SELECT value FROM counters WHERE name = 'delivery') WHERE name = 'feed_floor'
 """
-_UNTOLD = Micros(86_400 * SECOND)
-"""Of so much, before the last delivery that archives show, senders may not have been told yet that nobody saw it."""
-_BEGIN_UNSEEN = """
-UPDATE counters SET value = coalesce((
-    SELECT max(coalesce(delivery_seq, withdrawn_seq)) FROM recipients
-    WHERE delivered_ts <= (SELECT max(delivered_ts) FROM recipients) - ?), 0)
-WHERE name = 'unseen'
+# Of which copies senders were told that nobody saw them, whoever tells of them knows: how soon that is, settings say.
+_BEGIN_UNSEEN = f"""
+INSERT INTO meta (key, value)
+SELECT '{REBUILT_UNTIL}', latest.ts FROM (SELECT CAST(max(delivered_ts) AS TEXT) AS ts FROM recipients) AS latest
+WHERE latest.ts IS NOT NULL
 """
 
 
@@ -74,7 +72,7 @@ def settle_ends(connection: sqlite3.Connection) -> None:
 
 def begin_feed(connection: sqlite3.Connection) -> None:
     """Once the counters are set: what happened before is in no feed. That nobody saw it is rather told once more than
-    never.
+    never (`Feed.pass_over_told`).
     """
     connection.execute(_BEGIN_FEED)
-    connection.execute(_BEGIN_UNSEEN, (_UNTOLD,))
+    connection.execute(_BEGIN_UNSEEN)
