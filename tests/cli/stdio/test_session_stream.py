@@ -104,11 +104,10 @@ def test_who_first_subscribes_after_a_restart_is_subscribed_in_a_session_of_the_
         client.open()
         household.stop_server(stop)
         _send(household)
-        answer = client.ask(SUBSCRIBE, uri=INBOX)
+        assert client.ask(SUBSCRIBE, uri=INBOX)["result"] == {}
         _send(household)
         told = client.read()
 
-    assert answer["result"] == {}
     assert (told["method"], told["params"]["uri"]) == (UPDATED, INBOX)
 
 
