@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.domain.presence import ListeningVia
 from mcp_agent_mail.features.delivery.stream_place import StreamPlace
 from tests.features.delivery.harness import DeliveryHarness
-from tests.features.delivery.test_pending_news import subscription
+from tests.features.delivery.test_kept_news import subscription
 
 
 async def test_it_is_taken_with_the_first_subscription_and_left_with_the_last(harness: DeliveryHarness) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.features.delivery.pending_news import Subscription
+from mcp_agent_mail.features.delivery.kept_news import Subscription
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, Waiters
 
 

@@ -30,8 +30,8 @@ from mcp_agent_mail.domain.copy_changes import (
     news_of,
 )
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.features.delivery.kept_news import KeptNews, Subscription
 from mcp_agent_mail.features.delivery.known_looks import UNREADABLE, KnownLooks, shows_same
-from mcp_agent_mail.features.delivery.pending_news import PendingNews, Subscription
 from mcp_agent_mail.features.delivery.stream_place import StreamPlace
 from mcp_agent_mail.features.delivery.stream_readers import StreamReaders, lasting
 from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds, SubscriptionCounts
@@ -175,7 +175,7 @@ class ResourceStream:
     def __init__(self, subscriptions: Subscriptions) -> None:
         self._all = subscriptions
         self._own: dict[str, Subscription] = {}
-        self._news = PendingNews()
+        self._news = KeptNews()
         self._known = KnownLooks(subscriptions.watched)
         self._place = StreamPlace(subscriptions.waiters)
         self._is_open = False

@@ -25,7 +25,7 @@ class Subscription:
         self.followed: AgentId | None = None
 
 
-class PendingNews:
+class KeptNews:
     """A set of subscriptions, never a queue: each is told once for all that changed.
 
     What was taken to be told is kept until the stream ends: nobody knows how much of it was on its way when the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import ChangeReaders, Watched, WatchedKey, WatchedKind
-from mcp_agent_mail.features.delivery.pending_news import PendingNews, Subscription
+from mcp_agent_mail.features.delivery.kept_news import KeptNews, Subscription
 
 INBOX = Watched(key=WatchedKey(WatchedKind.MAILBOX, 1))
 ALL, READER = ChangeReaders.ALL, ChangeReaders.READER
@@ -16,7 +16,7 @@ def subscription(uri: str = "a", watched: Watched = INBOX) -> Subscription:
 
 def test_what_was_noted_waits_for_each_that_shows_it_and_is_taken_once() -> None:
     one, two, other = subscription(), subscription("b"), subscription("c", Watched(key=WatchedKey(INBOX.key.kind, 2)))
-    news = PendingNews()
+    news = KeptNews()
     news.note(INBOX, READER)
     news.note(INBOX, ALL)
     news.spread([one, two, other])
@@ -28,7 +28,7 @@ def test_what_was_noted_waits_for_each_that_shows_it_and_is_taken_once() -> None
 
 def test_what_was_taken_waits_again_once_the_stream_has_ended_but_what_was_refused() -> None:
     one, two, three = subscription(), subscription("b"), subscription("c")
-    news = PendingNews()
+    news = KeptNews()
     for each in (one, two, three):
         news.put(each, READER)
         news.take(each)
@@ -44,7 +44,7 @@ def test_what_was_taken_waits_again_once_the_stream_has_ended_but_what_was_refus
 
 def test_who_takes_anothers_place_is_told_what_that_one_was_to_be_told() -> None:
     before, after = subscription(), subscription()
-    news = PendingNews()
+    news = KeptNews()
     news.put(before, ALL)
     news.take(before)
     news.put(before, READER)
