@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -33,6 +33,7 @@ class Scripted:
     status: int = 200
     closes: bool = False
     """After the answer, as a server that is restarted does."""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 # Plain JSON.
@@ -40,9 +41,20 @@ def answer(value: Any, *, status: int = 200, closes: bool = False) -> Scripted:
     return Scripted(body=json.dumps(value).encode(), status=status, closes=closes)
 
 
+def events(*messages: Any) -> Scripted:
+    """A stream that breaks off behind these."""
+    body = "".join(f"event: message\r\ndata: {json.dumps(message)}\r\n\r\n" for message in messages)
+    return Scripted(body=body.encode(), closes=True, headers={"Content-Type": "text/event-stream"})
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
+    connections = 0
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.connections += 1
+        super().process_request(request, client_address)
 
 
 SILENCE = Scripted(body=None)
@@ -67,6 +79,8 @@ class ScriptedServer:
                 if given.body is not None:
                     self.send_response(given.status)
                     self.send_header("Content-Length", str(len(given.body)))
+                    for name, value in given.headers.items():
+                        self.send_header(name, value)
                     self.end_headers()
                     self.wfile.write(given.body)
 
@@ -81,6 +95,11 @@ class ScriptedServer:
     @property
     def port(self) -> int:
         return self._server.server_port
+
+    @property
+    def connections(self) -> int:
+        """How often somebody connected."""
+        return self._server.connections
 
     @property
     def url(self) -> str:

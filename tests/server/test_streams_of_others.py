@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ import httpx
 import pytest
 
 from mcp_agent_mail.core.ids import token_hash
+from mcp_agent_mail.store.transaction import Tx
 from tests.server.served_mail import Served, serving
-from tests.server.subscribers import ERAS, MODERN, subscribed
+from tests.server.subscribers import ERAS, MODERN, WITHIN_S, subscribed
 from tests.server.test_mcp import JSON_HEADERS, handshake_call, modern_call, post
 from tests.server.test_subscriptions import INBOX, listening, url_of
 
@@ -138,3 +140,28 @@ async def test_being_told_is_no_activity_of_the_agent_that_subscribed(served: Se
         await subscriber.next()
 
     assert last_active() == before
+
+
+async def test_a_stream_of_a_session_ends_with_the_token_that_opened_it_and_is_not_opened_again(served: Served) -> None:
+    session = await Session.opened(served)
+    red = token_of(served, "RedStone")
+    await session.subscribe(INBOX, **red)
+
+    async with session.told(**red) as lines:
+        before = await listening(served)
+
+        def reissue(tx: Tx) -> None:
+            red_stone = tx.agents.find_by_token_hash(token_hash(served.tokens["RedStone"]))
+            assert red_stone is not None
+            tx.agents.set_token_hash(red_stone.id, b"another")
+
+        await served.store.write(reissue)
+        await served.send()
+        async with asyncio.timeout(WITHIN_S):
+            rest = [line async for line in lines]
+    after = await listening(served)
+    again = await served.client.get("/mcp", headers={**JSON_HEADERS, **session.headers, **red})
+
+    assert (before, rest, after) == ((True, "stream"), [], (False, None))
+    assert again.status_code == 403
+    assert served.services.delivery.waiters.figures().streams == 0

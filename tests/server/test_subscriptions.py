@@ -170,7 +170,8 @@ async def test_whose_token_counts_no_more_is_not_told_any_more(tmp_path: Path, e
             await served.store.write(reissue)
             await served.send(to=["RedStone", "BlueLake"])
             await kept.next()
-            await served.client.get("/health/liveness")
+            # Its stream has ended, and the place is another's.
+            await served.until_waiting(streams=1)
 
             assert (before, lost.told.empty()) == (INBOX, True)
 

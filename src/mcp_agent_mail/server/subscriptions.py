@@ -95,7 +95,7 @@ class SubscriptionEndpoint:
         """
         stream = self._of(session)
         try:
-            holder = None if reader is None else await self._subscriptions.find_reader(reader)
+            holder = None if reader is None else await self._subscriptions.readers.find(reader)
             if stream.is_open:  # A second one, which the SDK refuses.
                 await answer(send)
                 return
@@ -111,13 +111,13 @@ class SubscriptionEndpoint:
         """Acknowledge what will be told, then tell it until the client leaves or the server stops.
 
         Of several URIs those that may not be read are left out of the acknowledgement. Raises their refusal where none
-        is left, TooManyUris, NoPlaceToWait and WaitingEnds before it. Who asks for nothing must be proven as readers
-        are: it takes a place, too.
+        is left, TooManyUris, NoPlaceToWait and WaitingEnds before it; later what `ResourceStream.changes`
+        raises. Who asks for nothing must be proven as readers are: it takes a place, too.
         """
         meta: dict[str, Any] = {SUBSCRIPTION_ID_META_KEY: ctx.request_id}
         stream = self._subscriptions.stream()
         asked = params.notifications.resource_subscriptions or []
-        holder = await self._subscriptions.find_reader(credentials, must_be_proven=not asked)
+        holder = await self._subscriptions.readers.find(credentials, must_be_proven=not asked)
         try:
             await _subscribe_all(stream, asked, credentials)
             async with stream.opened(always_seated=True, reader=credentials, holder=holder):
@@ -175,10 +175,18 @@ class _StreamWriter:
         self._stream = stream
         self._send = send
         self._telling: asyncio.Task[None] | None = None
+        self._until = asyncio.timeout(None)
+        self._is_refused = False
 
     async def run(self, answer: Callable[[Send], Awaitable[None]]) -> None:
+        """Until it ends, or its reader may not have it any more."""
         try:
-            await answer(self._pass_on)
+            async with self._until:
+                await answer(self._pass_on)
+        except TimeoutError:
+            if not self._is_refused:
+                raise
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             await self._stop()
 
@@ -196,6 +204,10 @@ class _StreamWriter:
                 body = orjson.dumps({"jsonrpc": "2.0", "method": _UPDATED, "params": {"uri": uri}})
                 piece = b"event: message\r\ndata: " + body + b"\r\n\r\n"
                 await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+        except AgentMailError:
+            # Whoever opens it again is told why.
+            self._is_refused = True
+            self._until.reschedule(asyncio.get_running_loop().time())
         except Exception:
             # The stream goes on, silent; its client can read.
             logger.exception("a stream of resource updates failed")

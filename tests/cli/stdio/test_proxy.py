@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import signal
 from collections.abc import Iterator
@@ -16,9 +17,13 @@ from fastmcp.client.transports import StdioTransport
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from mcp_agent_mail.cli.stdio import proxy as proxy_module
+from mcp_agent_mail.cli.stdio.proxy import Proxy
 from tests.cli.command_line import am, modules_after
+from tests.cli.scripted_server import ScriptedServer, events
+from tests.cli.stdio.test_upstream import ask, upstream_of
 from tests.cli.stdio_clients import COMMAND, Household
-from tests.served import Served
+from tests.served import Served, pause
 
 PROJECT = "/srv/shop"
 TOKEN = "a-token-of-good-length"
@@ -235,3 +240,27 @@ def test_it_imports_no_framework_and_no_store(tmp_path: Path) -> None:
     heavy = {"fastmcp", "mcp", "pydantic", "uvicorn", "sqlmodel", "sqlite3", "git", "asyncio"}
     assert modules & heavy == set()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_listen_that_is_taken_back_while_it_is_broken_asks_nobody_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proxy_module, "AGAIN_AFTER_S", 600.0)
+    acknowledged = {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {}}
+    listen = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"_meta": MODERN_META}}
+    taken_back = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    with ScriptedServer(events(acknowledged)) as server:
+        upstream = upstream_of(tmp_path, AGENT_MAIL_URL=server.url)
+        proxy = Proxy(upstream, io.BytesIO())
+        proxy.take(json.dumps(listen).encode())
+        (call,) = proxy._calls.values()
+        assert call.listening is not None
+        while not call.listening._is_broken:
+            pause()
+        proxy.take(json.dumps(taken_back).encode())
+        proxy.end()
+        ended = not proxy._calls
+        ask(upstream)  # Whoever connected before was counted before.
+        connections = server.connections
+
+    assert (ended, connections) == (True, 2)

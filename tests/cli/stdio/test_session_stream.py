@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import queue
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp.client.stdio import StdioServerParameters
 
+from mcp_agent_mail.cli.stdio import session_stream
+from mcp_agent_mail.cli.stdio.session_stream import SUBSCRIBE, SessionStream
+from tests.cli.scripted_server import Scripted, ScriptedServer, answer, events
+from tests.cli.stdio.test_upstream import upstream_of
 from tests.cli.stdio_clients import COMMAND, Household
 from tests.server.subscribers import ERAS, HANDSHAKE, MODERN, Subscriber, following
 
 PROJECT = "/srv/shop"
 INBOX = "resource://inbox/RedStone"
+BLUES = "resource://inbox/BlueLake"
+UPDATED = "notifications/resources/updated"
 
 
 @pytest.fixture
@@ -30,15 +39,15 @@ def household(tmp_path: Path) -> Iterator[Household]:
         yield household
 
 
-def _send(household: Household) -> None:
+def _send(household: Household, sender: str = "BlueLake", to: str = "RedStone") -> None:
     """By another client, which starts a server where there is none."""
     with household.client() as client:
         client.open()
         sent = client.tool(
             "send_message",
             project_key=PROJECT,
-            sender_name="BlueLake",
-            to=["RedStone"],
+            sender_name=sender,
+            to=[to],
             subject="s",
             body_md="b",
         )
@@ -85,3 +94,89 @@ async def test_a_stop_ends_what_the_modern_era_subscribed_to(household: Househol
 
         async with asyncio.timeout(10):
             await subscriber.ended.wait()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGKILL])
+def test_who_first_subscribes_after_a_restart_is_subscribed_in_a_session_of_the_next_server(
+    household: Household, stop: signal.Signals
+) -> None:
+    with household.client() as client:
+        client.open()
+        household.stop_server(stop)
+        _send(household)
+        assert client.ask(SUBSCRIBE, uri=INBOX)["result"] == {}
+        _send(household)
+        told = client.read()
+
+    assert (told["method"], told["params"]["uri"]) == (UPDATED, INBOX)
+
+
+async def test_who_subscribes_to_more_before_the_stream_goes_on_is_told_of_all_of_it(household: Household) -> None:
+    async with subscribed(household, HANDSHAKE) as subscriber:
+        await asyncio.to_thread(_send, household)
+        told = [await subscriber.next()]
+        await asyncio.to_thread(household.stop_server, signal.SIGKILL)
+        await asyncio.to_thread(_send, household)
+        await subscriber.subscribe(BLUES)
+        told.append(await subscriber.next())
+        await asyncio.to_thread(_send, household, "RedStone", "BlueLake")
+        while told[-1] != BLUES:
+            told.append(await subscriber.next())
+
+    assert told[:2] == [INBOX, INBOX]
+
+
+class _Told:
+    """A session with a scripted server, and what its client is told."""
+
+    def __init__(self, root: Path, server: ScriptedServer) -> None:
+        self.lines: queue.Queue[bytes] = queue.Queue()
+        upstream = upstream_of(root, AGENT_MAIL_URL=server.url)
+        self.stream = SessionStream(upstream, self.lines.put)
+        connection = upstream.connect()
+        response = upstream.send(connection, "POST", b"{}", {})
+        self.stream.begin(b"{}", response, response.read())
+        connection.close()
+
+    def subscribe(self, uri: str) -> None:
+        self.stream.note({"method": SUBSCRIBE, "params": {"uri": uri}}, b'{"result": {}}')
+
+    def next(self) -> str:
+        return str(json.loads(self.lines.get(timeout=30))["params"]["uri"])
+
+
+def _opened(session: str = "one") -> Scripted:
+    return Scripted(body=b'{"result": {"protocolVersion": "2025-11-25"}}', headers={"Mcp-Session-Id": session})
+
+
+def _updated(uri: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": uri}}
+
+
+def test_a_stream_that_broke_off_in_a_session_that_goes_on_may_have_missed_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_stream, "FIRST_WAIT_S", 0.0)
+    with ScriptedServer(_opened(), events(_updated(BLUES)), events(_updated(BLUES))) as server:
+        client = _Told(tmp_path, server)
+        client.subscribe(INBOX)
+        told = [client.next() for _ in range(3)]
+        client.stream.end()
+
+    assert told == [BLUES, INBOX, BLUES], "of the first stream nothing was missed"
+
+
+def test_what_the_server_refuses_in_the_next_session_is_not_told_after_a_break_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_stream, "FIRST_WAIT_S", 0.0)
+    unknown = answer({}, status=404)
+    renewed = [_opened("two"), answer({}), answer({"error": {}}), answer({"result": {}})]
+    with ScriptedServer(_opened(), unknown, *renewed, events(), events(_updated(BLUES))) as server:
+        client = _Told(tmp_path, server)
+        client.stream._uris[INBOX] = True
+        client.subscribe("resource://message/7")
+        told = [client.next() for _ in range(3)]
+        client.stream.end()
+
+    assert told == ["resource://message/7", "resource://message/7", BLUES]

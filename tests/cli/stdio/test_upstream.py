@@ -209,6 +209,19 @@ def test_what_another_is_starting_is_not_started_twice(tmp_path: Path) -> None:
     assert [path.name for path in root.iterdir()] == ["starting.lock"]
 
 
+def test_for_who_has_given_up_nobody_is_started_and_nobody_waited_for(tmp_path: Path) -> None:
+    given_up = threading.Event()
+    given_up.set()
+    server = upstream_of(tmp_path)
+
+    with pytest.raises(NoServer):
+        server.connect(given_up=given_up)
+    with owned(tmp_path, None), pytest.raises(NoServer):
+        server.connect(given_up=given_up)
+
+    assert not (tmp_path / "server.log").exists()
+
+
 def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 

@@ -107,6 +107,26 @@ async def test_silence_is_told_again_and_again(harness: DeliveryHarness) -> None
         assert [await reader.page() for _ in range(3)] == [[], [], []]
 
 
+async def test_what_wakes_and_is_nothing_to_tell_does_not_put_off_that_a_stream_is_silent(
+    harness: DeliveryHarness,
+) -> None:
+    """An inbox that is read all the time is no news in the feed of whoever reads it."""
+    waiters: list[MailWaiter] = []
+
+    async def identify() -> Caller:
+        # What changes during each look wakes.
+        waiters[0].wake()
+        await asyncio.sleep(0)
+        return ANYBODY
+
+    with reading(await follow(harness), silence_s=0.05, identify=identify) as reader:
+        waiters.append(reader.waiter)
+        async with asyncio.timeout(10):
+            told = [await reader.page() for _ in range(3)]
+
+    assert told == [[], [], []]
+
+
 async def test_who_may_read_is_asked_again_after_a_few_silences(harness: DeliveryHarness) -> None:
     asked: list[Caller] = []
 

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.errors import Busy
+from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.domain.copy_changes import CopyChange
 from mcp_agent_mail.domain.presence import ListeningVia
 from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds
 from mcp_agent_mail.features.delivery.subscriptions import URIS_EACH, TooManyUris
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, NoPlaceToWait, WaitingEnds
+from mcp_agent_mail.store.engine.faults import StoreFailed
 from tests.features.delivery.harness import NOBODY, DeliveryHarness, refused
 from tests.features.delivery.subscribers import FAR_S, reading, subscriptions_over
 from tests.features.messaging.harness import APP, LIB
@@ -38,9 +41,10 @@ async def test_each_is_told_once_in_its_time_and_the_last_change_is_kept_for_the
         await harness.send()
         await to_blue(harness)
         second = await reader.next()
+        waiting = [one.uri for one in stream._news.waiting]
 
     assert (first, second) == (RED, BLUE)
-    assert [one.uri for one in stream._changed] == [RED]
+    assert waiting == [RED]
 
 
 async def test_what_changes_often_waits_as_one(harness: DeliveryHarness) -> None:
@@ -303,3 +307,90 @@ async def test_newer_proof_loses_no_change_that_waits(harness: DeliveryHarness) 
         told = await reader.next()
 
     assert told == RED
+
+
+async def test_what_was_on_its_way_when_a_stream_broke_is_told_on_the_next(harness: DeliveryHarness) -> None:
+    """Whether it arrived nobody knows: told once more it is harmless, and lost it would be lost for good."""
+    stream = subscriptions_over(harness).stream()
+    await stream.subscribe(RED, NOBODY)
+    await stream.subscribe(BLUE, NOBODY)
+    async with reading(stream) as reader:
+        await harness.send()
+        told = [await reader.next()]
+    async with reading(stream) as reader:
+        told.append(await reader.next())
+        await to_blue(harness)
+        told.append(await reader.next())
+
+    assert told == [RED, RED, BLUE]
+
+
+async def test_what_was_being_looked_at_when_a_stream_broke_is_told_on_the_next(harness: DeliveryHarness) -> None:
+    subscriptions = subscriptions_over(harness)
+    stream = subscriptions.stream()
+    await stream.subscribe(RED, NOBODY)
+    table, subscriptions.watchable = subscriptions.watchable, _Endless(subscriptions.watchable)
+    await harness.send()
+    async with reading(stream) as reader:
+        looking = asyncio.create_task(reader.next())
+        await subscriptions.watchable.asked.wait()
+        looking.cancel()
+        await asyncio.wait([looking])
+    subscriptions.watchable = table
+    async with reading(stream) as reader:
+        told = await reader.next()
+
+    assert told == RED
+
+
+class _Endless(ResourceTable):
+    def __init__(self, table: ResourceTable) -> None:
+        super().__init__(table.specs())
+        self.asked = asyncio.Event()
+
+    async def read(self, _uri: str, _credentials: Credentials) -> Any:
+        self.asked.set()
+        await asyncio.Event().wait()
+
+
+async def test_who_opens_anothers_stream_swallows_nothing_that_it_may_not_know(harness: DeliveryHarness) -> None:
+    number = await harness.sent_id(bcc=["RedStone"], to=["BlueLake"])
+    red, blue = harness.proof(harness.seeded.red), harness.proof(harness.seeded.blue)
+    stream = subscriptions_over(harness).stream()
+    message = f"resource://message/{number}"
+    await stream.subscribe(message, red)
+    await stream.subscribe(BLUE, blue)
+    async with reading(stream, blue) as reader:
+        await harness.call("mark_message_read", red, agent_name="RedStone", message_id=number)
+        await to_blue(harness)
+        told = [await reader.next()]
+    async with reading(stream, red) as reader:
+        told.append(await reader.next())
+
+    assert told == [BLUE, message]
+
+
+async def test_a_lookup_that_fails_loses_nobody_a_notice(harness: DeliveryHarness) -> None:
+    number = await harness.sent_id(thread_id="plan")
+    subscriptions = subscriptions_over(harness)
+    thread, message = f"resource://thread/plan?project={APP}", f"resource://message/{number}"
+    streams = [subscriptions.stream() for _ in range(3)]
+    for stream, uri in zip(streams, (thread, RED, message), strict=True):
+        await stream.subscribe(uri, NOBODY)
+
+    def failing(_query: Any) -> Any:
+        raise StoreFailed("The disk could not be read.", retry_after_s=1)
+
+    change = CopyChange(
+        message_id=MessageId(number), thread_id="plan", agent_id=harness.seeded.red.id, project_id=None, is_open=True
+    )
+    async with AsyncExitStack() as stack:
+        readers = [await stack.enter_async_context(reading(stream)) for stream in streams]
+        subscriptions._store.read_now = failing  # type: ignore[method-assign, assignment]  # a sick disk
+        try:
+            subscriptions._tell(frozenset({change}))
+        finally:
+            del subscriptions._store.read_now
+        told = [await reader.next() for reader in readers]
+
+    assert told == [thread, RED, message]

@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.stdio.listen_stream import AGAIN_AFTER_S, Listening, is_listen
-from mcp_agent_mail.cli.stdio.session_stream import SessionStream
+from mcp_agent_mail.cli.stdio.session_stream import SessionStream, lacks_session, session_of
 from mcp_agent_mail.cli.stdio.upstream import Upstream
 from mcp_agent_mail.cli.stdio.wire import (
     FAILED,
@@ -242,15 +242,16 @@ class Proxy:
     def _exchange(self, call: _Call) -> Iterator[bytes]:
         """Post a message and yield the lines that answer it; after a lost connection once more what only reads."""
         is_repeated = False
-        while True:
-            connection = self._upstream.connect()
+        while not call.cancelled.is_set():
+            connection = self._upstream.connect(given_up=call.cancelled)
             call.connection = connection
             if call.cancelled.is_set():
                 connection.close()
                 return
             try:
-                response = self._upstream.send(connection, "POST", call.body, self._headers(call))
-                yield from self._lines_of(call, response)
+                headers = self._headers(call)
+                response = self._upstream.send(connection, "POST", call.body, headers)
+                yield from self._lines_of(call, connection, response, session_of(headers))
                 if call.listening is not None and not call.listening.is_answered:
                     raise ConnectionResetError
             except (OSError, http.client.HTTPException) as lost:
@@ -281,14 +282,23 @@ class Proxy:
         name = params.get(_NAMED_BY.get(method))
         return {**headers, "Mcp-Name": header_value(name)} if isinstance(name, str) else headers
 
-    def _lines_of(self, call: _Call, response: http.client.HTTPResponse) -> Iterator[bytes]:
+    def _lines_of(
+        self,
+        call: _Call,
+        connection: http.client.HTTPConnection,
+        response: http.client.HTTPResponse,
+        session: str | None,
+    ) -> Iterator[bytes]:
+        """`session` is the one that was named."""
         if response.headers.get_content_type() == "text/event-stream":
             lines = read_events(response)
             yield from lines if call.listening is None else call.listening.pass_on(lines)
             return
-        content = response.read(MAX_ANSWER_BYTES + 1)
-        if len(content) > MAX_ANSWER_BYTES:
-            raise http.client.HTTPException("The answer is too long.")
+        content = _content_of(response)
+        is_lost = not call.is_modern and lacks_session(call.message, response, content)
+        if is_lost and self._stream.renew(connection, session):
+            response = self._upstream.send(connection, "POST", call.body, self._headers(call))
+            content = _content_of(response)
         if call.message.get("method") == "initialize":
             self._stream.begin(call.body, response, content)
         if call.message.get("id") is not None and "method" in call.message:
@@ -309,6 +319,13 @@ class Proxy:
         except BrokenPipeError:
             # Whoever has closed our stdout wants no answer, and waits for nothing; the end of stdin ends us.
             self._abandon()
+
+
+def _content_of(response: http.client.HTTPResponse) -> bytes:
+    content = response.read(MAX_ANSWER_BYTES + 1)
+    if len(content) > MAX_ANSWER_BYTES:
+        raise http.client.HTTPException("The answer is too long.")
+    return content
 
 
 def _nobody_reads(out: BinaryIO) -> bool:

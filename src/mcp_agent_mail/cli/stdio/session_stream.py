@@ -1,7 +1,8 @@
 """The event stream of the client's session: what the server tells by itself, while something is subscribed to.
 
-After a restart the session is unknown. Then it is opened anew with what the client said in its handshake, and all is
-subscribed to again; since it may have changed meanwhile, the client is told that it has.
+After a restart the session is unknown. Then it is opened anew with what the client said in its handshake, by whoever
+meets that first, and all is subscribed to again. After that, as after every stream that broke off, the client is told
+that all may have changed: what was on its way is lost.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 
@@ -36,8 +37,12 @@ class SessionStream:
         self._upstream = upstream
         self._write = write
         self._changed = threading.Condition()
+        self._renewing = threading.Lock()
         self._hello: bytes | None = None
-        self._uris: dict[str, None] = {}
+        self._uris: dict[str, bool] = {}
+        """Each with whether the server has taken it in this session."""
+        self._was_open = False
+        """Whether this session has had a stream."""
         self._socket: socket.socket | None = None
         self._is_running = False
         self._has_ended = False
@@ -59,6 +64,7 @@ class SessionStream:
         session = response.headers.get(_SESSION)
         with self._changed:
             self._hello = hello
+            self._was_open = False
             self.headers = {"MCP-Protocol-Version": str(version)} | ({_SESSION: session} if session else {})
 
     def note(self, request: Message, answer: bytes) -> None:
@@ -72,7 +78,7 @@ class SessionStream:
             if request["method"] == UNSUBSCRIBE:
                 self._uris.pop(uri, None)
             elif len(self._uris) < MAX_URIS:
-                self._uris[uri] = None
+                self._uris[uri] = True
                 if not self._is_running:
                     self._is_running = True
                     threading.Thread(target=self._run, daemon=True).start()
@@ -113,11 +119,14 @@ class SessionStream:
         if connection is None:
             return False
         try:
-            response = self._open(connection)
-            if _is_of_no_session(response) and self._renew(connection, response):
-                response = self._open(connection)
+            response, session = self._open(connection)
+            if _is_of_no_session(response):
+                response.read()
+                if self.renew(connection, session):
+                    response, _ = self._open(connection)
             if response.status != HTTPStatus.OK:
                 return False
+            self._tell(self._missed())
             for line in read_events(response):
                 self._write(line)
             return True
@@ -126,32 +135,52 @@ class SessionStream:
                 self._socket = None
             connection.close()
 
-    def _open(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
+    def _open(self, connection: http.client.HTTPConnection) -> tuple[http.client.HTTPResponse, str | None]:
+        """The answer, and the session that it is asked of."""
         with self._changed:
             headers, self._socket = self.headers, connection.sock
             if self._has_ended:
                 raise ConnectionAbortedError
-        return self._upstream.send(connection, "GET", None, {"Accept": "text/event-stream", **headers})
+        response = self._upstream.send(connection, "GET", None, {"Accept": "text/event-stream", **headers})
+        return response, session_of(headers)
 
-    def _renew(self, connection: http.client.HTTPConnection, refused: http.client.HTTPResponse) -> bool:
-        """The handshake once more, and all that was subscribed to. What the server refuses now is not told any more."""
-        refused.read()
+    def _missed(self) -> list[str]:
+        """What the client may not have been told of, now that there is a stream. Before the first one of a session the
+        server keeps what changes.
+        """
         with self._changed:
-            hello, uris = self._hello, list(self._uris)
-        if hello is None:
-            return False
-        response = self._upstream.send(connection, "POST", hello, _POST)
-        content = response.read()
-        if response.headers.get(_SESSION) is None:
-            return False
-        with self._changed:
-            if self._hello is not hello:  # The client has begun another one.
+            was_open, self._was_open = self._was_open, True
+            return [uri for uri, is_taken in self._uris.items() if is_taken] if was_open else []
+
+    def renew(self, connection: http.client.HTTPConnection, lost: str | None) -> bool:
+        """The handshake once more, and all that was subscribed to, unless that was done since `lost` was the session;
+        whether there is one now. What the server refuses now is not told any more.
+        """
+        with self._renewing:
+            with self._changed:
+                hello, uris, session = self._hello, list(self._uris), session_of(self.headers)
+            if hello is None:
                 return False
-            self.begin(hello, response, content)
-            headers = {**_POST, **self.headers}
-        self._upstream.send(connection, "POST", _INITIALIZED, headers).read()
-        self._tell(uri for uri in uris if self._subscribes(connection, headers, uri))
-        return True
+            if session != lost:
+                return session is not None
+            response = self._upstream.send(connection, "POST", hello, _POST)
+            content = response.read()
+            if response.headers.get(_SESSION) is None:
+                return False
+            with self._changed:
+                if self._hello is not hello:  # The client has begun another one.
+                    return False
+                self.begin(hello, response, content)
+                headers = {**_POST, **self.headers}
+            self._upstream.send(connection, "POST", _INITIALIZED, headers).read()
+            for uri in uris:
+                is_taken = self._subscribes(connection, headers, uri)
+                with self._changed:
+                    if uri in self._uris:
+                        self._uris[uri] = is_taken
+                if is_taken:
+                    self._tell([uri])
+            return True
 
     def _subscribes(self, connection: http.client.HTTPConnection, headers: dict[str, str], uri: str) -> bool:
         body = {"jsonrpc": "2.0", "id": f"again {uri}", "method": SUBSCRIBE, "params": {"uri": uri}}
@@ -161,6 +190,19 @@ class SessionStream:
     def _tell(self, uris: Iterable[str]) -> None:
         for uri in uris:
             self._write(updated_line(uri))
+
+
+def session_of(headers: Mapping[str, str]) -> str | None:
+    """Which session a request with these headers is of."""
+    return headers.get(_SESSION)
+
+
+def lacks_session(request: Message, response: http.client.HTTPResponse, content: bytes) -> bool:
+    """Whether a subscription was refused by a server that does not know the session: it answers as to nobody's."""
+    if request.get("method") != SUBSCRIBE or "result" in read_message(content):
+        return False
+    is_nobodys = response.status == HTTPStatus.OK and response.headers.get(_SESSION) is None
+    return is_nobodys or response.status == HTTPStatus.NOT_FOUND
 
 
 def _is_of_no_session(response: http.client.HTTPResponse) -> bool:

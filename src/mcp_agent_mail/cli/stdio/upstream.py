@@ -31,6 +31,26 @@ _STORE_IN_USE = 75
 _MAX_IDLE = 8
 
 
+class _Search:
+    """For how long a server is looked for."""
+
+    def __init__(self, ends_at: float, given_up: threading.Event | None) -> None:
+        self._ends_at = ends_at
+        self._given_up = given_up
+
+    @property
+    def has_time(self) -> bool:
+        return time.monotonic() < self._ends_at
+
+    @property
+    def is_given_up(self) -> bool:
+        return self._given_up is not None and self._given_up.is_set()
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_given_up or not self.has_time
+
+
 class Upstream:
     """Connections to the server, for many threads at once: `connect`, `send`, then `keep` once the answer is read.
 
@@ -49,20 +69,22 @@ class Upstream:
         self._idle: list[http.client.HTTPConnection] = []
         self._started: BackgroundServer | None = None
 
-    def connect(self) -> http.client.HTTPConnection:
-        """A connection on which nothing has been sent yet, or nothing is under way."""
-        give_up_at = time.monotonic() + START_WITHIN_S
+    def connect(self, *, given_up: threading.Event | None = None) -> http.client.HTTPConnection:
+        """A connection on which nothing has been sent yet, or nothing is under way. Once `given_up` is set no server is
+        waited for, nor started: NoServer then, unless one is there.
+        """
+        search = _Search(time.monotonic() + START_WITHIN_S, given_up)
         while True:
             if (kept := self._take_idle()) is not None:
                 return kept
-            url = self._require_url(give_up_at)
+            url = self._require_url(search)
             connection = _connection_to(url)
             try:
                 connection.connect()
             except OSError as refused:
                 self._forget(url)
                 self._tell_of_silence(url, refused)
-                if time.monotonic() >= give_up_at:
+                if search.is_over:
                     raise NoServer(f"No server answers at {url.geturl()}: {refused}.") from refused
                 time.sleep(_LOOK_EVERY_S)
                 continue
@@ -148,12 +170,12 @@ class Upstream:
             if self._url == url and self._settings.agent_mail_url is None:
                 self._url = None
 
-    def _require_url(self, give_up_at: float) -> SplitResult:
+    def _require_url(self, search: _Search) -> SplitResult:
         """One thread looks, the others wait for what it finds."""
         with self._search:
             if self._url is None:
                 try:
-                    found = urlsplit(self._named_url() or self._find(give_up_at))
+                    found = urlsplit(self._named_url() or self._find(search))
                 except OSError as failed:
                     raise NoServer(f"No server can be started or found: {failed}.") from failed
                 with self._lock:
@@ -169,7 +191,7 @@ class Upstream:
         known = ("/mcp", "/api", self._settings.http_path.rstrip("/"))
         return bare if any(path and bare.endswith(path) for path in known) else f"{bare}/mcp"
 
-    def _find(self, give_up_at: float) -> str:
+    def _find(self, search: _Search) -> str:
         """The URL of the server that owns the store: waits for one that starts, starts one if none does."""
         root = self._settings.storage_root
         if self._started is not None:
@@ -180,9 +202,9 @@ class Upstream:
             owner = read_owner(root)
             if owner is not None and owner.url is not None:
                 return f"{owner.url}/mcp"
-            if owner is None and time.monotonic() >= start_at:
-                self._start(give_up_at)
-            if time.monotonic() >= give_up_at:
+            if owner is None and time.monotonic() >= start_at and not search.is_given_up:
+                self._start(search)
+            if search.is_over:
                 raise NoServer(
                     f"The store in {root} is in use, but nobody serves it."
                     if owner is not None
@@ -191,14 +213,15 @@ class Upstream:
                 )
             time.sleep(_LOOK_EVERY_S)
 
-    def _start(self, give_up_at: float) -> None:
+    def _start(self, search: _Search) -> None:
         """Start a server and wait until it serves or has ended; nothing when somebody else is starting one."""
         root = self._settings.storage_root
         with sole_starter(root) as is_sole:
             if not is_sole or read_owner(root) is not None:
                 return
             server = self._started = BackgroundServer(self._settings, env_file=self._env_file)
-            while time.monotonic() < give_up_at:
+            # Though nobody may want it any more: it is told that there is one now.
+            while search.has_time:
                 owner = read_owner(root)
                 if owner is not None and owner.url is not None:
                     if owner.pid == server.pid:

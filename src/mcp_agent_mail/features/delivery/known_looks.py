@@ -10,7 +10,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import Watched
 
 KNOWN_FOR_S = 0.5
-_UNREADABLE = (NotFound, PermissionDenied, AuthenticationRequired, InvalidInput)
+UNREADABLE = (NotFound, PermissionDenied, AuthenticationRequired, InvalidInput)
 """As reading it would be refused."""
 
 Named = tuple[str, ...]
@@ -42,7 +42,7 @@ class KnownLooks:
                 return known
         try:
             found = await self._look(uri, credentials)
-        except _UNREADABLE:
+        except UNREADABLE:
             found = None
         # By one name it may be refused, and by another not.
         is_same = found is not None and shows_same(watched, found)

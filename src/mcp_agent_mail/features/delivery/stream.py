@@ -5,6 +5,7 @@ Nothing of it lies in memory but the cursor: each page is read when the one befo
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
@@ -51,11 +52,14 @@ class FeedStream:
         self, waiter: MailWaiter, identify: Identify, *, silence_s: float
     ) -> AsyncIterator[list[JsonObject]]:
         """Events as `fetch_inbox_events` shows them, at most PAGE at a time, oldest first; nothing after each
-        `silence_s` without one. Who listens is asked again for each page: a token that counts no more ends the stream.
+        `silence_s` in which nothing was yielded, however often a look found nothing in it. Who listens is asked again
+        for each page: a token that counts no more ends the stream.
         Ends at a stop, when the reader has left or its agent is gone, and when it is MOST_BEHIND.
 
         Raises what reading the feed raises: CursorExpired too, for whoever has taken nothing for so long.
         """
+        loop = asyncio.get_running_loop()
+        silent_until = loop.time() + silence_s
         is_live = False
         while True:
             # In this order: what is committed once the look has begun wakes.
@@ -67,15 +71,19 @@ class FeedStream:
             if page.events:
                 yield [schemas.show_event(entry, page.mailbox.project.id) for entry in page.events]
                 self.cursor = page.next_cursor
+                silent_until = loop.time() + silence_s
                 continue
             self.cursor = page.next_cursor
             if is_gone(page.mailbox.agent, page.mailbox.project):
                 return
             for _ in range(SILENCES_A_LOOK):
-                await waiter.woken(silence_s)
-                if waiter.is_changed:
+                await waiter.woken(silent_until - loop.time())
+                if waiter.is_changed and loop.time() < silent_until:
                     break
                 yield []
+                silent_until = loop.time() + silence_s
+                if waiter.is_changed:
+                    break
 
     async def _read(self, caller: Caller) -> FeedPage:
         request = FeedRequest(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import cast
 
@@ -18,7 +18,7 @@ from mcp_agent_mail.core.concurrency.pace import Pace
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.tools import Credentials, call_as
+from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import (
     ChangeReaders,
     CopyChange,
@@ -28,10 +28,12 @@ from mcp_agent_mail.domain.copy_changes import (
     audience_of,
     keys_of,
     news_of,
-    wider,
 )
-from mcp_agent_mail.domain.identity.caller import Caller, require_proof
-from mcp_agent_mail.features.delivery.known_looks import KnownLooks, shows_same
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.features.delivery.kept_news import KeptNews, Subscription
+from mcp_agent_mail.features.delivery.known_looks import UNREADABLE, KnownLooks, shows_same
+from mcp_agent_mail.features.delivery.stream_place import StreamPlace
+from mcp_agent_mail.features.delivery.stream_readers import StreamReaders, lasting
 from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds, SubscriptionCounts
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.notify.bus import CopyBus
@@ -47,30 +49,12 @@ TOLD_EVERY_S = 0.5
 """What changes more often is told once for all of it; the last change always."""
 LOOK_AGAIN_S = 5.0
 """When it could not be asked whether the reader may still read."""
-_SILENCE_S = 3_600.0
+IDENTIFY_EVERY_S = 60.0
+"""Who reads is identified again, as on a stream of events, whether anything was told or not."""
 
 
 class TooManyUris(InvalidInput):
     """A stream tells of URIS_EACH resources at most."""
-
-
-class Subscription:
-    """One URI of one stream. `due_at` is by the loop's clock: before, nothing is told of it. `named` is what the URI
-    names, without what of it is to be shown. `followed` is the agent that is listening by it.
-    """
-
-    __slots__ = ("credentials", "due_at", "followed", "named", "stream", "uri", "watched")
-
-    def __init__(
-        self, uri: str, named: tuple[str, ...], credentials: Credentials, watched: Watched, stream: ResourceStream
-    ) -> None:
-        self.uri = uri
-        self.named = named
-        self.credentials = credentials
-        self.watched = watched
-        self.stream = stream
-        self.due_at = 0.0
-        self.followed: AgentId | None = None
 
 
 class Subscriptions:
@@ -94,12 +78,13 @@ class Subscriptions:
         self.waiters = waiters
         self.told_every_s = told_every_s
         self.look_again_s = look_again_s
+        self.identify_every_s = IDENTIFY_EVERY_S
+        self.readers = StreamReaders(store, identify)
         self.watchable = ResourceTable([])
         self.pace = Pace(STEPS_A_PASS)
         self._store = store
         self._bus = bus
         self._settle = settle
-        self._identify = identify
         self._shares = SubscriptionCounts(bounds)
         self._by_key: dict[WatchedKey, dict[Watched, Counter[ResourceStream]]] = {}
         self._is_subscribed = False
@@ -113,15 +98,6 @@ class Subscriptions:
     def stream(self) -> ResourceStream:
         """A new one, without subscriptions, not open."""
         return ResourceStream(self)
-
-    async def find_reader(self, credentials: Credentials, *, must_be_proven: bool = False) -> AgentId | None:
-        """The agent that is proven to have these credentials. Raises what a call with them raises; TokenMissing where
-        nothing is proven and `must_be_proven` under `strict`.
-        """
-        caller: Caller = await call_as(_lasting(credentials), self._identify, {})
-        if must_be_proven:
-            require_proof(caller, "Listening")
-        return caller.agent_id
 
     async def watched(self, uri: str, credentials: Credentials) -> Watched:
         """What the URI shows to whoever has these credentials. Raises what reading it raises, and NotWatchable."""
@@ -142,15 +118,15 @@ class Subscriptions:
             await self._settle()
             self._hears_all = True
 
-    def add(self, subscription: Subscription) -> None:
+    def add(self, subscription: Subscription, stream: ResourceStream) -> None:
         """Raises NoPlaceToWait beyond what whoever is proven to subscribe may have."""
         watched = subscription.watched
         self._shares.take(watched.reader)
-        self._by_key.setdefault(watched.key, {}).setdefault(watched, Counter())[subscription.stream] += 1
+        self._by_key.setdefault(watched.key, {}).setdefault(watched, Counter())[stream] += 1
 
-    def remove(self, subscription: Subscription) -> None:
+    def remove(self, subscription: Subscription, stream: ResourceStream) -> None:
         """Of one that was added, once."""
-        watched, stream = subscription.watched, subscription.stream
+        watched = subscription.watched
         self._shares.give_back(watched.reader)
         watching = self._by_key[watched.key]
         streams = watching[watched]
@@ -181,7 +157,11 @@ class Subscriptions:
         asked = {one.project_id for one in watching if one.project_id is not None} - news.projects
         if not news.messages or not asked:
             return news
-        found = self._store.read_now(lambda view: view.messages.open_projects(news.messages, asked))
+        try:
+            found = self._store.read_now(lambda view: view.messages.open_projects(news.messages, asked))
+        except AgentMailError:
+            # Told once too often, to who may read it. Lost would be lost for everybody behind it, too.
+            found = frozenset(asked)
         return replace(news, projects=news.projects | found)
 
 
@@ -195,15 +175,11 @@ class ResourceStream:
     def __init__(self, subscriptions: Subscriptions) -> None:
         self._all = subscriptions
         self._own: dict[str, Subscription] = {}
-        self._noted: dict[Watched, ChangeReaders] = {}
-        """What has changed, and for whom; of which URIs is looked at when it is to be told."""
-        self._changed: dict[Subscription, ChangeReaders] = {}
+        self._news = KeptNews()
         self._known = KnownLooks(subscriptions.watched)
-        self._seat = subscriptions.waiters.unseated_stream()
-        self._is_always_seated = False
+        self._place = StreamPlace(subscriptions.waiters)
         self._is_open = False
         self._reader: Credentials | None = None
-        self._followed: Counter[AgentId] = Counter()
 
     @property
     def is_open(self) -> bool:
@@ -219,10 +195,10 @@ class ResourceStream:
         Raises what reading the URI raises, NotWatchable, TooManyUris and NoPlaceToWait.
         """
         await self._all.hear()
-        credentials = _lasting(credentials)
+        credentials = lasting(credentials)
         await self._all.pace.step()
         watched = await self._all.watched(uri, credentials)
-        one = Subscription(uri, self._all.named(uri), credentials, watched, self)
+        one = Subscription(uri, self._all.named(uri), credentials, watched)
         listener = await self._find_listener(one)
         if uri not in self._own and len(self._own) >= URIS_EACH:
             raise TooManyUris(
@@ -238,23 +214,22 @@ class ResourceStream:
     def _add(self, subscription: Subscription, listener: AgentId | None) -> None:
         """In the place of one with the same URI, which nothing is taken from if this one is refused."""
         before = self._own.get(subscription.uri)
-        self._all.add(subscription)
+        self._all.add(subscription, self)
         try:
             if self._is_open:
-                self._all.waiters.seat(self._seat)
-                self._follow(subscription, listener)
+                self._place.begin(has_subscriptions=True)
+                self._place.follow(subscription, listener)
         except AgentMailError:
-            self._all.remove(subscription)
+            self._all.remove(subscription, self)
             if not self._own:
-                self._leave_place()
+                self._place.leave()
             raise
-        self._spread()
+        self._news.spread(self._own.values())
         self._own[subscription.uri] = subscription
         if before is not None:
             subscription.due_at = before.due_at
-            if (audience := self._changed.get(before)) is not None:
-                self._changed[subscription] = audience
-                self._seat.wake()
+            self._news.hand_on(before, subscription)
+            self._place.seat.wake()
             self._remove(before)
 
     def unsubscribe(self, uri: str) -> None:
@@ -262,7 +237,7 @@ class ResourceStream:
         if (subscription := self._own.pop(uri, None)) is not None:
             self._remove(subscription)
             if not self._own:
-                self._leave_place()
+                self._place.leave()
 
     def end(self) -> None:
         """Nothing more is told. A repeat does nothing more."""
@@ -270,9 +245,9 @@ class ResourceStream:
             self.unsubscribe(uri)
 
     def _remove(self, subscription: Subscription) -> None:
-        self._all.remove(subscription)
-        self._changed.pop(subscription, None)
-        self._unfollow(subscription)
+        self._all.remove(subscription, self)
+        self._news.drop(subscription)
+        self._place.unfollow(subscription)
 
     @asynccontextmanager
     async def opened(
@@ -284,30 +259,27 @@ class ResourceStream:
         `reader` is who opened it, where that need not be who subscribed: then both must be able to read what is told.
         `holder` is the agent that is proven to, for which its place counts.
         `always_seated`: it holds its connection for this alone, whether it has subscriptions or not.
+
+        What is told within is told again in the next block: nobody knows how much of it arrived.
         """
         self._all.waiters.require_open()
-        self._is_always_seated = always_seated
-        self._reader = None if reader is None else _lasting(reader)
-        self._seat = self._all.waiters.unseated_stream(holder)
-        if self._own or always_seated:
-            self._all.waiters.seat(self._seat)
+        self._reader = None if reader is None else lasting(reader)
+        self._place = StreamPlace(self._all.waiters, holder=holder, always_seated=always_seated)
+        self._place.begin(has_subscriptions=bool(self._own))
         self._is_open = True
         try:
             for one in list(self._own.values()):
                 listener = await self._find_listener(one)
                 if self._own.get(one.uri) is one and one.followed is None:
-                    self._follow(one, listener)
+                    self._place.follow(one, listener)
             yield
         finally:
             self._is_open = False
             for one in self._own.values():
-                self._unfollow(one)
+                self._place.unfollow(one)
             self._reader = None
-            self._all.waiters.free(self._seat)
-
-    def _leave_place(self) -> None:
-        if not self._is_always_seated:
-            self._all.waiters.free(self._seat)
+            self._news.take_back()
+            self._place.free()
 
     async def _find_listener(self, one: Subscription) -> AgentId | None:
         """The agent whose own mailbox it is, where that one reads the stream, too."""
@@ -321,57 +293,38 @@ class ResourceStream:
             return None
         return listener if theirs.listener == listener else None
 
-    def _follow(self, subscription: Subscription, listener: AgentId | None) -> None:
-        if listener is None:
-            return
-        if not self._followed[listener]:
-            self._all.waiters.follow(self._seat, listener)
-        self._followed[listener] += 1
-        subscription.followed = listener
-
-    def _unfollow(self, subscription: Subscription) -> None:
-        listener, subscription.followed = subscription.followed, None
-        if listener is None:
-            return
-        self._followed[listener] -= 1
-        if not self._followed[listener]:
-            del self._followed[listener]
-            self._all.waiters.unfollow(self._seat, listener)
-
     def note(self, watched: Watched, audience: ChangeReaders) -> None:
         """What is watched so has changed, and is told when its time has come and the stream is open."""
-        self._noted[watched] = wider(self._noted.get(watched), audience)
+        self._news.note(watched, audience)
         self._known.forget()
-        self._seat.wake()
-
-    def _spread(self) -> None:
-        """What was noted, over the URIs that show it."""
-        if self._noted:
-            for one in self._own.values():
-                if (audience := self._noted.get(one.watched)) is not None:
-                    self._changed[one] = wider(self._changed.get(one), audience)
-            self._noted.clear()
+        self._place.seat.wake()
 
     async def changes(self) -> AsyncIterator[str]:
         """URIs that have changed, as they do, while the stream is open: each at most every TOLD_EVERY_S, and only to
         whoever may read it at that moment, by a look that is KNOWN_FOR_S old at most. Ends at a stop of the server.
+
+        Raises what a call of whoever opened it would, by now: asked each IDENTIFY_EVERY_S, and when it may not read.
         """
         loop = asyncio.get_running_loop()
+        identify_at = loop.time() + self._all.identify_every_s
         while not self._all.waiters.is_closed:
-            self._seat.begin_look()
-            self._spread()
+            self._place.seat.begin_look()
+            self._news.spread(self._own.values())
             now = loop.time()
-            due = [one for one in self._changed if one.due_at <= now]
+            if identify_at <= now:
+                await self._identify()
+                identify_at = loop.time() + self._all.identify_every_s
+            due = [one for one in self._news.waiting if one.due_at <= now]
             for one in due:
                 await self._all.pace.step()
                 # Before the look: what changes meanwhile is told once more.
-                audience = self._changed.pop(one, None)
+                audience = self._news.take(one)
                 if audience is not None and await self._may_be_told(one, audience):
                     one.due_at = loop.time() + self._all.told_every_s
                     yield one.uri
             if not due:
-                next_at = min((one.due_at for one in self._changed), default=now + _SILENCE_S)
-                await self._seat.woken(next_at - loop.time())
+                next_at = min([identify_at, *(one.due_at for one in self._news.waiting)])
+                await self._place.seat.woken(next_at - loop.time())
 
     async def _may_be_told(self, one: Subscription, audience: ChangeReaders) -> bool:
         try:
@@ -382,18 +335,41 @@ class ResourceStream:
         except AgentMailError:
             if self._own.get(one.uri) is one:
                 one.due_at = asyncio.get_running_loop().time() + self._all.look_again_s
-                self._changed[one] = wider(self._changed.get(one), audience)
+                self._news.put(one, audience)
             return False
-        if watched != one.watched or theirs is None or self._own.get(one.uri) is not one:
+        if self._own.get(one.uri) is not one:
             return False
-        return shows_same(watched, theirs) and (audience is ChangeReaders.ALL or theirs.reader == watched.reader)
+        if watched is None or theirs is None:
+            await self._identify()
+        if watched != one.watched:
+            self._news.refuse(one)
+            self._place.unfollow(one)
+            return False
+        # What this reader may not know may be told to another, who opens the stream after it.
+        return (
+            theirs is not None
+            and shows_same(watched, theirs)
+            and (audience is ChangeReaders.ALL or theirs.reader == watched.reader)
+        )
+
+    async def _identify(self) -> None:
+        """Raise what ends the stream of whoever opened it, and let nobody listen by a subscription that is not the
+        agent's any more.
+        """
+        for one in [one for one in self._own.values() if one.followed is not None]:
+            await self._all.pace.step()
+            with suppress(AgentMailError):  # Asked again: a store that is sick revokes nothing.
+                if await self._seen(one, one.credentials) != one.watched:
+                    self._place.unfollow(one)
+        if self._reader is None:
+            return
+        await self._all.pace.step()
+        try:
+            await self._all.readers.require(self._reader, self._place.holder)
+        except UNREADABLE:
+            raise
+        except AgentMailError:
+            return
 
     async def _seen(self, one: Subscription, credentials: Credentials) -> Watched | None:
         return await self._known.seen(one.uri, one.named, one.watched, credentials)
-
-
-def _lasting(credentials: Credentials) -> Credentials:
-    """Without the connection and the session that they came by: what a session has got is no business of a
-    subscription's, which must not keep it either.
-    """
-    return replace(credentials, session=None, origin=None)
