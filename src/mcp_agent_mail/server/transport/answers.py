@@ -154,6 +154,7 @@ class AnswerOutput:
         return uncertain
 
     def close(self) -> None:
+        """Close the connection after this answer: not before its promises are kept."""
         if self._is_ending:
             self._is_to_close = True
         else:
