@@ -154,7 +154,8 @@ async def reply(history: History) -> None:
         to = [_address(history, copy.agent, sender)]
         number = await post(history, door, to=to, reply_to=copy.message_id)
         steps = (READ, ANSWERED)
-    if number is not None and copy.was_delivered:
+    # Whose own copy was withdrawn may answer what the project still has, which is no step of that copy.
+    if number is not None and copy.was_delivered and WITHDRAWN not in copy.may:
         history.truth.must_have(copy.message_id, copy.agent, *steps)
     history.tally.done["replies"] += number is not None
 
