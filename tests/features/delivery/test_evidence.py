@@ -275,7 +275,7 @@ class Desk:
         return Credentials(via="mcp", in_arguments=True, session=session or self.session)
 
     def shown(self, *message_ids: int) -> list[bool]:
-        return [self.marks.is_shown(self.seeded.red.id, MessageId(one)) for one in message_ids]
+        return [not self.marks.without_shown(self.seeded.red.id, [MessageId(one)]) for one in message_ids]
 
 
 @pytest.fixture

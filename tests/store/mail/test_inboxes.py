@@ -150,7 +150,8 @@ async def test_every_page_walks_its_index_and_sorts_nothing(seeded: SeededStore,
 
     assert len(plans) == 1
     assert index in plans[0]
-    assert "recipients_sender" in plans[0]
+    # The newest of a whole inbox count for themselves.
+    assert ("recipients_sender" in plans[0]) is not page.is_newest
     assert "SCAN" not in plans[0].replace("SCAN newer", "")
     assert "TEMP B-TREE" not in plans[0]
 

@@ -79,7 +79,7 @@ class DeliveryEvidence:
         proof = self._proof(agent.id, credentials)
         if credentials.session is not None:
             self._acts_as_one(proof, agent)
-        fresh = tuple(one for one in message_ids if not self._marks.is_shown(agent.id, one))
+        fresh = self._marks.without_shown(agent.id, message_ids)
         if not fresh:
             return
         answer = _Answer(agent_id=agent.id, message_ids=fresh)

@@ -49,10 +49,12 @@ class DeliveryMarks:
         """Copies that are handed over in the store, and whether they are shown; the oldest known first."""
         self.keeper = Keeper("delivery-marks", self._write_at_intervals, clock=clock)
 
-    def is_shown(self, agent_id: AgentId, message_id: MessageId) -> bool:
-        """Whether the copy is known to be shown, so that nothing is left to note of it."""
-        copy = (agent_id, message_id)
-        return copy in self._shown or self._written.get(copy, False)
+    def without_shown(self, agent_id: AgentId, message_ids: Iterable[MessageId]) -> tuple[MessageId, ...]:
+        """Those of the agent's copies that are not known to be shown: of the others nothing is left to note."""
+        shown, written = self._shown, self._written
+        return tuple(
+            [one for one in message_ids if not written.get((agent_id, one), False) and (agent_id, one) not in shown]
+        )
 
     def note_handed(self, agent_id: AgentId, message_ids: Iterable[MessageId]) -> None:
         """An answer with the agent's copies of these has left the process."""

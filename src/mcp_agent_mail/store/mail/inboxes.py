@@ -109,6 +109,13 @@ class InboxPage:
     walk_kept: bool = False
     without_blind: bool = False
 
+    @property
+    def is_newest(self) -> bool:
+        """Whether all that came later than any of the page is on it too."""
+        is_narrowed = self.thread_id is not None or self.topic is not None or self.without_blind
+        is_bounded = self.to_seq is not None or self.seen_to_seq != MOST_NUMBER or self.oldest_first
+        return self.keep is MailFilter.ANY and not is_narrowed and not is_bounded
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingState:
@@ -139,8 +146,10 @@ class Inboxes:
         self._connection = connection
 
     def page(self, agent_id: AgentId, page: InboxPage) -> list[InboxEntry]:
+        """In the page's order. The newest of a whole inbox count for themselves who sent what came later."""
         sql, values = _page_query(agent_id, page)
-        return [_entry(row) for row in self._connection.execute(sql, values)]
+        rows = self._connection.execute(sql, values)
+        return _counted(rows) if page.is_newest else [_entry(row) for row in rows]
 
     def cursor(self, agent_id: AgentId, message_id: MessageId) -> int | None:
         """The delivery number of a message in this inbox, or that has left it; None when it never was in it."""
@@ -282,17 +291,30 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
         values.append(page.thread_id)
         index = index if page.walk_kept else "recipients_thread"
     direction = "" if page.oldest_first else "DESC"
+    newer = "r.sender_id" if page.is_newest else _NEWER
     sql = f"""
 SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {true_end("r")}, r.withdrawn_ts, {_REASON},
-       {standing_successor("r")}, {_NEWER}, {_SINCE}, {HEAD_COLUMNS}
+       {standing_successor("r")}, {newer}, {_SINCE}, {HEAD_COLUMNS}
 FROM recipients r INDEXED BY {index} CROSS JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
 WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 """
-    return sql, [page.seen_to_seq, *values, page.limit]
+    return sql, [*values, page.limit] if page.is_newest else [page.seen_to_seq, *values, page.limit]
 
 
 def _entry(row: Sequence[Any]) -> InboxEntry:
     return InboxEntry(to_head(row[11:]), *row[:11])
+
+
+def _counted(rows: Iterable[Sequence[Any]]) -> list[InboxEntry]:  # Any: SQLite's rows are untyped
+    """Entries of rows, newest first, that have their sender where an entry says how many are newer of it."""
+    newer: dict[int, int] = {}
+    entries = []
+    for row in rows:
+        *before, sender_id, since_ts = row[:11]
+        count = newer.get(sender_id, 0)
+        newer[sender_id] = count + 1
+        entries.append(InboxEntry(to_head(row[11:]), *before, min(count, MOST_NEWER), since_ts))
+    return entries
 
 
 _AGENT = "SELECT a.name, a.project_id, p.slug FROM agents a JOIN projects p ON p.id = a.project_id WHERE a.id = ?"

@@ -7,8 +7,9 @@ def standing_successor(row: str) -> str:
     """SQL for the message that replaces what `row`, a copy, is of, while that message lies in the reader's inbox. NULL
     where it was withdrawn or replaced before it was read: nobody could open it.
     """
-    return f"""(SELECT n.message_id FROM recipients n
-        WHERE n.message_id = {row}.superseded_by AND n.agent_id = {row}.agent_id AND n.delivery_seq IS NOT NULL)"""
+    return f"""CASE WHEN {row}.superseded_by IS NOT NULL THEN (
+        SELECT n.message_id FROM recipients n
+        WHERE n.message_id = {row}.superseded_by AND n.agent_id = {row}.agent_id AND n.delivery_seq IS NOT NULL) END"""
 
 
 def ended_blindly(row: str) -> str:
