@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NewType
 
 Micros = NewType("Micros", int)
@@ -13,6 +14,7 @@ Micros = NewType("Micros", int)
 Clock = Callable[[], Micros]
 
 SECOND = 1_000_000
+_MINUTE = 60 * SECOND
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
@@ -31,7 +33,15 @@ def to_datetime(at: Micros) -> datetime:
 
 def iso(at: Micros) -> str:
     """`2026-11-21T20:38:32.123456+00:00`, always with six decimals, so that text sorts as time."""
-    return to_datetime(at).isoformat(timespec="microseconds")
+    minute, left = divmod(at, _MINUTE)
+    seconds, micros = divmod(left, SECOND)
+    return f"{_minute_text(minute)}:{seconds:02d}.{micros:06d}+00:00"
+
+
+@lru_cache(maxsize=1_024)
+def _minute_text(number: int) -> str:
+    """`2026-11-21T20:38`: most times that are shown together are of few minutes."""
+    return (_EPOCH + timedelta(minutes=number)).isoformat(timespec="minutes").removesuffix("+00:00")
 
 
 def iso_or_none(at: Micros | None) -> str | None:

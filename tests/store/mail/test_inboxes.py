@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
@@ -181,3 +182,19 @@ async def plans_of(seeded: SeededStore, query: Callable[[View], object]) -> list
         for statement in statements
         if statement.lstrip().startswith("SELECT")
     ]
+
+
+async def test_the_newest_count_the_same_of_each_sender_as_any_other_page(seeded: SeededStore) -> None:
+    chance = random.Random(7)
+    for _ in range(60):
+        sender = chance.choice([seeded.blue, seeded.green, seeded.fox])
+        await seeded.post(seeded.letter(sender), *seeded.addressed([seeded.red]))
+    newest = InboxPage(limit=40)
+    counted = replace(newest, seen_to_seq=MOST_NUMBER - 1)
+
+    of_red = seeded.red.id
+    pages = await seeded.store.read(lambda view: [view.inboxes.page(of_red, one) for one in (newest, counted)])
+
+    assert (newest.is_newest, counted.is_newest) == (True, False)
+    assert pages[0] == pages[1]
+    assert max(entry.newer_from_sender for entry in pages[0]) > 5

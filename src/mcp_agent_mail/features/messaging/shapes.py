@@ -125,9 +125,10 @@ def show_inbox_item(
         wire["read_at"] = iso(entry.read_ts)
     if entry.ack_ts is not None:
         wire["acknowledged_at"] = iso(entry.ack_ts)
-    # Its answer reads what has expired.
-    standing = entry if entry.read_ts is None else entry._replace(expired_ts=None)
-    return add_body(add_standing(wire, standing), entry.head.id, bodies)
+    if entry.expired_ts is not None or entry.superseded_by is not None or entry.withdrawn_ts is not None:
+        # Its answer reads what has expired.
+        add_standing(wire, entry if entry.read_ts is None else entry._replace(expired_ts=None))
+    return add_body(wire, entry.head.id, bodies)
 
 
 def show_inbox_items(listing: InboxListing) -> list[JsonObject]:

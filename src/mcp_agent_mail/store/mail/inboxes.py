@@ -310,10 +310,10 @@ def _counted(rows: Iterable[Sequence[Any]]) -> list[InboxEntry]:  # Any: SQLite'
     newer: dict[int, int] = {}
     entries = []
     for row in rows:
-        *before, sender_id, since_ts = row[:11]
+        sender_id = row[9]
         count = newer.get(sender_id, 0)
         newer[sender_id] = count + 1
-        entries.append(InboxEntry(to_head(row[11:]), *before, min(count, MOST_NEWER), since_ts))
+        entries.append(InboxEntry(to_head(row[11:]), *row[:9], min(count, MOST_NEWER), row[10]))
     return entries
 
 
