@@ -313,7 +313,7 @@ def _counted(rows: Iterable[Sequence[Any]]) -> list[InboxEntry]:  # Any: SQLite'
         sender_id = row[9]
         count = newer.get(sender_id, 0)
         newer[sender_id] = count + 1
-        entries.append(InboxEntry(to_head(row[11:]), *row[:9], min(count, MOST_NEWER), row[10]))
+        entries.append(InboxEntry._make((to_head(row[11:]), *row[:9], min(count, MOST_NEWER), row[10])))
     return entries
 
 
