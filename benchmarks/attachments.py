@@ -27,7 +27,7 @@ from benchmarks.processes import Server
 from benchmarks.report import Figure, publish, table
 from benchmarks.scenarios import call, populate, sends, wait_drained
 from benchmarks.stand import Stand
-from benchmarks.versions import Version, check_out
+from benchmarks.versions import Version, check_out_both
 from benchmarks.wire import Refused, Rpc
 
 TARGET = 1.02
@@ -199,11 +199,7 @@ def main() -> int:
         pictures = {name: send_pictures(stand, converts=name == "converted") for name in ("as it is", "converted")}
         for name, found in pictures.items():
             print(f"{SENDERS} senders of one picture, {name}: {found}")
-        before = None if chosen.same else chosen.before
-        versions = [
-            check_out("now", None, stand.scratch / "now"),
-            check_out("before", before, stand.scratch / "before"),
-        ]
+        versions = check_out_both(None if chosen.same else chosen.before, stand.scratch)
         pairs = measure(stand, versions, chosen)
     figures = figures_of(pairs)
     blobs = [found[key] for found in pictures.values() for key in ("contents_on_disk", "large_blobs_in_git")]

@@ -19,7 +19,7 @@ from benchmarks.processes import Server
 from benchmarks.report import Figure, publish, table
 from benchmarks.scenarios import CLIENTS, PROJECT, SENDERS, Pairs, call, mixed, populate, sends, wait_drained
 from benchmarks.stand import Stand
-from benchmarks.versions import Version, check_out
+from benchmarks.versions import Version, check_out_both
 from benchmarks.wire import McpSession, Refused, Rpc
 
 BEFORE = "f1528f4"
@@ -127,11 +127,7 @@ def figures_of(pairs: Sequence[Rates]) -> list[Figure]:
 def main() -> int:
     chosen = parse(sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="agent-mail-before-") as scratch, Stand(Path(scratch)) as stand:
-        before = None if chosen.same else chosen.before
-        versions = [
-            check_out("now", None, stand.scratch / "now"),
-            check_out("before", before, stand.scratch / "before"),
-        ]
+        versions = check_out_both(None if chosen.same else chosen.before, stand.scratch)
         pairs = measure(stand, versions, chosen)
     figures = figures_of(pairs)
     print(table(f"This version and the one before (median of {len(pairs)} pairs, range)", figures))

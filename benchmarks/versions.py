@@ -26,6 +26,11 @@ class Version:
         return {"PYTHONPATH": str(self.source)}
 
 
+def check_out_both(before: str | None, folder: Path) -> list[Version]:
+    """The work tree as `now`, and `before`; without one the work tree against itself."""
+    return [check_out("now", None, folder / "now"), check_out("before", before, folder / "before")]
+
+
 def check_out(name: str, revision: str | None, folder: Path) -> Version:
     """The source of `revision`, or of the work tree as it is, compiled, at `folder`."""
     source = folder / "src"

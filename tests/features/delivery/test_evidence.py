@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.delivery import evidence as module
-from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
+from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence, _Answer
 from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from tests.features.delivery.served_mail import (
     GREEN,
@@ -313,6 +314,22 @@ async def test_beyond_its_bound_the_oldest_is_forgotten_and_can_be_handed_over_a
     await desk.acts()
 
     assert (first, desk.shown(1)) == ([False, True, True, True], [True])
+
+
+async def test_what_is_forgotten_takes_no_room_though_its_connection_stays_open(desk: Desk) -> None:
+    wires = [await desk.gives(message_id) for message_id in (1, 2, 3, 4)]
+    for wire in wires:
+        wire.sent()
+
+    kept = [one.message_ids for wire in wires for one in gc.get_referents(*_promised(wire)) if isinstance(one, _Answer)]
+
+    assert kept == [(), (2,), (3,), (4,)]
+
+
+def _promised(wire: Wire) -> list[object]:
+    """What the promises of its answer hold."""
+    ((sent, _, _),) = wire.promises
+    return list(sent.__closure__ or ())
 
 
 async def test_of_one_session_the_last_answers_are_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

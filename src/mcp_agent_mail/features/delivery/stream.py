@@ -23,10 +23,8 @@ PAGE = 100
 MOST_BEHIND = 1_000
 """Whoever was up to date and is so many events behind is cut: it asks again with its cursor, and loses nothing."""
 
-SILENCES_A_LOOK = 20
-"""What changes wakes: a look in between only keeps the cursor young, and ends a stream whose token counts no more. Of a
-thousand streams, looks were most of what they cost while nothing happened.
-"""
+SILENCES_A_LOOK = 4
+"""What changes wakes: a look in between only keeps the cursor young, and ends a stream whose token counts no more."""
 
 
 class FeedStream:

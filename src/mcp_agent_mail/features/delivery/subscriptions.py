@@ -50,7 +50,7 @@ TOLD_EVERY_S = 0.5
 LOOK_AGAIN_S = 5.0
 """When it could not be asked whether the reader may still read."""
 IDENTIFY_EVERY_S = 60.0
-"""Who reads is identified again, as on a stream of events, whether anything was told or not."""
+"""Who reads is identified again, whether anything was told or not."""
 
 
 class TooManyUris(InvalidInput):
