@@ -47,14 +47,14 @@ class DeliveryMarks:
         self._shown: _Noted = {}
         self._written: dict[_Copy, bool] = {}
         """Copies that are handed over in the store, and whether they are shown; the oldest known first."""
+        self._settled: dict[AgentId, set[MessageId]] = {}
+        """Those of `_shown` and those shown of `_written`, by agent: a page that is read again asks for each copy."""
         self.keeper = Keeper("delivery-marks", self._write_at_intervals, clock=clock)
 
     def without_shown(self, agent_id: AgentId, message_ids: Iterable[MessageId]) -> tuple[MessageId, ...]:
         """Those of the agent's copies that are not known to be shown: of the others nothing is left to note."""
-        shown, written = self._shown, self._written
-        return tuple(
-            [one for one in message_ids if not written.get((agent_id, one), False) and (agent_id, one) not in shown]
-        )
+        settled = self._settled.get(agent_id, ())
+        return tuple([one for one in message_ids if one not in settled])
 
     def note_handed(self, agent_id: AgentId, message_ids: Iterable[MessageId]) -> None:
         """An answer with the agent's copies of these has left the process."""
@@ -71,6 +71,7 @@ class DeliveryMarks:
             is_handed = copy in self._handed or copy in self._written
             if is_handed and not self._written.get(copy, False) and len(self._shown) < self._max_noted:
                 self._shown.setdefault(copy, at)
+                self._settled.setdefault(agent_id, set()).add(copy[1])
         self._write_later()
 
     def _write_later(self) -> None:
@@ -101,7 +102,16 @@ class DeliveryMarks:
                 self._shown.pop(copy, None)
                 self._written[copy] = True
             for copy in list(islice(self._written, max(0, len(self._written) - MAX_WRITTEN))):
-                del self._written[copy]
+                self._forget_written(copy)
+
+    def _forget_written(self, copy: _Copy) -> None:
+        del self._written[copy]
+        agent_id, message_id = copy
+        settled = self._settled.get(agent_id)
+        if settled is not None and copy not in self._shown:
+            settled.discard(message_id)
+            if not settled:
+                del self._settled[agent_id]
 
     async def close(self) -> None:
         """Write what is noted and stop. Safe to call twice."""

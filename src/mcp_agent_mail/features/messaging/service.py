@@ -303,7 +303,7 @@ class MessagingService:
         """An agent that looks into its inbox is active; the operator who looks is not the agent."""
         if not caller.is_operator:
             self._note_activity(listing.mailbox.agent)
-        self._note_handed(caller, listing.mailbox.agent, (entry.head.id for entry in listing.entries))
+        self._note_handed(caller, listing.mailbox.agent, [entry.head.id for entry in listing.entries])
         return listing
 
     async def _note_copies(

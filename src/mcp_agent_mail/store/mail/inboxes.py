@@ -8,6 +8,7 @@ a time is turned into a delivery number first, by halving.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,15 +22,20 @@ from mcp_agent_mail.domain.messages import MOST_NEWER, InboxEntry, RecipientKind
 from mcp_agent_mail.domain.signals import NewestUnread, UnreadInbox
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
-from mcp_agent_mail.store.mail.passed_ends import EndCounts, passed_copies, still_valid, true_end
+from mcp_agent_mail.store.mail.passed_ends import ANY_ENDS_LEFT, EndCounts, passed_copies, still_valid, true_end
 from mcp_agent_mail.store.mail.successors import standing_successor
 
 _NEWER = f"""(SELECT count(*) FROM (
            SELECT 1 FROM recipients later INDEXED BY recipients_sender
            WHERE later.agent_id = r.agent_id AND later.sender_id = r.sender_id AND later.delivery_seq IS NOT NULL
              AND later.delivery_seq > r.delivery_seq AND later.delivery_seq <= ? LIMIT {MOST_NEWER}) AS newer)"""
-_REASON = """CASE WHEN r.withdrawn_ts IS NOT NULL THEN (
-           SELECT withdrawn_reason FROM message_terms WHERE message_id = r.message_id) END"""
+# Most copies hold as they were sent: they pay for one question and one column.
+_END = f"""CASE WHEN coalesce(r.valid_until_ts, r.expired_ts, r.withdrawn_ts, r.superseded_by) IS NOT NULL THEN json_array(
+           {true_end("r")}, r.withdrawn_ts,
+           CASE WHEN r.withdrawn_ts IS NOT NULL THEN (
+               SELECT withdrawn_reason FROM message_terms WHERE message_id = r.message_id) END,
+           {standing_successor("r")}) END"""
+_HOLDS = (None, None, None, None)
 # What was not held was delivered as it was written.
 _SINCE = "CASE WHEN r.held_code IS NULL THEN min(m.created_ts, r.delivered_ts) ELSE r.delivered_ts END"
 _LAST_SEQ = """
@@ -71,7 +77,9 @@ UPDATE agents SET unread_count = unread_count - ?, urgent_unread_count = urgent_
 WHERE id = ?
 """
 _COUNT_ACKNOWLEDGED = "UPDATE agents SET ack_pending_count = ack_pending_count - ? WHERE id = ?"
-_COUNTS = "SELECT inbox_count, unread_count, ack_pending_count, urgent_unread_count FROM agents WHERE id = ?"
+_COUNTS = f"""
+SELECT inbox_count, unread_count, ack_pending_count, urgent_unread_count, {ANY_ENDS_LEFT} FROM agents WHERE id = ?
+"""
 _HAS_LEFT = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND withdrawn_seq IS NOT NULL"
 
 
@@ -178,7 +186,10 @@ class Inboxes:
         """Kept with the agent, not counted: as cheap for a million messages as for one, but while there are ends to be
         written down.
         """
-        counts = InboxCounts._make(self._connection.execute(_COUNTS, (agent_id,)).fetchone())
+        *stored, any_left = self._connection.execute(_COUNTS, (agent_id,)).fetchone()
+        counts = InboxCounts._make(stored)
+        if not any_left:
+            return counts
         passed = passed_copies(self._connection, agent_id)
         return InboxCounts(
             total=counts.total,
@@ -293,8 +304,7 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
     direction = "" if page.oldest_first else "DESC"
     newer = "r.sender_id" if page.is_newest else _NEWER
     sql = f"""
-SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {true_end("r")}, r.withdrawn_ts, {_REASON},
-       {standing_successor("r")}, {newer}, {_SINCE}, {HEAD_COLUMNS}
+SELECT {_END}, {newer}, {_SINCE}, r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {HEAD_COLUMNS}
 FROM recipients r INDEXED BY {index} CROSS JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
 WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 """
@@ -302,7 +312,7 @@ WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
 
 
 def _entry(row: Sequence[Any]) -> InboxEntry:
-    return InboxEntry(to_head(row[11:]), *row[:11])
+    return _to_entry(row, row[1])
 
 
 def _counted(rows: Iterable[Sequence[Any]]) -> list[InboxEntry]:  # Any: SQLite's rows are untyped
@@ -310,11 +320,16 @@ def _counted(rows: Iterable[Sequence[Any]]) -> list[InboxEntry]:  # Any: SQLite'
     newer: dict[int, int] = {}
     entries = []
     for row in rows:
-        sender_id = row[9]
+        sender_id = row[1]
         count = newer.get(sender_id, 0)
         newer[sender_id] = count + 1
-        entries.append(InboxEntry._make((to_head(row[11:]), *row[:9], min(count, MOST_NEWER), row[10])))
+        entries.append(_to_entry(row, count if count < MOST_NEWER else MOST_NEWER))
     return entries
+
+
+def _to_entry(row: Sequence[Any], newer: int) -> InboxEntry:
+    end = _HOLDS if row[0] is None else json.loads(row[0])
+    return InboxEntry._make((to_head(row[8:]), *row[3:8], *end, newer, row[2]))
 
 
 _AGENT = "SELECT a.name, a.project_id, p.slug FROM agents a JOIN projects p ON p.id = a.project_id WHERE a.id = ?"

@@ -29,12 +29,12 @@ def true_end(row: str) -> str:
            CASE WHEN {is_open} AND NOT {still_valid(row)} THEN {row}.valid_until_ts END)"""
 
 
-_ANY_LEFT = """
-SELECT EXISTS (
+ANY_ENDS_LEFT = """EXISTS (
     SELECT 1 FROM recipients INDEXED BY recipients_valid
     WHERE valid_until_ts IS NOT NULL AND valid_until_ts <= unit_now() AND read_ts IS NULL AND expired_ts IS NULL
-      AND withdrawn_ts IS NULL AND refused_ts IS NULL)
-"""
+      AND withdrawn_ts IS NULL AND refused_ts IS NULL)"""
+"""SQL for whether any copy's time has passed and its end is not written down: one probe of an index."""
+_ANY_LEFT = f"SELECT {ANY_ENDS_LEFT}"
 _PASSED = f"""
 SELECT count(*), coalesce(sum(r.ack_required = 1 AND r.ack_ts IS NULL), 0), coalesce(sum(r.urgent = 1), 0),
        coalesce(sum(r.kind <> 'bcc' AND EXISTS (
