@@ -30,8 +30,8 @@ _NEWER = f"""(SELECT count(*) FROM (
            WHERE later.agent_id = r.agent_id AND later.sender_id = r.sender_id AND later.delivery_seq IS NOT NULL
              AND later.delivery_seq > r.delivery_seq AND later.delivery_seq <= ? LIMIT {MOST_NEWER}) AS newer)"""
 # Most copies hold as they were sent: they pay for one question and one column.
-_END = f"""CASE WHEN coalesce(r.valid_until_ts, r.expired_ts, r.withdrawn_ts, r.superseded_by) IS NOT NULL THEN json_array(
-           {true_end("r")}, r.withdrawn_ts,
+_END = f"""CASE WHEN coalesce(r.valid_until_ts, r.expired_ts, r.withdrawn_ts, r.superseded_by) IS NOT NULL
+       THEN json_array({true_end("r")}, r.withdrawn_ts,
            CASE WHEN r.withdrawn_ts IS NOT NULL THEN (
                SELECT withdrawn_reason FROM message_terms WHERE message_id = r.message_id) END,
            {standing_successor("r")}) END"""
@@ -323,7 +323,7 @@ def _counted(rows: Iterable[Sequence[Any]]) -> list[InboxEntry]:  # Any: SQLite'
         sender_id = row[1]
         count = newer.get(sender_id, 0)
         newer[sender_id] = count + 1
-        entries.append(_to_entry(row, count if count < MOST_NEWER else MOST_NEWER))
+        entries.append(_to_entry(row, min(count, MOST_NEWER)))
     return entries
 
 
