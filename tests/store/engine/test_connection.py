@@ -37,6 +37,39 @@ def test_the_writing_connection_waits_for_the_disk_and_keeps_references_whole(tm
     assert journal_mode == "wal"
 
 
+def test_what_a_unit_may_have_to_undo_needs_no_file_however_many_pages_it_changes(tmp_path: Path) -> None:
+    with closing(open_writing(tmp_path / "scratch.sqlite3")) as writing:
+        writing.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY, content BLOB)")
+        writing.executemany("INSERT INTO pages (content) VALUES (zeroblob(3000))", [()] * 200)
+        writing.commit()
+
+        writing.execute("BEGIN IMMEDIATE")
+        writing.execute("SAVEPOINT unit")
+        files_before = len(list(Path("/dev/fd").iterdir()))
+        for number in range(1, 201):
+            writing.execute("UPDATE pages SET content = randomblob(3000) WHERE id = ?", (number,))
+        files = len(list(Path("/dev/fd").iterdir()))
+        writing.execute("ROLLBACK TO unit")
+
+        assert files == files_before
+        assert writing.execute("SELECT count(*) FROM pages WHERE content <> zeroblob(3000)").fetchone() == (0,)
+
+
+def test_the_log_is_carried_over_after_four_thousand_pages(tmp_path: Path) -> None:
+    path = tmp_path / "scratch.sqlite3"
+    with closing(open_writing(path)) as writing:
+        writing.execute("CREATE TABLE pages (content BLOB)")
+        writing.commit()
+        (page_bytes,) = writing.execute("PRAGMA page_size").fetchone()
+        carried = []
+        for _ in range(8):
+            writing.executemany("INSERT INTO pages VALUES (zeroblob(?))", [(page_bytes - 100,)] * 600)
+            writing.commit()
+            carried.append(path.stat().st_size > 600 * page_bytes)
+
+    assert carried == [False] * 6 + [True] * 2
+
+
 def test_a_reading_connection_is_doubly_kept_from_writing(tmp_path: Path) -> None:
     path = tmp_path / "scratch.sqlite3"
     with closing(open_writing(path)) as writing:

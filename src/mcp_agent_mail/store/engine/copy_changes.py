@@ -19,7 +19,6 @@ _NOTE_COPY = """
     VALUES (new.message_id, new.thread_id, new.agent_id, 0, new.kind <> 'bcc') ON CONFLICT DO NOTHING;
 """
 _WATCH = (
-    "PRAGMA temp_store = MEMORY",
     # Zero stands for none: a part of a key is never NULL.
     """
     CREATE TEMP TABLE copy_changes (

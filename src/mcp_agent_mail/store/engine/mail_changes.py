@@ -12,7 +12,6 @@ import sqlite3
 from mcp_agent_mail.core.ids import AgentId
 
 _WATCH = (
-    "PRAGMA temp_store = MEMORY",
     "CREATE TEMP TABLE mail_changes (agent_id INTEGER PRIMARY KEY) STRICT",
     """
     CREATE TEMP TRIGGER mail_changed AFTER UPDATE OF unread_count ON main.agents BEGIN
