@@ -13,6 +13,7 @@ import pytest
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import Credentials, call_as
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.delivery import evidence as module
 from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence, _Answer
@@ -265,9 +266,11 @@ class Desk:
             await call_as(self._credentials(session), call, {})
         return wire
 
-    async def acts(self, *, began_s: float | None = None, session: object | None = None) -> None:
+    async def acts(
+        self, *, agent: Agent | None = None, began_s: float | None = None, session: object | None = None
+    ) -> None:
         async def call() -> None:
-            self.evidence.note_acting(self.seeded.red)
+            self.evidence.note_acting(agent or self.seeded.red)
 
         with heard_by(Wire(self.now_s if began_s is None else began_s)):
             await call_as(self._credentials(session), call, {})
@@ -321,15 +324,49 @@ async def test_what_is_forgotten_takes_no_room_though_its_connection_stays_open(
     for wire in wires:
         wire.sent()
 
-    kept = [one.message_ids for wire in wires for one in gc.get_referents(*_promised(wire)) if isinstance(one, _Answer)]
-
-    assert kept == [(), (2,), (3,), (4,)]
+    assert [_kept(wire) for wire in wires] == [(), (2,), (3,), (4,)]
 
 
-def _promised(wire: Wire) -> list[object]:
-    """What the promises of its answer hold."""
+async def test_a_session_in_doubt_keeps_nothing_of_its_answers(desk: Desk) -> None:
+    wire = await desk.gives(1, 2)
+    wire.sent()
+
+    await desk.acts(agent=desk.seeded.green)
+
+    assert _kept(wire) == ()
+
+
+async def test_a_session_in_doubt_takes_no_room_of_others(desk: Desk) -> None:
+    doubted = Session()
+    await desk.acts(session=doubted)
+    await desk.acts(agent=desk.seeded.green, session=doubted)
+    (await desk.gives(1)).sent()
+    (await desk.gives(2, 3, 4, session=doubted)).sent()
+
+    desk.now_s = 200.0
+    await desk.acts()
+
+    assert desk.shown(1) == [True]
+
+
+async def test_a_session_that_acts_in_more_projects_than_it_may_proves_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_PROJECTS_EACH", 1)
+    (await desk.gives(1)).sent()
+    desk.now_s = 200.0
+
+    await desk.acts(agent=desk.seeded.fox)
+    await desk.acts()
+
+    assert desk.shown(1) == [False]
+
+
+def _kept(wire: Wire) -> tuple[int, ...]:
+    """The messages that the promises of its answer hold."""
     ((sent, _, _),) = wire.promises
-    return list(sent.__closure__ or ())
+    (answer,) = (one for one in gc.get_referents(*(sent.__closure__ or ())) if isinstance(one, _Answer))
+    return answer.message_ids
 
 
 async def test_of_one_session_the_last_answers_are_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
