@@ -76,8 +76,10 @@ async def test_nothing_is_shown_that_was_not_noted_to_be_handed_over(noting: Not
     (message_id,) = await noting.letters(1)
 
     noting.marks.note_shown(noting.red, [message_id])
+    unshown = noting.marks.without_shown(noting.red, [message_id])
     await noting.marks.close()
 
+    assert unshown == (message_id,)
     assert noting.rows() == [(False, False)]
 
 
@@ -100,20 +102,24 @@ async def test_the_first_time_stands_and_a_clock_set_back_reverses_nothing(notin
     assert list(before) == sorted(before)
 
 
-async def test_what_was_written_is_not_written_again(noting: Noting) -> None:
+async def test_what_was_written_is_not_written_again(noting: Noting, monkeypatch: pytest.MonkeyPatch) -> None:
     (message_id,) = await noting.letters(1)
     noting.marks.note_handed(noting.red, [message_id])
     noting.marks.note_shown(noting.red, [message_id])
     await noting.marks.write()
-    written = asyncio.Event()
-    noting.seeded.store.on_commit(written.set)
+    units = list[Unit[None]]()
+
+    async def keep(unit: Unit[None]) -> None:
+        units.append(unit)
+
+    monkeypatch.setattr(noting.seeded.store, "write", keep)
 
     noting.marks.note_handed(noting.red, [message_id])
     noting.marks.note_shown(noting.red, [message_id])
     await noting.marks.close()
 
     assert noting.marks.without_shown(noting.red, [message_id]) == ()
-    assert not written.is_set()
+    assert units == []
 
 
 async def test_full_it_notes_no_more_and_all_that_was_noted_is_written(noting: Noting) -> None:
