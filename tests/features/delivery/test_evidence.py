@@ -440,7 +440,7 @@ async def test_without_sessions_the_agents_that_called_last_are_kept(
     second = await desk.given_to(PLAIN, green, 2)
     for wire in (first, second):
         wire.sent()
-    await desk.acts(credentials=PLAIN)
+    await desk.acts(credentials=PLAIN, began_s=50.0)
 
     (await desk.given_to(PLAIN, blue, 3)).sent()
     desk.now_s = 200.0
