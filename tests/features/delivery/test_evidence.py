@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import Credentials, call_as
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.delivery import evidence as module
 from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence, _Answer
@@ -239,6 +240,10 @@ class Wire:
                 read()
 
 
+ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+PLAIN = Credentials(via="rest", in_arguments=True)
+
+
 class Session:
     """As long as it lives, a session."""
 
@@ -255,24 +260,36 @@ class Desk:
 
     async def gives(self, *message_ids: int, session: object | None = None) -> Wire:
         """A call that has these in its answer, which is not sent yet."""
-        wire = Wire(self.now_s)
+        return await self.given_to(self.credentials(session), self.seeded.red, *message_ids)
+
+    async def given_to(
+        self, credentials: Credentials, agent: Agent, *message_ids: int, caller: Caller = ANYBODY
+    ) -> Wire:
+        """A call with these credentials that has the agent's copies in its answer, which is not sent yet."""
 
         async def call() -> None:
-            ids = [MessageId(one) for one in message_ids]
-            self.evidence.note_handed(Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN), self.seeded.red, ids)
+            self.evidence.note_handed(caller, agent, [MessageId(one) for one in message_ids])
 
+        wire = Wire(self.now_s)
         with heard_by(wire):
-            await call_as(self._credentials(session), call, {})
+            await call_as(credentials, call, {})
         return wire
 
-    async def acts(self, *, began_s: float | None = None, session: object | None = None) -> None:
+    async def acts(
+        self,
+        *,
+        agent: Agent | None = None,
+        began_s: float | None = None,
+        session: object | None = None,
+        credentials: Credentials | None = None,
+    ) -> None:
         async def call() -> None:
-            self.evidence.note_acting(self.seeded.red)
+            self.evidence.note_acting(agent or self.seeded.red)
 
         with heard_by(Wire(self.now_s if began_s is None else began_s)):
-            await call_as(self._credentials(session), call, {})
+            await call_as(credentials or self.credentials(session), call, {})
 
-    def _credentials(self, session: object | None) -> Credentials:
+    def credentials(self, session: object | None = None) -> Credentials:
         return Credentials(via="mcp", in_arguments=True, session=session or self.session)
 
     def shown(self, *message_ids: int) -> list[bool]:
@@ -321,15 +338,49 @@ async def test_what_is_forgotten_takes_no_room_though_its_connection_stays_open(
     for wire in wires:
         wire.sent()
 
-    kept = [one.message_ids for wire in wires for one in gc.get_referents(*_promised(wire)) if isinstance(one, _Answer)]
-
-    assert kept == [(), (2,), (3,), (4,)]
+    assert [_kept(wire) for wire in wires] == [(), (2,), (3,), (4,)]
 
 
-def _promised(wire: Wire) -> list[object]:
-    """What the promises of its answer hold."""
+async def test_a_session_in_doubt_keeps_nothing_of_its_answers(desk: Desk) -> None:
+    wire = await desk.gives(1, 2)
+    wire.sent()
+
+    await desk.acts(agent=desk.seeded.green)
+
+    assert _kept(wire) == ()
+
+
+async def test_a_session_in_doubt_takes_no_room_of_others(desk: Desk) -> None:
+    doubted = Session()
+    await desk.acts(session=doubted)
+    await desk.acts(agent=desk.seeded.green, session=doubted)
+    (await desk.gives(1)).sent()
+    (await desk.gives(2, 3, 4, session=doubted)).sent()
+
+    desk.now_s = 200.0
+    await desk.acts()
+
+    assert desk.shown(1) == [True]
+
+
+async def test_a_session_that_acts_in_more_projects_than_it_may_proves_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_PROJECTS_EACH", 1)
+    (await desk.gives(1)).sent()
+    desk.now_s = 200.0
+
+    await desk.acts(agent=desk.seeded.fox)
+    await desk.acts()
+
+    assert desk.shown(1) == [False]
+
+
+def _kept(wire: Wire) -> tuple[int, ...]:
+    """The messages that the promises of its answer hold."""
     ((sent, _, _),) = wire.promises
-    return list(sent.__closure__ or ())
+    (answer,) = (one for one in gc.get_referents(*(sent.__closure__ or ())) if isinstance(one, _Answer))
+    return answer.message_ids
 
 
 async def test_of_one_session_the_last_answers_are_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,6 +411,43 @@ async def test_an_answer_that_was_not_read_shows_nothing(desk: Desk) -> None:
     await desk.acts()
 
     assert desk.shown(1) == [False]
+    assert _kept(wire) == ()
+
+
+async def test_what_another_agent_reads_by_its_own_token_is_not_handed_over(desk: Desk) -> None:
+    green = Caller(kind=CallerKind.AGENT, auth=AgentAuth.OPEN, agent_id=desk.seeded.green.id)
+
+    wire = await desk.given_to(desk.credentials(), desk.seeded.red, 1, caller=green)
+
+    assert wire.promises == []
+
+
+async def test_a_call_that_names_nobody_and_brings_no_token_shows_nothing(desk: Desk) -> None:
+    (await desk.gives(1)).sent()
+    desk.now_s = 200.0
+
+    await desk.acts(credentials=replace(desk.credentials(), in_arguments=False))
+
+    assert desk.shown(1) == [False]
+
+
+async def test_without_sessions_the_agents_that_called_last_are_kept(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_PROOFS", 2)
+    red, green, blue = desk.seeded.red, desk.seeded.green, desk.seeded.blue
+    first = await desk.given_to(PLAIN, red, 1)
+    second = await desk.given_to(PLAIN, green, 2)
+    for wire in (first, second):
+        wire.sent()
+    await desk.acts(credentials=PLAIN, began_s=50.0)
+
+    (await desk.given_to(PLAIN, blue, 3)).sent()
+    desk.now_s = 200.0
+    await desk.acts(credentials=PLAIN)
+
+    assert (_kept(first), _kept(second)) == ((), ())
+    assert desk.shown(1) == [True], "it had called again meanwhile"
 
 
 async def test_what_is_shown_is_promised_no_more(desk: Desk) -> None:

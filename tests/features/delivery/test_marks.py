@@ -76,8 +76,10 @@ async def test_nothing_is_shown_that_was_not_noted_to_be_handed_over(noting: Not
     (message_id,) = await noting.letters(1)
 
     noting.marks.note_shown(noting.red, [message_id])
+    unshown = noting.marks.without_shown(noting.red, [message_id])
     await noting.marks.close()
 
+    assert unshown == (message_id,)
     assert noting.rows() == [(False, False)]
 
 
@@ -100,20 +102,24 @@ async def test_the_first_time_stands_and_a_clock_set_back_reverses_nothing(notin
     assert list(before) == sorted(before)
 
 
-async def test_what_was_written_is_not_written_again(noting: Noting) -> None:
+async def test_what_was_written_is_not_written_again(noting: Noting, monkeypatch: pytest.MonkeyPatch) -> None:
     (message_id,) = await noting.letters(1)
     noting.marks.note_handed(noting.red, [message_id])
     noting.marks.note_shown(noting.red, [message_id])
     await noting.marks.write()
-    written = asyncio.Event()
-    noting.seeded.store.on_commit(written.set)
+    units = list[Unit[None]]()
+
+    async def keep(unit: Unit[None]) -> None:
+        units.append(unit)
+
+    monkeypatch.setattr(noting.seeded.store, "write", keep)
 
     noting.marks.note_handed(noting.red, [message_id])
     noting.marks.note_shown(noting.red, [message_id])
     await noting.marks.close()
 
     assert noting.marks.without_shown(noting.red, [message_id]) == ()
-    assert not written.is_set()
+    assert units == []
 
 
 async def test_full_it_notes_no_more_and_all_that_was_noted_is_written(noting: Noting) -> None:
@@ -162,3 +168,81 @@ async def test_two_may_write_at_once(noting: Noting) -> None:
     await asyncio.gather(noting.marks.write(), noting.marks.write())
 
     assert noting.rows() == [(True, True), (True, True)]
+
+
+async def test_a_late_writer_does_not_take_back_what_another_has_written(
+    noting: Noting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (message_id,) = await noting.letters(1)
+    noting.marks.note_handed(noting.red, [message_id])
+    write, is_held, is_let_go = noting.seeded.store.write, asyncio.Event(), asyncio.Event()
+
+    async def hold(unit: Unit[None]) -> None:
+        is_held.set()
+        await is_let_go.wait()
+        await write(unit)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(noting.seeded.store, "write", hold)
+        late = asyncio.create_task(noting.marks.write())
+        await is_held.wait()
+    noting.marks.note_shown(noting.red, [message_id])
+    await noting.marks.write()
+    is_let_go.set()
+    await late
+
+    assert noting.marks.without_shown(noting.red, [message_id]) == ()
+
+
+async def test_nothing_is_shown_before_the_unit_that_hands_it_over(
+    noting: Noting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", 1)
+    ids = await noting.letters(2)
+    noting.marks.note_handed(noting.red, ids)
+    noting.marks.note_shown(noting.red, reversed(ids))
+
+    await noting.marks.close()
+
+    assert noting.rows() == [(True, True), (True, True)]
+
+
+async def test_what_is_known_to_be_written_is_bounded(noting: Noting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_WRITTEN", 2)
+    ids = await noting.letters(3)
+    noting.marks.note_handed(noting.red, ids)
+    noting.marks.note_shown(noting.red, ids)
+
+    await noting.marks.write()
+
+    assert noting.marks.without_shown(noting.red, ids) == (ids[0],)
+    await noting.marks.close()
+
+
+async def test_steps_shown_that_wait_are_bounded_too(noting: Noting) -> None:
+    ids = await noting.letters(2)
+    marks = DeliveryMarks(noting.seeded.store, clock=noting.seeded.clock, interval_s=3_600, max_noted=1)
+    for message_id in ids:
+        marks.note_handed(noting.red, [message_id])
+        await marks.write()
+
+    marks.note_shown(noting.red, ids)
+    await marks.close()
+
+    assert noting.rows() == [(True, True), (True, False)]
+
+
+async def test_a_close_that_the_store_refuses_ends_and_is_logged(
+    noting: Noting, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (message_id,) = await noting.letters(1)
+    noting.marks.note_handed(noting.red, [message_id])
+
+    async def refuse(_unit: Unit[None]) -> None:
+        raise Unavailable("The store is busy.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(noting.seeded.store, "write", refuse)
+        await noting.marks.close()
+
+    assert [record.message for record in caplog.records] == ["the last steps of delivery were not written"]
