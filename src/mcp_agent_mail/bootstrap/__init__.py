@@ -74,7 +74,15 @@ def build_services(
         settings, store, identity, attachments, hooks=hooks, throttle=archiving.pace.keep, clock=clock
     )
     leases = lease_services(settings, store, identity, activity, looks, clock)
-    workers = build_workers(settings, store, bus, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
+    workers = build_workers(
+        settings,
+        store,
+        bus,
+        waiters,
+        throttle=archiving.pace.keep,
+        contents=attachments.files,
+        clock=clock,
+    )
     health = health_service(store, place, archiving, leases, workers, waiters, clock=clock)
     services = Services(
         projects=projects,
