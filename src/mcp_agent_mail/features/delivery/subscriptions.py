@@ -270,6 +270,8 @@ class ResourceStream:
         self._place.begin(has_subscriptions=bool(self._own))
         self._is_open = True
         try:
+            # Of changed rights: what is committed from here on doubts the stream.
+            await self._all.waiters.hear()
             for one in list(self._own.values()):
                 listener = await self._find_listener(one)
                 if self._own.get(one.uri) is one and one.followed is None:
