@@ -12,7 +12,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.features.delivery.shared_look import AT_ONCE, SharedLook
 from mcp_agent_mail.features.delivery.standing import Standing
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind
-from tests.features.delivery.harness import DeliveryHarness
+from tests.features.delivery.harness import DeliveryHarness, open_waiters
 
 
 def shared_look(harness: DeliveryHarness) -> SharedLook:
@@ -110,15 +110,16 @@ async def test_a_stream_of_resources_is_doubted_at_first_and_then_when_its_agent
 async def test_many_cost_two_questions_for_each_few_hundred_and_nobody_none(harness: DeliveryHarness) -> None:
     asked: list[str] = []
     store, count = harness.seeded.store, 2 * AT_ONCE + 1
+    waiters = open_waiters(store, limit=2 * count)
+    look = SharedLook(store, waiters)
     store._reading.set_trace_callback(asked.append)
 
-    await shared_look(harness).look()
+    await look.look()
     nobody = len(asked)
-    harness.service.waiters._limit = 2 * count
     with ExitStack() as places:
         for number in range(count):
-            places.enter_context(harness.service.waiters.place(AgentId(1_000 + number), WaiterKind.STREAM))
-        await shared_look(harness).look()
+            places.enter_context(waiters.place(AgentId(1_000 + number), WaiterKind.STREAM))
+        await look.look()
     store._reading.set_trace_callback(None)
 
     assert nobody == 0
