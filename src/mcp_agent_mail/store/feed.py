@@ -7,7 +7,6 @@ lies at or below the counter 'feed_floor'.
 from __future__ import annotations
 
 import heapq
-import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -35,12 +34,12 @@ LEFT JOIN agents a ON a.id = f.about_id LEFT JOIN projects p ON p.id = a.project
 LEFT JOIN recipients r ON r.message_id = f.message_id AND r.agent_id = f.about_id
 WHERE f.agent_id = :agent AND f.cursor > :after ORDER BY f.cursor
 """
-_STATES = """
+_STATES_OF = """
 SELECT a.id, a.project_id, a.token_hash, a.retired_ts IS NOT NULL OR p.archived_ts IS NOT NULL,
        max(coalesce((SELECT max(cursor) FROM feed INDEXED BY feed_agent WHERE agent_id = a.id), 0),
            coalesce((SELECT max(delivery_seq) FROM recipients INDEXED BY recipients_inbox
                      WHERE agent_id = a.id AND delivery_seq IS NOT NULL), 0))
-FROM json_each(?) asked CROSS JOIN agents a ON a.id = asked.value JOIN projects p ON p.id = a.project_id
+FROM agents a JOIN projects p ON p.id = a.project_id WHERE a.id IN
 """
 _UNSEEN = f"""
 SELECT delivery_seq, delivered_ts FROM recipients INDEXED BY recipients_unseen
@@ -158,7 +157,7 @@ class Feed:
 
     def states_of(self, agents: Sequence[AgentId]) -> dict[AgentId, AgentState]:
         """By agent, of those there are. A few steps in an index for each."""
-        rows = self._connection.execute(_STATES, (json.dumps(agents),))
+        rows = self._connection.execute(f"{_STATES_OF} ({', '.join('?' * len(agents))})", agents)
         return {
             AgentId(agent_id): AgentState(ProjectId(project_id), token_hash, bool(is_gone), newest)
             for agent_id, project_id, token_hash, is_gone, newest in rows

@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.features.delivery.last_look import FoundLook
 from mcp_agent_mail.features.delivery.shared_look import AT_ONCE, SharedLook
-from mcp_agent_mail.features.delivery.standing import Standing
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind
 from tests.features.delivery.harness import DeliveryHarness, open_waiters
 
@@ -31,7 +31,7 @@ def silent(harness: DeliveryHarness, *, token_hash: bytes | None = None) -> Iter
     red, cursor = harness.seeded.red, harness.service.feed_tail()
     with harness.service.waiters.place(red.id, WaiterKind.STREAM) as waiter:
         waiter.begin_look()
-        waiter.standing = Standing(red.project_id, token_hash, cursor)
+        waiter.last_look = FoundLook(red.project_id, token_hash, cursor)
         yield waiter
 
 
@@ -50,7 +50,7 @@ async def test_a_delivery_that_was_not_told_wakes_once(harness: DeliveryHarness)
         assert (waiter.is_changed, waiter.quiet_to) == (True, 0)
 
         waiter.begin_look()
-        waiter.standing = Standing(harness.seeded.red.project_id, None, harness.service.feed_tail())
+        waiter.last_look = FoundLook(harness.seeded.red.project_id, None, harness.service.feed_tail())
         await shared_look(harness).look()
         assert waiter.is_changed is False
 
@@ -81,7 +81,7 @@ async def test_who_cannot_be_judged_is_woken_each_time(harness: DeliveryHarness)
     with silent(harness) as waiter:
         for _ in range(2):
             waiter.begin_look()
-            waiter.standing = None
+            waiter.last_look = None
             await look.look()
             assert waiter.is_changed
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.ids import AgentId, ProjectId
-from mcp_agent_mail.features.delivery.standing import is_unchanged
+from mcp_agent_mail.features.delivery.last_look import is_unchanged
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, Waiters
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.feed import AgentState
@@ -72,8 +72,8 @@ class SharedLook:
 
 
 def _judge(waiter: MailWaiter, state: AgentState | None, tail: int) -> None:
-    standing = waiter.standing
-    if standing is not None and is_unchanged(standing, state):
+    last_look = waiter.last_look
+    if last_look is not None and is_unchanged(last_look, state):
         waiter.quiet_to = max(waiter.quiet_to, tail)
     else:
         waiter.wake()

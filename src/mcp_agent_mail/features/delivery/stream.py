@@ -15,8 +15,8 @@ from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.domain.presence import is_gone
 from mcp_agent_mail.features.delivery import schemas
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
+from mcp_agent_mail.features.delivery.last_look import last_look_of
 from mcp_agent_mail.features.delivery.requests import FeedRequest, FollowRequest
-from mcp_agent_mail.features.delivery.standing import standing_of
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, Waiters
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.store.database import Store
@@ -79,7 +79,7 @@ class FeedStream:
             self.cursor = page.next_cursor
             if is_gone(page.mailbox.agent, page.mailbox.project):
                 return
-            waiter.standing = standing_of(caller, page.mailbox, self.cursor)
+            waiter.last_look = last_look_of(caller, page.mailbox, self.cursor)
             while True:
                 await waiter.woken(silent_until - loop.time())
                 if waiter.is_changed and loop.time() < silent_until:

@@ -13,9 +13,9 @@ from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.features.delivery.feed import require_kept
+from mcp_agent_mail.features.delivery.last_look import last_look_of
 from mcp_agent_mail.features.delivery.presence import require_listener
 from mcp_agent_mail.features.delivery.requests import WaitRequest
-from mcp_agent_mail.features.delivery.standing import standing_of
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.visibility import open_inbox
@@ -123,7 +123,7 @@ async def wait_for_mail(
             waiters.require_open()
             require_listener(found.mailbox)
             request = replace(request, after_cursor=found.next_cursor)
-            waiter.standing = standing_of(caller, found.mailbox, found.next_cursor)
+            waiter.last_look = last_look_of(caller, found.mailbox, found.next_cursor)
             await waiter.woken(until - loop.time())
 
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.presence import ListeningVia
-from mcp_agent_mail.features.delivery.standing import Standing
+from mcp_agent_mail.features.delivery.last_look import FoundLook
 from mcp_agent_mail.features.health.results import WaitingFigures
 from mcp_agent_mail.notify.bus import MailBus, RightsBus
 
@@ -64,8 +64,8 @@ class MailWaiter:
         "holder",
         "is_proven",
         "kind",
+        "last_look",
         "quiet_to",
-        "standing",
     )
 
     def __init__(
@@ -83,7 +83,7 @@ class MailWaiter:
         """The agent that the place counts for: proven to have it, or by whose name somebody has it."""
         self.is_proven = is_proven
         self.has_left = False
-        self.standing: Standing | None = None
+        self.last_look: FoundLook | None = None
         """What its last look found. None: who looks for all cannot tell whether the next would find the same."""
         self.quiet_to = 0
         """How far who looks for all has found nothing that is newer."""
