@@ -12,6 +12,7 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.store_limits import Shortage
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.workers import Workers, build_workers
+from tests.features.delivery.harness import open_waiters
 from tests.seeded_store import SeededStore, open_seeded_store
 from tests.server.whole_app import settings_of
 
@@ -37,10 +38,12 @@ def workers_of(seeded: SeededStore, settings: Settings) -> Workers:
         pass
 
     contents = AttachmentFiles(settings.storage_root / ATTACHMENTS_FOLDER)
+    bus = MailBus(seeded.store.on_mail_change)
     return build_workers(
         settings,
         seeded.store,
-        MailBus(seeded.store.on_mail_change),
+        bus,
+        open_waiters(seeded.store),
         throttle=throttle,
         contents=contents,
         clock=seeded.clock,
@@ -58,7 +61,7 @@ async def test_without_a_setting_nothing_works_and_all_of_it_is_shown_as_off(
     assert workers.unseen is None
     assert workers.show() == {"acknowledgements": OFF, "retention": OFF, "signals": OFF}
     names = [keeper.name for keeper in workers.keepers()]
-    assert names == ["store-size", "archive-backfill", "feed-upkeep", "mail-expiry"]
+    assert names == ["store-size", "archive-backfill", "feed-upkeep", "mail-expiry", "shared-look"]
     assert workers.looks() == [workers.store_size.looks]
 
 
@@ -99,8 +102,9 @@ async def test_all_are_started_and_stopped_together(seeded: SeededStore, tmp_pat
         "archive-backfill",
         "feed-upkeep",
         "mail-expiry",
+        "shared-look",
     }
-    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 8, [True] * 8, [False] * 8)
+    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 9, [True] * 9, [False] * 9)
     assert len(workers.looks()) == 2
 
 

@@ -1,5 +1,6 @@
 """Signals, overdue acknowledgements, mail that nobody sees, retention, the look at the store's size, what archives are
-told later, and what feeds need, which work beside the requests: made, started, stopped and shown together.
+told later, what feeds need, and the look for those who wait, which work beside the requests: made, started, stopped
+and shown together.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.domain.store_limits import StoreLimits
 from mcp_agent_mail.features.archiving.backfill import BackfillWorker, LostArchives
+from mcp_agent_mail.features.delivery.shared_look import SharedLook
 from mcp_agent_mail.features.delivery.unseen_mail import UnseenRules, UnseenWorker
+from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.delivery.worker import FeedWorker
 from mcp_agent_mail.features.health.store_size import StoreSizeWorker
 from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker
@@ -42,6 +45,7 @@ class Workers:
     store_size: StoreSizeWorker
     backfill: BackfillWorker
     feed: FeedWorker
+    shared_look: SharedLook
 
     def start(self) -> None:
         """Those that the settings want, each a task of the running loop."""
@@ -53,6 +57,7 @@ class Workers:
             self.retention_worker,
             self.backfill,
             self.feed,
+            self.shared_look,
         ):
             if worker is not None:
                 worker.start()
@@ -62,6 +67,7 @@ class Workers:
         `within_s` seconds.
         """
         for worker in (
+            self.shared_look,
             self.feed,
             self.backfill,
             self.retention_worker,
@@ -75,7 +81,8 @@ class Workers:
 
     def keepers(self) -> list[Keeper]:
         kept = (self.signals, self.overdue, self.unseen, self.retention_worker, self.store_size, self.backfill)
-        return [*(worker.keeper for worker in kept if worker is not None), *self.feed.keepers()]
+        with_settings = (worker.keeper for worker in kept if worker is not None)
+        return [*with_settings, *self.feed.keepers(), self.shared_look.keeper]
 
     def looks(self) -> list[Looks]:
         """At the folder for signals, and at the store."""
@@ -94,6 +101,7 @@ def build_workers(
     settings: Settings,
     store: Store,
     bus: MailBus,
+    waiters: Waiters,
     *,
     throttle: Callable[[], Awaitable[None]],
     contents: AttachmentFiles,
@@ -122,6 +130,7 @@ def build_workers(
         store_size=store_size,
         backfill=BackfillWorker(store, LostArchives(store, settings.storage_root, store_size.looks)),
         feed=FeedWorker(store, keep_days=settings.feed_keep_days),
+        shared_look=SharedLook(store, waiters),
     )
 
 

@@ -164,4 +164,4 @@ async def hosted(
             try:
                 yield url
             finally:
-                server.should_exit = True
+                server.stop_soon()

@@ -74,8 +74,9 @@ def build_services(
         settings, store, identity, attachments, hooks=hooks, throttle=archiving.pace.keep, clock=clock
     )
     leases = lease_services(settings, store, identity, activity, looks, clock)
-    workers = build_workers(settings, store, bus, throttle=archiving.pace.keep, contents=attachments.files, clock=clock)
-    health = health_service(store, place, archiving, leases, workers, waiters, clock=clock)
+    workers = build_workers(
+        settings, store, bus, waiters, throttle=archiving.pace.keep, contents=attachments.files, clock=clock
+    )
     services = Services(
         projects=projects,
         identity=identity,
@@ -94,7 +95,7 @@ def build_services(
         summaries=(summaries := summary_service(settings, store, clock)),
         products=ProductService(store, summaries, load_inline=messaging.load_inline, note_handed=hooks.handed),
         archiving=archiving,
-        health=health,
+        health=(health := health_service(store, place, archiving, leases, workers, waiters, clock=clock)),
         activity=activity,
         recording=recording(settings, store, clock),
         leases=leases,
@@ -103,9 +104,8 @@ def build_services(
     )
     services.macros = macro_service(store, services)
     services.suggestions = SuggestionService(store)
-    tables = ResolvingTables(store, identities)
     health.keepers = services.keepers
-    services.resolver = tables.resolver
+    services.resolver = (tables := ResolvingTables(store, identities)).resolver
     services.tools = tool_table(services, tables)
     services.streams = stream_table(services, tables)
     services.subscriptions.watchable = watch_table(store, services, tables)

@@ -63,7 +63,7 @@ from mcp_agent_mail.features.reservations.sweeper import Sweeper, SweepRules
 from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.llm.setup import model_of
-from mcp_agent_mail.notify.bus import CopyBus, MailBus
+from mcp_agent_mail.notify.bus import CopyBus, MailBus, RightsBus
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
@@ -220,7 +220,7 @@ def waiters_of(settings: Settings, store: Store, bus: MailBus) -> Waiters:
     async def settle() -> None:
         await store.write(lambda _: None)
 
-    return Waiters(bus, settle, limit=settings.waiters_max)
+    return Waiters(bus, RightsBus(store.on_right_change), settle, limit=settings.waiters_max)
 
 
 def subscriptions_of(store: Store, waiters: Waiters, identity: IdentityService) -> Subscriptions:

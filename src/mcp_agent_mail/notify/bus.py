@@ -1,5 +1,5 @@
-"""The buses of a process: whose unread mail or feed has changed, and what has changed of messages and their copies.
-Told after the commit to whoever listens.
+"""The buses of a process: whose unread mail or feed has changed, what has changed of messages and their copies, and
+whose rights have. Told after the commit to whoever listens.
 """
 
 from __future__ import annotations
@@ -49,3 +49,7 @@ class MailBus(ChangeBus[AgentId]):
 
 class CopyBus(ChangeBus[CopyChange]):
     """Of messages and copies that a commit changed."""
+
+
+class RightsBus(ChangeBus[AgentId]):
+    """Of agents whose token, standing or project a commit changed."""

@@ -111,6 +111,10 @@ class Store:
         """Likewise with what a commit changed of messages and their copies."""
         self._writer.on_copy_change(listener)
 
+    def on_right_change(self, listener: Callable[[frozenset[AgentId]], None]) -> None:
+        """Likewise with the agents whose token, standing or project a commit changed."""
+        self._writer.on_right_change(listener)
+
     async def write(self, unit: Unit[T], *, unheard: Callable[[Tx, T], object] | None = None) -> T:
         """Run `unit` in the writer's next transaction; return its result once it is on disk.
 

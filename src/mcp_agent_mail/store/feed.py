@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId
+from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.copy_readership import may_know_of_copy
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.store.mail.passed_ends import still_valid
@@ -32,6 +33,13 @@ FROM feed f INDEXED BY feed_agent
 LEFT JOIN agents a ON a.id = f.about_id LEFT JOIN projects p ON p.id = a.project_id
 LEFT JOIN recipients r ON r.message_id = f.message_id AND r.agent_id = f.about_id
 WHERE f.agent_id = :agent AND f.cursor > :after ORDER BY f.cursor
+"""
+_STATES_OF = """
+SELECT a.id, a.project_id, a.token_hash, a.retired_ts IS NOT NULL OR p.archived_ts IS NOT NULL,
+       max(coalesce((SELECT max(cursor) FROM feed INDEXED BY feed_agent WHERE agent_id = a.id), 0),
+           coalesce((SELECT max(delivery_seq) FROM recipients INDEXED BY recipients_inbox
+                     WHERE agent_id = a.id AND delivery_seq IS NOT NULL), 0))
+FROM agents a JOIN projects p ON p.id = a.project_id WHERE a.id IN
 """
 _UNSEEN = f"""
 SELECT delivery_seq, delivered_ts FROM recipients INDEXED BY recipients_unseen
@@ -116,6 +124,17 @@ class FeedEnds(NamedTuple):
     tail: int
 
 
+class AgentState(NamedTuple):
+    """What decides whether an agent's feed may be read on, and the last number of what stands in it, whoever may know
+    of that. `is_gone`: it is retired, or its project archived.
+    """
+
+    project_id: ProjectId
+    token_hash: bytes | None
+    is_gone: bool
+    newest: int
+
+
 class Feed:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -135,6 +154,14 @@ class Feed:
             merged = heapq.merge(delivered, others, key=lambda row: row[0])
             known = (row for row in merged if is_proven or _may_be_told(agent_id, *row[_ENTRY:]))
             return [FeedEntry._make(row[:_ENTRY]) for row in islice(known, limit)]
+
+    def states_of(self, agents: Sequence[AgentId]) -> dict[AgentId, AgentState]:
+        """By agent, of those there are. A few steps in an index for each."""
+        rows = self._connection.execute(f"{_STATES_OF} ({', '.join('?' * len(agents))})", agents)
+        return {
+            AgentId(agent_id): AgentState(ProjectId(project_id), token_hash, bool(is_gone), newest)
+            for agent_id, project_id, token_hash, is_gone, newest in rows
+        }
 
     def tell_unseen(self, until: Micros, now: Micros, limit: int, *, aged: int = 0) -> bool:
         """Tell senders of up to `limit` copies that were delivered at `until` or before, or whose number is `aged` or

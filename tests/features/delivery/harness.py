@@ -14,7 +14,7 @@ from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.tools import delivery_tools, hook_tools
 from mcp_agent_mail.features.delivery.waiters import Waiters
-from mcp_agent_mail.notify.bus import MailBus
+from mcp_agent_mail.notify.bus import MailBus, RightsBus
 from mcp_agent_mail.store.database import Store
 from tests.features.contacts.harness import NOBODY, ContactsHarness, open_contacts, refused
 
@@ -64,7 +64,7 @@ def open_waiters(store: Store, limit: int = 100) -> Waiters:
     async def settle() -> None:
         await store.write(lambda _: None)
 
-    return Waiters(MailBus(store.on_mail_change), settle, limit=limit)
+    return Waiters(MailBus(store.on_mail_change), RightsBus(store.on_right_change), settle, limit=limit)
 
 
 @asynccontextmanager

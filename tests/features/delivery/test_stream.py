@@ -13,7 +13,7 @@ import pytest
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.delivery.requests import FollowRequest
-from mcp_agent_mail.features.delivery.stream import MOST_BEHIND, PAGE, SILENCES_A_LOOK, FeedStream
+from mcp_agent_mail.features.delivery.stream import MOST_BEHIND, PAGE, FeedStream, _end_of_silence
 from mcp_agent_mail.features.delivery.waiters import MailWaiter
 from tests.features.delivery.harness import DeliveryHarness, refused
 from tests.features.messaging.harness import APP
@@ -127,7 +127,7 @@ async def test_what_wakes_and_is_nothing_to_tell_does_not_put_off_that_a_stream_
     assert told == [[], [], []]
 
 
-async def test_who_may_read_is_asked_again_after_a_few_silences(harness: DeliveryHarness) -> None:
+async def test_a_silent_stream_asks_nothing_before_it_is_woken_and_then_who_may_read(harness: DeliveryHarness) -> None:
     asked: list[Caller] = []
 
     async def identify() -> Caller:
@@ -137,10 +137,32 @@ async def test_who_may_read_is_asked_again_after_a_few_silences(harness: Deliver
         return ANYBODY
 
     with reading(await follow(harness), silence_s=0.001, identify=identify) as reader:
-        assert [await anext(reader.pages) for _ in range(SILENCES_A_LOOK)] == [[]] * SILENCES_A_LOOK
+        silent = [await anext(reader.pages) for _ in range(20)]
+        reader.waiter.wake()
 
         with pytest.raises(PermissionDenied):
-            await anext(reader.pages)
+            await asyncio.wait_for(reader.whole(), 10)
+
+    assert (silent, asked) == ([[]] * 20, [ANYBODY])
+
+
+async def test_a_silent_stream_takes_its_cursor_from_who_looked_for_all(harness: DeliveryHarness) -> None:
+    stream = await follow(harness)
+    with reading(stream, silence_s=0.001) as reader:
+        await anext(reader.pages)
+        before = stream.cursor
+        reader.waiter.quiet_to = before + 7
+        await anext(reader.pages)
+
+    assert stream.cursor == before + 7
+
+
+async def test_silences_of_many_end_in_the_same_moment_and_none_is_longer_than_it_may_be() -> None:
+    ends = {_end_of_silence(100 + part / 64, 15.0) for part in range(63)}
+
+    assert ends == {115}
+    assert _end_of_silence(100.995, 15.0) == 116
+    assert _end_of_silence(100.5, 0.25) == 100.75
 
 
 async def test_a_reader_that_was_up_to_date_and_falls_far_behind_is_cut_and_resumes_without_loss(

@@ -9,7 +9,6 @@ import pytest
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.domain.presence import ListeningVia
 from mcp_agent_mail.features.delivery.stream_readers import ReaderGone
-from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
 from tests.features.delivery.harness import NOBODY, DeliveryHarness
 from tests.features.delivery.subscribers import reading, subscriptions_over
 from tests.features.delivery.test_subscriptions import BLUE, RED, to_blue
@@ -21,13 +20,6 @@ async def reissue(harness: DeliveryHarness) -> None:
 
 async def retire(harness: DeliveryHarness) -> None:
     await harness.seeded.store.write(lambda tx: tx.agents.set_retired(harness.seeded.red.id, tx.now, tx.now))
-
-
-def often(harness: DeliveryHarness) -> Subscriptions:
-    """Over which whoever is silent is identified all the time."""
-    subscriptions = subscriptions_over(harness)
-    subscriptions.identify_every_s = 0.001
-    return subscriptions
 
 
 async def test_a_stream_whose_token_counts_no_more_ends_with_the_refusal_and_frees_its_place(
@@ -52,7 +44,7 @@ async def test_a_stream_whose_token_counts_no_more_ends_with_the_refusal_and_fre
 async def test_a_silent_stream_ends_too(harness: DeliveryHarness) -> None:
     red = harness.seeded.red
     proof = harness.proof(red)
-    stream = often(harness).stream()
+    stream = subscriptions_over(harness).stream()
     await stream.subscribe(RED, proof)
     async with stream.opened(reader=proof, holder=red.id):
         await reissue(harness)
@@ -66,7 +58,7 @@ async def test_a_stream_of_an_agent_that_retires_gives_its_place_up_and_takes_no
 ) -> None:
     red = harness.seeded.red
     proof = harness.proof(red)
-    subscriptions = often(harness)
+    subscriptions = subscriptions_over(harness)
     stream = subscriptions.stream()
     await stream.subscribe(RED, proof)
     before = await subscriptions.readers.find(proof)
@@ -85,7 +77,7 @@ async def test_nobody_listens_by_a_subscription_whose_token_counts_no_more(
 ) -> None:
     """Where whoever opened the stream may go on with it."""
     red, via_of = harness.seeded.red, harness.service.waiters.via_of
-    subscriptions = often(harness) if is_silent else subscriptions_over(harness)
+    subscriptions = subscriptions_over(harness)
     stream = subscriptions.stream()
     await stream.subscribe(RED, harness.proof(red))
     await stream.subscribe(BLUE, NOBODY)
@@ -102,3 +94,19 @@ async def test_nobody_listens_by_a_subscription_whose_token_counts_no_more(
         told = await telling
 
     assert (before, told) == (ListeningVia.STREAM, BLUE)
+
+
+async def test_who_is_no_agent_that_is_there_is_identified_again_and_again(harness: DeliveryHarness) -> None:
+    """Its place is nobody's, so that no change of an agent's tells that its token counts no more."""
+    red = harness.seeded.red
+    proof = harness.proof(red)
+    await retire(harness)
+    subscriptions = subscriptions_over(harness)
+    subscriptions.identify_every_s = 0.001
+    stream = subscriptions.stream()
+    await stream.subscribe(BLUE, NOBODY)
+    async with stream.opened(reader=proof, holder=await subscriptions.readers.find(proof)):
+        await reissue(harness)
+        with pytest.raises(PermissionDenied):
+            async with asyncio.timeout(10):
+                await anext(stream.changes())

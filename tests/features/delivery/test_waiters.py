@@ -20,7 +20,7 @@ from mcp_agent_mail.features.delivery.waiters import (
     Waiters,
     WaitingEnds,
 )
-from mcp_agent_mail.notify.bus import Listener, MailBus
+from mcp_agent_mail.notify.bus import Listener, MailBus, RightsBus
 from tests.features.delivery.harness import open_waiters
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -34,8 +34,10 @@ class Told:
 
     def __init__(self, limit: int = 1_000) -> None:
         self.listeners: list[Listener] = []
+        self.of_rights: list[Listener] = []
         self.settled = 0
-        self.waiters = Waiters(MailBus(self.listeners.append), self.settle, limit=limit)
+        rights = RightsBus(self.of_rights.append)
+        self.waiters = Waiters(MailBus(self.listeners.append), rights, self.settle, limit=limit)
 
     async def settle(self) -> None:
         self.settled += 1
@@ -68,7 +70,7 @@ async def test_while_the_store_cannot_be_written_whoever_waits_may_and_the_next_
         if len(tries) == 1:
             raise Unavailable("The disk is full.")
 
-    waiters = Waiters(MailBus(lambda _: None), settle, limit=10)
+    waiters = Waiters(MailBus(lambda _: None), RightsBus(lambda _: None), settle, limit=10)
 
     for _ in range(3):
         await waiters.hear()
@@ -279,15 +281,15 @@ async def test_a_stream_of_nobody_has_a_place_once_and_is_woken_at_a_stop() -> N
 
 async def test_whom_a_stream_follows_at_its_word_is_listening_by_it_and_uses_one_of_its_places() -> None:
     told = Told()
-    stream = told.waiters.unseated_stream()
-    for _ in range(PLACES_EACH - 1):
+    streams = [told.waiters.unseated_stream() for _ in range(PLACES_EACH)]
+    for stream in streams[1:]:
         told.waiters.follow(stream, RED)
     with told.waiters.place(RED, WaiterKind.WAIT):
         both = told.waiters.via_of(RED)
         with pytest.raises(NoPlaceToWait):
-            told.waiters.follow(stream, RED)
+            told.waiters.follow(streams[0], RED)
     alone = told.waiters.via_of(RED)
-    for _ in range(PLACES_EACH - 1):
+    for stream in streams[1:]:
         told.waiters.unfollow(stream, RED)
 
     assert (both, alone) == (ListeningVia.WAIT, ListeningVia.STREAM)

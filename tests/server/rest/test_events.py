@@ -271,6 +271,7 @@ async def test_a_silent_stream_says_its_id_where_a_look_has_moved_it(served: Ser
         pieces = endpoint._pieces(stream, waiter, FACTS)
         got = [await anext(pieces), await anext(pieces)]
         await served.send(to=["BlueLake"])
+        await services.workers.shared_look.look()
         async with asyncio.timeout(10):
             while (piece := await anext(pieces)) == COMMENT:
                 pass

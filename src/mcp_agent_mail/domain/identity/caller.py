@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from mcp_agent_mail.core.arguments import TOKEN_ARGUMENT
@@ -46,7 +46,7 @@ class TokenWays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """The one answer to "who is calling". `agent_*` are set when a token proved an agent.
+    """The one answer to "who is calling". `agent_*` are set when a token proved an agent, by its `token_hash`.
 
     `linked_projects` are those that are part of a product together with the agent's. `join_code` is the hash of a
     code that came along: it may let a new name in, and proves no agent. `is_remote`: it calls from another machine, so
@@ -58,6 +58,7 @@ class Caller:
     agent_id: AgentId | None = None
     agent_name: str | None = None
     project_id: ProjectId | None = None
+    token_hash: bytes | None = field(default=None, compare=False, repr=False)
     linked_projects: frozenset[ProjectId] = frozenset()
     join_code: bytes | None = None
     token_ways: TokenWays = TokenWays()

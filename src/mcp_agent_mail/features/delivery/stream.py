@@ -6,6 +6,7 @@ Nothing of it lies in memory but the cursor: each page is read when the one befo
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.domain.presence import is_gone
 from mcp_agent_mail.features.delivery import schemas
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
+from mcp_agent_mail.features.delivery.last_look import last_look_of
 from mcp_agent_mail.features.delivery.requests import FeedRequest, FollowRequest
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, Waiters
 from mcp_agent_mail.features.identity.actor import Actor
@@ -22,9 +24,9 @@ from mcp_agent_mail.store.database import Store
 PAGE = 100
 MOST_BEHIND = 1_000
 """Whoever was up to date and is so many events behind is cut: it asks again with its cursor, and loses nothing."""
-
-SILENCES_A_LOOK = 4
-"""What changes wakes: a look in between only keeps the cursor young, and ends a stream whose token counts no more."""
+_SECOND = 1.0
+_EARLY_S = 0.01
+"""So much earlier than asked for a timer may come."""
 
 
 class FeedStream:
@@ -52,36 +54,40 @@ class FeedStream:
         self, waiter: MailWaiter, identify: Identify, *, silence_s: float
     ) -> AsyncIterator[list[JsonObject]]:
         """Events as `fetch_inbox_events` shows them, at most PAGE at a time, oldest first; nothing after each
-        `silence_s` in which nothing was yielded, however often a look found nothing in it. Who listens is asked again
-        for each page: a token that counts no more ends the stream.
+        `silence_s` in which nothing was yielded, however often a look found nothing in it. It looks when it is woken.
+        Who listens is asked again for each page: a token that counts no more ends the stream.
         Ends at a stop, when the reader has left or its agent is gone, and when it is MOST_BEHIND.
 
         Raises what reading the feed raises: CursorExpired too, for whoever has taken nothing for so long.
         """
         loop = asyncio.get_running_loop()
-        silent_until = loop.time() + silence_s
+        silent_until = _end_of_silence(loop.time(), silence_s)
         is_live = False
         while True:
             # In this order: what is committed once the look has begun wakes.
             waiter.begin_look()
-            page = await self._read(await identify())
+            caller = await identify()
+            page = await self._read(caller)
             if waiter.has_left or self._waiters.is_closed or (is_live and page.has_more and self._is_far_behind()):
                 return
             is_live = is_live or not page.has_more
             if page.events:
                 yield [schemas.show_event(entry, page.mailbox.project.id) for entry in page.events]
                 self.cursor = page.next_cursor
-                silent_until = loop.time() + silence_s
+                silent_until = _end_of_silence(loop.time(), silence_s)
                 continue
             self.cursor = page.next_cursor
             if is_gone(page.mailbox.agent, page.mailbox.project):
                 return
-            for _ in range(SILENCES_A_LOOK):
+            waiter.last_look = last_look_of(caller, page.mailbox, self.cursor)
+            while True:
                 await waiter.woken(silent_until - loop.time())
                 if waiter.is_changed and loop.time() < silent_until:
                     break
+                # So the cursor stays young, though this stream looks at nothing.
+                self.cursor = max(self.cursor, waiter.quiet_to)
                 yield []
-                silent_until = loop.time() + silence_s
+                silent_until = _end_of_silence(loop.time(), silence_s)
                 if waiter.is_changed:
                     break
 
@@ -100,3 +106,10 @@ class FeedStream:
             lambda view: view.feed.after(mailbox.agent.id, cursor, MOST_BEHIND, is_proven=mailbox.verified)
         )
         return len(found) == MOST_BEHIND
+
+
+def _end_of_silence(now: float, silence_s: float) -> float:
+    """Up to a second earlier, so that those who are silent end it in one pass of the event loop, and not one by one:
+    of a thousand streams a pass for each costs as much as what is told.
+    """
+    return now + silence_s if silence_s <= _SECOND else math.floor(now + silence_s + _EARLY_S)

@@ -52,6 +52,11 @@ def lasting(credentials: Credentials) -> Credentials:
     return replace(credentials, session=None, origin=None)
 
 
+def has_token(credentials: Credentials) -> bool:
+    """Whether anything came by which a caller may be proven, be it good or not."""
+    return any((credentials.bearer_token, credentials.agent_token, credentials.token_argument))
+
+
 def _is_there(view: View, agent_id: AgentId) -> bool:
     agent = view.agents.find(agent_id)
     project = None if agent is None else view.projects.find(agent.project_id)

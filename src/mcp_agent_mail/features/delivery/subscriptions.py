@@ -8,9 +8,10 @@ alone: no thread, no poll. It knows no protocol. (docs/adr/0154)
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import cast
 
@@ -33,7 +34,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.kept_news import KeptNews, Subscription
 from mcp_agent_mail.features.delivery.known_looks import UNREADABLE, KnownLooks, shows_same
 from mcp_agent_mail.features.delivery.stream_place import StreamPlace
-from mcp_agent_mail.features.delivery.stream_readers import StreamReaders, lasting
+from mcp_agent_mail.features.delivery.stream_readers import StreamReaders, has_token, lasting
 from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds, SubscriptionCounts
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.notify.bus import CopyBus
@@ -50,7 +51,7 @@ TOLD_EVERY_S = 0.5
 LOOK_AGAIN_S = 5.0
 """When it could not be asked whether the reader may still read."""
 IDENTIFY_EVERY_S = 60.0
-"""Who reads is identified again, whether anything was told or not."""
+"""Whose token proves no agent that is there, is identified again so often: no change of an agent's tells of it."""
 
 
 class TooManyUris(InvalidInput):
@@ -180,6 +181,7 @@ class ResourceStream:
         self._place = StreamPlace(subscriptions.waiters)
         self._is_open = False
         self._reader: Credentials | None = None
+        self._identify_at = math.inf
 
     @property
     def is_open(self) -> bool:
@@ -268,6 +270,8 @@ class ResourceStream:
         self._place.begin(has_subscriptions=bool(self._own))
         self._is_open = True
         try:
+            # Of changed rights: what is committed from here on doubts the stream.
+            await self._all.waiters.hear()
             for one in list(self._own.values()):
                 listener = await self._find_listener(one)
                 if self._own.get(one.uri) is one and one.followed is None:
@@ -303,17 +307,18 @@ class ResourceStream:
         """URIs that have changed, as they do, while the stream is open: each at most every TOLD_EVERY_S, and only to
         whoever may read it at that moment, by a look that is KNOWN_FOR_S old at most. Ends at a stop of the server.
 
-        Raises what a call of whoever opened it would, by now: asked each IDENTIFY_EVERY_S, and when it may not read.
+        Raises what a call of whoever opened it would, by now: asked when the stream is doubted, when it may not read,
+        and of some each IDENTIFY_EVERY_S.
         """
         loop = asyncio.get_running_loop()
-        identify_at = loop.time() + self._all.identify_every_s
+        self._identify_at = self._next_identify_at()
         while not self._all.waiters.is_closed:
             self._place.seat.begin_look()
             self._news.spread(self._own.values())
             now = loop.time()
-            if identify_at <= now:
+            if self._place.seat.take_doubt() or self._identify_at <= now:
+                self._known.forget()
                 await self._identify()
-                identify_at = loop.time() + self._all.identify_every_s
             due = [one for one in self._news.waiting if one.due_at <= now]
             for one in due:
                 await self._all.pace.step()
@@ -323,8 +328,15 @@ class ResourceStream:
                     one.due_at = loop.time() + self._all.told_every_s
                     yield one.uri
             if not due:
-                next_at = min([identify_at, *(one.due_at for one in self._news.waiting)])
+                next_at = min([self._identify_at, *(one.due_at for one in self._news.waiting)])
                 await self._place.seat.woken(next_at - loop.time())
+
+    def _next_identify_at(self) -> float:
+        """Where whoever opened it is the agent that its place counts for, what changes of that one raises a doubt."""
+        reader, now = self._reader, asyncio.get_running_loop().time()
+        if reader is None or self._place.holder is not None or not has_token(reader):
+            return math.inf
+        return now + self._all.identify_every_s
 
     async def _may_be_told(self, one: Subscription, audience: ChangeReaders) -> bool:
         try:
@@ -356,20 +368,20 @@ class ResourceStream:
         """Raise what ends the stream of whoever opened it, and let nobody listen by a subscription that is not the
         agent's any more.
         """
-        for one in [one for one in self._own.values() if one.followed is not None]:
-            await self._all.pace.step()
-            with suppress(AgentMailError):  # Asked again: a store that is sick revokes nothing.
+        self._identify_at = self._next_identify_at()
+        try:
+            for one in [one for one in self._own.values() if one.followed is not None]:
+                await self._all.pace.step()
                 if await self._seen(one, one.credentials) != one.watched:
                     self._place.unfollow(one)
-        if self._reader is None:
-            return
-        await self._all.pace.step()
-        try:
-            await self._all.readers.require(self._reader, self._place.holder)
+            if self._reader is not None:
+                await self._all.pace.step()
+                await self._all.readers.require(self._reader, self._place.holder)
         except UNREADABLE:
             raise
         except AgentMailError:
-            return
+            # A store that is sick revokes nothing.
+            self._identify_at = asyncio.get_running_loop().time() + self._all.look_again_s
 
     async def _seen(self, one: Subscription, credentials: Credentials) -> Watched | None:
         return await self._known.seen(one.uri, one.named, one.watched, credentials)

@@ -13,6 +13,7 @@ from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.features.delivery.feed import require_kept
+from mcp_agent_mail.features.delivery.last_look import last_look_of
 from mcp_agent_mail.features.delivery.presence import require_listener
 from mcp_agent_mail.features.delivery.requests import WaitRequest
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
@@ -95,8 +96,7 @@ async def wait_for_mail(
     again before each look that may answer.
 
     Raises what `identify` raises and what looking does, NoPlaceToWait, WaitingEnds at a stop, and WaiterLeft for a
-    caller that is gone: its place is free at once. AgentRetired for an agent that no more mail comes for, found out at
-    its next look.
+    caller that is gone: its place is free at once. AgentRetired for an agent that no more mail comes for, which wakes.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + request.timeout_s
@@ -123,6 +123,7 @@ async def wait_for_mail(
             waiters.require_open()
             require_listener(found.mailbox)
             request = replace(request, after_cursor=found.next_cursor)
+            waiter.last_look = last_look_of(caller, found.mailbox, found.next_cursor)
             await waiter.woken(until - loop.time())
 
 

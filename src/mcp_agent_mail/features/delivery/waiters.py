@@ -1,12 +1,14 @@
 """Who waits for mail in this process: calls that wait and streams that are open, each with one place.
 
-All of it lives on the event loop and in memory, and hangs on the bus of mail alone: no thread, no poll, and one future
-for each who waits. Nothing is lost with it: whoever waits looks at the store itself, and asks with a cursor.
+All of it lives on the event loop and in memory, and hangs on the buses of mail and of rights alone: no thread, no poll
+of its own, and one future for each who waits. Nothing is lost with it: whoever waits looks at the store itself, and
+asks with a cursor.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +18,9 @@ from typing import TypeVar
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.presence import ListeningVia
+from mcp_agent_mail.features.delivery.last_look import FoundLook
 from mcp_agent_mail.features.health.results import WaitingFigures
-from mcp_agent_mail.notify.bus import MailBus
+from mcp_agent_mail.notify.bus import MailBus, RightsBus
 
 PLACES_EACH = 64
 """Of one agent, waits and streams together: those that it is proven to have. At its word it may have as many."""
@@ -50,7 +53,20 @@ class MailWaiter:
     what changes after the look began is not missed.
     """
 
-    __slots__ = ("_changed", "_loop", "_release", "_woken", "agent_id", "has_left", "holder", "is_proven", "kind")
+    __slots__ = (
+        "_changed",
+        "_doubted",
+        "_loop",
+        "_release",
+        "_woken",
+        "agent_id",
+        "has_left",
+        "holder",
+        "is_proven",
+        "kind",
+        "last_look",
+        "quiet_to",
+    )
 
     def __init__(
         self,
@@ -67,6 +83,11 @@ class MailWaiter:
         """The agent that the place counts for: proven to have it, or by whose name somebody has it."""
         self.is_proven = is_proven
         self.has_left = False
+        self.last_look: FoundLook | None = None
+        """What its last look found. None: who looks for all cannot tell whether the next would find the same."""
+        self.quiet_to = 0
+        """How far who looks for all has found nothing that is newer."""
+        self._doubted = False
         self._release = release
         self._loop = asyncio.get_running_loop()
         self._changed = False
@@ -86,6 +107,16 @@ class MailWaiter:
         self._changed = True
         self._resolve()
 
+    def doubt(self) -> None:
+        """Wake, and have it asked whether who waits still may."""
+        self._doubted = True
+        self.wake()
+
+    def take_doubt(self) -> bool:
+        """Whether `doubt` has come since this was asked."""
+        doubted, self._doubted = self._doubted, False
+        return doubted
+
     def leave(self) -> None:
         """The caller is gone: its place is free from now on, and whoever waits in it learns that."""
         self.has_left = True
@@ -93,16 +124,17 @@ class MailWaiter:
         self.wake()
 
     async def woken(self, seconds: float) -> None:
-        """Until `wake`, which may have come since the look began, or for so many seconds."""
+        """Until `wake`, which may have come since the look began, or for so many seconds, `inf` for ever."""
         if self._changed or seconds <= 0:
             return
         self._woken = self._loop.create_future()
-        timer = self._loop.call_later(seconds, self._resolve)
+        timer = None if seconds == math.inf else self._loop.call_later(seconds, self._resolve)
         try:
             await self._woken
         finally:
-            timer.cancel()
             self._woken = None
+            if timer is not None:
+                timer.cancel()
 
     def _resolve(self) -> None:
         if self._woken is not None and not self._woken.done():
@@ -114,12 +146,13 @@ class Waiters:
     bus, and nobody who writes pays, before the first one waits.
     """
 
-    def __init__(self, bus: MailBus, settle: Callable[[], Awaitable[None]], *, limit: int) -> None:
+    def __init__(self, bus: MailBus, rights: RightsBus, settle: Callable[[], Awaitable[None]], *, limit: int) -> None:
         self._bus = bus
+        self._rights = rights
         self._settle = settle
         self._limit = limit
         self._waiters: dict[AgentId | None, dict[MailWaiter, None]] = {}
-        self._followed: Counter[AgentId] = Counter()
+        self._followed: dict[AgentId, dict[MailWaiter, None]] = {}
         """Streams that are of no agent alone, by those whose inboxes they tell of."""
         self._held: Counter[tuple[AgentId, bool]] = Counter()
         """Of each agent, apart: who only names it must not take what it needs itself."""
@@ -140,6 +173,7 @@ class Waiters:
         if not self._is_subscribed:
             self._is_subscribed = True
             self._bus.subscribe(self._tell)
+            self._rights.subscribe(self._tell_rights)
         if not self._hears_all:
             # A commit that had begun before the first subscription is told to nobody.
             try:
@@ -181,13 +215,16 @@ class Waiters:
         if stream.holder != agent_id:
             self._require_places_of(agent_id, is_proven=False)
             self._held[agent_id, False] += 1
-        self._followed[agent_id] += 1
+        self._followed.setdefault(agent_id, {})[stream] = None
 
     def unfollow(self, stream: MailWaiter, agent_id: AgentId) -> None:
         """Of an agent that it follows, once."""
         if stream.holder != agent_id:
             _lessen(self._held, (agent_id, False))
-        _lessen(self._followed, agent_id)
+        following = self._followed[agent_id]
+        del following[stream]
+        if not following:
+            del self._followed[agent_id]
 
     def _seat(self, waiter: MailWaiter) -> None:
         self.require_open()
@@ -207,6 +244,24 @@ class Waiters:
         if WaiterKind.WAIT in kinds:
             return ListeningVia.WAIT
         return ListeningVia.STREAM if kinds or agent_id in self._followed else None
+
+    def agents(self) -> list[AgentId]:
+        """Whose mail somebody waits for, or follows."""
+        return [agent_id for agent_id in self._waiters if agent_id is not None]
+
+    def of(self, agent_id: AgentId) -> list[MailWaiter]:
+        """Those who wait for this agent's mail, or follow it."""
+        return list(self._waiters.get(agent_id, ()))
+
+    def followers(self) -> dict[AgentId, list[MailWaiter]]:
+        """Streams that are of no agent alone, by the agents that they hang on: who is proven to read one, and whose
+        inboxes it tells of.
+        """
+        found = {agent_id: dict(streams) for agent_id, streams in self._followed.items()}
+        for stream in self._waiters.get(None, ()):
+            if stream.holder is not None:
+                found.setdefault(stream.holder, {})[stream] = None
+        return {agent_id: list(streams) for agent_id, streams in found.items()}
 
     def figures(self) -> WaitingFigures:
         """How many wait at this moment, for health and the metrics."""
@@ -277,6 +332,17 @@ class Waiters:
             if agent_id in agents:
                 for waiter in self._waiters.get(agent_id, ()):
                     waiter.wake()
+
+    def _tell_rights(self, agents: frozenset[AgentId]) -> None:
+        for agent_id in agents if len(agents) <= len(self._waiters) else list(self._waiters):
+            if agent_id is not None and agent_id in agents:
+                for waiter in self._waiters.get(agent_id, ()):
+                    waiter.doubt()
+        if None in self._waiters:
+            for agent_id, streams in self.followers().items():
+                if agent_id in agents:
+                    for stream in streams:
+                        stream.doubt()
 
 
 def _lessen(counts: Counter[Key], what: Key) -> None:

@@ -94,6 +94,7 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
         agent_id=agent.id,
         agent_name=agent.name,
         project_id=agent.project_id,
+        token_hash=token_hash(given.tokens[0]),
         join_code=code,
         token_ways=ways,
         is_remote=credentials.is_remote,

@@ -8,11 +8,9 @@ happens to a held copy: its sender alone knows of it. Nothing is made, and nothi
 from __future__ import annotations
 
 import sqlite3
-from typing import NamedTuple
 
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.copy_changes import CopyChange
-from mcp_agent_mail.store.engine.mail_changes import NONE
 
 _NOTE_COPY = """
     INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
@@ -64,16 +62,6 @@ _WATCH = (
 _TAKE = "DELETE FROM temp.copy_changes RETURNING message_id, thread_id, agent_id, project_id, is_open"
 
 NO_COPIES: frozenset[CopyChange] = frozenset()
-
-
-class Changed(NamedTuple):
-    """What a transaction changed, as far as anybody listens."""
-
-    agents: frozenset[AgentId]
-    copies: frozenset[CopyChange]
-
-
-NOTHING = Changed(NONE, NO_COPIES)
 
 
 class CopyChanges:

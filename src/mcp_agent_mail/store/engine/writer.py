@@ -30,10 +30,9 @@ from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.copy_changes import CopyChange
+from mcp_agent_mail.store.engine.changes import NOTHING, Changed, Changes
 from mcp_agent_mail.store.engine.circuit_breaker import CircuitBreaker
-from mcp_agent_mail.store.engine.copy_changes import NOTHING, Changed, CopyChanges
 from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
-from mcp_agent_mail.store.engine.mail_changes import MailChanges
 from mcp_agent_mail.store.transaction import Tx
 
 T = TypeVar("T")
@@ -127,12 +126,9 @@ class Writer:
         """Later than `_closed`: what nobody heard is undone before the end."""
         self._death: BaseException | None = None
         self._listeners: list[Callable[[], None]] = []
-        self._mail_listeners: list[Callable[[frozenset[AgentId]], None]] = []
-        self._copy_listeners: list[Callable[[frozenset[CopyChange]], None]] = []
         self._unanswered: set[_Job] = set()
         """On the event loop alone: who must be told if the thread ends."""
-        self._mail_changes = MailChanges(connection)
-        self._copy_changes = CopyChanges(connection)
+        self._changes = Changes(connection)
         self._changed = NOTHING
         self._breaker = CircuitBreaker(elapsed)
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
@@ -146,11 +142,15 @@ class Writer:
         """Call `listener` on the event loop, from the next group on, with the agents whose unread mail or
         feed a commit changed.
         """
-        self._mail_listeners.append(listener)
+        self._changes.of_mail.append(listener)
 
     def on_copy_change(self, listener: Callable[[frozenset[CopyChange]], None]) -> None:
         """Likewise with what a commit changed of messages and their copies."""
-        self._copy_listeners.append(listener)
+        self._changes.of_copies.append(listener)
+
+    def on_right_change(self, listener: Callable[[frozenset[AgentId]], None]) -> None:
+        """Likewise with the agents whose token, standing or project a commit changed."""
+        self._changes.of_rights.append(listener)
 
     @property
     def problem(self) -> str | None:
@@ -293,12 +293,7 @@ class Writer:
         for listener in listeners:
             # Each on its own: an error in one is reported by the loop and keeps no other from being told.
             self._loop.call_soon(listener)
-        if changed.agents:
-            for of_mail in self._mail_listeners:
-                self._loop.call_soon(of_mail, changed.agents)
-        if changed.copies:
-            for of_copies in self._copy_listeners:
-                self._loop.call_soon(of_copies, changed.copies)
+        self._changes.tell(self._loop, changed)
 
     def _commit(self, group: list[_Job]) -> _Outcome:
         """One transaction for the whole group. Unless it is on disk, every job holds an error."""
@@ -324,15 +319,12 @@ class Writer:
     def _transact(self, jobs: list[_Job]) -> None:
         if self._connection.in_transaction:  # An earlier ROLLBACK failed: never go on inside what it left.
             self._connection.execute("ROLLBACK")
-        if self._mail_listeners:
-            self._mail_changes.watch()
-        if self._copy_listeners:
-            self._copy_changes.watch()
+        self._changes.watch()
         self._connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
             if not job.future.cancelled():
                 self._run_unit(job)
-        self._changed = Changed(self._mail_changes.take(), self._copy_changes.take())
+        self._changed = self._changes.take()
         self._fault_hook(FailPoint.BEFORE_COMMIT)
         self._connection.execute("COMMIT")
 

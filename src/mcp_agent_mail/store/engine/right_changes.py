@@ -1,0 +1,55 @@
+"""Whose rights a transaction changes, as SQLite itself sees it: a token that is replaced, an agent that retires, comes
+back or moves, a project that is archived or comes back.
+
+Temporary triggers on the writing connection, as those of `mail_changes`. Nothing is made, and nothing costs, before
+somebody watches.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.store.engine.mail_changes import NONE
+
+_WATCH = (
+    "PRAGMA temp_store = MEMORY",
+    "CREATE TEMP TABLE right_changes (agent_id INTEGER PRIMARY KEY) STRICT",
+    """
+    CREATE TEMP TRIGGER agent_changed AFTER UPDATE OF token_hash, retired_ts, project_id, name_key ON main.agents
+    WHEN old.token_hash IS NOT new.token_hash OR old.retired_ts IS NOT new.retired_ts
+        OR old.project_id IS NOT new.project_id OR old.name_key IS NOT new.name_key BEGIN
+        INSERT INTO right_changes (agent_id) VALUES (new.id) ON CONFLICT DO NOTHING;
+    END
+    """,
+    """
+    CREATE TEMP TRIGGER project_changed AFTER UPDATE OF archived_ts ON main.projects
+    WHEN old.archived_ts IS NOT new.archived_ts BEGIN
+        INSERT INTO right_changes (agent_id) SELECT id FROM agents WHERE project_id = new.id ON CONFLICT DO NOTHING;
+    END
+    """,
+)
+_TAKE = "DELETE FROM temp.right_changes RETURNING agent_id"
+
+
+class RightChanges:
+    """What is noted on the one writing connection. For use on the writer's thread."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._watching = False
+
+    def watch(self) -> None:
+        """From the next transaction on. Called outside of one; a repeat does nothing."""
+        if self._watching:
+            return
+        for statement in _WATCH:
+            self._connection.execute(statement)
+        self._connection.commit()
+        self._watching = True
+
+    def take(self) -> frozenset[AgentId]:
+        """The agents noted by the running transaction, before it is committed; each is given once."""
+        if not self._watching:
+            return NONE
+        return frozenset(AgentId(agent_id) for (agent_id,) in self._connection.execute(_TAKE).fetchall())
