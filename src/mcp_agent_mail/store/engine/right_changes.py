@@ -13,7 +13,6 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.store.engine.mail_changes import NONE
 
 _WATCH = (
-    "PRAGMA temp_store = MEMORY",
     "CREATE TEMP TABLE right_changes (agent_id INTEGER PRIMARY KEY) STRICT",
     """
     CREATE TEMP TRIGGER agent_changed AFTER UPDATE OF token_hash, retired_ts, project_id, name_key ON main.agents
