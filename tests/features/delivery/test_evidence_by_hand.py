@@ -45,7 +45,7 @@ class Wire:
 
 
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
-PLAIN = Credentials(via="rest", in_arguments=True)
+PLAIN = Credentials(via="rpc", in_arguments=True)
 
 
 class Session:
