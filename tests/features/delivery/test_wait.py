@@ -12,9 +12,13 @@ import pytest
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.presence import ListeningVia
-from mcp_agent_mail.features.delivery.wait import MOST_MESSAGES
+from mcp_agent_mail.features.delivery import wait as module
+from mcp_agent_mail.features.delivery.requests import WaitRequest
+from mcp_agent_mail.features.delivery.wait import MOST_MESSAGES, FoundMail, look_for_mail
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, WaiterLeft
+from mcp_agent_mail.store.transaction import View
 from tests.features.delivery.harness import DeliveryHarness, refused
 from tests.features.messaging.harness import OPERATOR
 from tests.features.reservations.hearings import Deaf
@@ -41,11 +45,13 @@ async def begun(harness: DeliveryHarness, waiting: Coroutine[Any, Any, Any], pla
 
 async def test_unread_mail_answers_at_once_oldest_first_and_takes_nothing(harness: DeliveryHarness) -> None:
     sent = [await harness.sent_id() for _ in range(3)]
+    await harness.sent_id(to=["GreenField"])
 
     first, again = await wait(harness), await wait(harness)
 
     assert ids(first) == ids(again) == sent
-    assert (first["timed_out"], first["next_cursor"]) == (False, again["next_cursor"])
+    tail = (await harness.feed("RedStone", position_now=True))["tail_cursor"]
+    assert (first["timed_out"], first["next_cursor"], again["next_cursor"]) == (False, tail, tail)
     assert (await harness.counts("RedStone"))["unread_count"] == 3
     assert harness.service.waiters.figures().waits == 0
 
@@ -119,21 +125,45 @@ async def test_a_withdrawal_answers_nobody(harness: DeliveryHarness) -> None:
     assert (await waiting)["messages"] == []
 
 
+async def test_mail_that_does_not_fit_is_looked_at_once_and_the_wait_rests_again(
+    harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, loop = asyncio.Queue[int | None](), asyncio.get_running_loop()
+
+    def look(view: View, caller: Caller, request: WaitRequest) -> FoundMail:
+        loop.call_soon_threadsafe(looks.put_nowait, request.after_cursor)
+        return look_for_mail(view, caller, request)
+
+    monkeypatch.setattr(module, "look_for_mail", look)
+    waiting = await begun(harness, wait(harness, urgent_only=True, timeout_s=FAR_S))
+    await looks.get()
+
+    await harness.sent_id()
+    await looks.get()
+    after_plain = (await harness.feed("RedStone", position_now=True))["tail_cursor"]
+    urgent = await harness.sent_id(importance="urgent")
+
+    assert ids(await waiting) == [urgent]
+    assert looks.get_nowait() == after_plain
+    assert looks.empty()
+
+
+@pytest.mark.parametrize("urgent_only", [False, True])
 async def test_after_a_cursor_comes_what_was_delivered_read_or_not_but_nothing_that_ended(
-    harness: DeliveryHarness,
+    harness: DeliveryHarness, urgent_only: bool
 ) -> None:
     cursor = (await harness.feed("RedStone", position_now=True))["next_cursor"]
-    read = await harness.sent_id()
-    withdrawn, withdrawn_read = await harness.sent_id(), await harness.sent_id()
-    await harness.sent_id(valid_until=harness.in_seconds(5))
-    unread = await harness.sent_id()
+    read = await harness.sent_id(importance="urgent")
+    withdrawn, withdrawn_read = [await harness.sent_id(importance="urgent") for _ in range(2)]
+    await harness.sent_id(importance="urgent", valid_until=harness.in_seconds(5))
+    unread = await harness.sent_id(importance="urgent")
     for one in (read, withdrawn_read):
         await harness.call("mark_message_read", agent_name="RedStone", message_id=one)
     for one in (withdrawn, withdrawn_read):
         await harness.withdraw(one)
     harness.seeded.clock.step(5)
 
-    answer = await wait(harness, after_cursor=cursor)
+    answer = await wait(harness, after_cursor=cursor, urgent_only=urgent_only)
 
     assert ids(answer) == [read, unread]
 
