@@ -57,6 +57,54 @@ async def look(served: Served) -> None:
 
 
 @asynccontextmanager
+async def session_stream(
+    served: Served, headers: dict[str, str], *, had_one: bool = False
+) -> AsyncIterator[asyncio.Task[None]]:
+    """The stream that a session of the handshake era opens by `GET`, without a subscription; `had_one`: any more. The
+    task ends with it.
+    """
+    told = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25", **headers}
+    started = asyncio.Event()
+
+    async def ask(method: str, params: dict[str, Any]) -> httpx.Response:
+        body = {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+        answer = await served.client.post("/mcp", json=body, headers=told)
+        assert "error" not in answer.text, answer.text
+        return answer
+
+    async def follow() -> None:
+        async with served.client.stream("GET", "/mcp", headers=told, timeout=None) as answer:
+            assert answer.status_code == 200
+            started.set()
+            async for _ in answer.aiter_raw():
+                pass
+
+    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    told["mcp-session-id"] = (await ask("initialize", client)).headers["mcp-session-id"]
+    task = asyncio.create_task(follow())
+    try:
+        async with asyncio.timeout(10):
+            await started.wait()
+        if had_one:
+            await ask("resources/subscribe", {"uri": INBOX})
+            await ask("resources/unsubscribe", {"uri": INBOX})
+        assert served.streams == 0
+        await until_trusted(served)
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def until_trusted(served: Served) -> None:
+    """Until the streams that hang on RedStone have been asked whatever they were doubted for."""
+    red, waiters = await red_id(served), served.services.delivery.waiters
+    async with asyncio.timeout(10):
+        while any(one._doubted for one in waiters.followers()[red]):  # noqa: ASYNC110  # nobody tells a test
+            await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
 async def silent(served: Served) -> AsyncIterator[Silent]:
     token = served.tokens["RedStone"]
     url, headers = str(served.client.base_url).rstrip("/"), {"X-Agent-Token": token}
@@ -82,8 +130,9 @@ def by_operator(tool: str, arguments: dict[str, str]) -> Callable[[Served], Awai
 def by_another_process(script: str) -> Callable[[Served], Awaitable[Any]]:
     async def run(served: Served) -> None:
         await look(served)
+        await until_trusted(served)
         await elsewhere(served, script)
-        assert not served.services.delivery.waiters.of(await red_id(served))[0].is_changed
+        assert not any(one.is_changed for one in served.services.delivery.waiters.of(await red_id(served)))
         await look(served)
 
     return run
@@ -98,18 +147,23 @@ REFUSED = (403, "PERMISSION_DENIED")
 GONE = (409, "CONFLICT")
 
 
-@pytest.mark.parametrize(
-    ("take_back", "refusal"),
-    [
-        (by_operator("reissue_token", RED), REFUSED),
-        (by_operator("deregister_agent", RED), GONE),
-        (by_operator("archive_project", {"project_key": PROJECT}), GONE),
-        (by_another_process("UPDATE agents SET token_hash = x'00' WHERE name = 'RedStone'"), REFUSED),
-        (by_another_process("UPDATE agents SET retired_ts = 1 WHERE name = 'RedStone'"), GONE),
-        (by_another_process("UPDATE projects SET archived_ts = 1"), GONE),
-    ],
-    ids=["token", "retired", "archived", "token elsewhere", "retired elsewhere", "archived elsewhere"],
-)
+TAKEN_BACK = [
+    pytest.param(by_operator("reissue_token", RED), REFUSED, id="token"),
+    pytest.param(by_operator("deregister_agent", RED), GONE, id="retired"),
+    pytest.param(by_operator("archive_project", {"project_key": PROJECT}), GONE, id="archived"),
+    pytest.param(
+        by_another_process("UPDATE agents SET token_hash = x'00' WHERE name = 'RedStone'"),
+        REFUSED,
+        id="token elsewhere",
+    ),
+    pytest.param(
+        by_another_process("UPDATE agents SET retired_ts = 1 WHERE name = 'RedStone'"), GONE, id="retired elsewhere"
+    ),
+    pytest.param(by_another_process("UPDATE projects SET archived_ts = 1"), GONE, id="archived elsewhere"),
+]
+
+
+@pytest.mark.parametrize(("take_back", "refusal"), TAKEN_BACK)
 async def test_a_stream_a_wait_and_a_subscription_end_with_the_rights_of_their_agent(
     tmp_path: Path, take_back: Callable[[Served], Awaitable[Any]], refusal: tuple[int, str]
 ) -> None:
@@ -150,3 +204,34 @@ async def test_what_happens_to_others_ends_and_wakes_nobody(tmp_path: Path) -> N
         assert [one.is_changed for one in served.services.delivery.waiters.of(red)] == [False, False]
         served.services.wake()
         await waiters.waiting
+
+
+@pytest.mark.parametrize("had_one", [False, True], ids=["before its first subscription", "after its last"])
+@pytest.mark.parametrize(("take_back", "_refusal"), TAKEN_BACK)
+async def test_the_stream_of_a_session_without_a_subscription_ends_with_the_rights_of_its_agent(
+    tmp_path: Path, take_back: Callable[[Served], Awaitable[Any]], _refusal: object, had_one: bool
+) -> None:
+    async with serving(tmp_path) as served:
+        headers = {"X-Agent-Token": served.tokens["RedStone"]}
+        async with session_stream(served, headers, had_one=had_one) as stream:
+            await take_back(served)
+
+            async with asyncio.timeout(10):
+                await stream
+            assert served.services.delivery.waiters.followers() == {}
+
+
+async def test_a_stream_opened_with_a_join_code_beside_the_token_ends_with_the_code(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        served.services.subscriptions.identify_every_s = 0.01
+        bearer = {"Authorization": f"Bearer {OPERATOR}"}
+        given = await served.client.post("/rpc/create_join_code", json={"project_key": PROJECT}, headers=bearer)
+        code = given.json()["join_code"]
+        headers = {"Authorization": f"Bearer {served.tokens['RedStone']}", "X-Agent-Token": code}
+        async with session_stream(served, headers) as stream:
+            await look(served)
+            await until_trusted(served)
+            await elsewhere(served, "UPDATE join_codes SET expires_ts = 1")
+
+            async with asyncio.timeout(10):
+                await stream

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import ChangeReaders, Watched, WatchedKey, WatchedKind
 from mcp_agent_mail.features.delivery.kept_news import KeptNews, Subscription
@@ -12,6 +14,24 @@ ALL, READER = ChangeReaders.ALL, ChangeReaders.READER
 
 def subscription(uri: str = "a", watched: Watched = INBOX) -> Subscription:
     return Subscription(uri, ("inbox",), Credentials(via="mcp"), watched)
+
+
+@pytest.mark.parametrize(
+    ("project", "token", "may_end_untold"),
+    [
+        ("/code/app", None, False),
+        ("/code/app", "amt_a", False),
+        ("/code/app", "amj_a", True),
+        ("", None, True),
+        ("app", None, True),
+    ],
+)
+def test_what_ends_by_more_than_its_agents_rights_says_so(
+    project: str, token: str | None, may_end_untold: bool
+) -> None:
+    one = Subscription("a", ("inbox", project, "RedStone"), Credentials(via="mcp", agent_token=token), INBOX)
+
+    assert one.may_end_untold is may_end_untold
 
 
 def test_what_was_noted_waits_for_each_that_shows_it_and_is_taken_once() -> None:

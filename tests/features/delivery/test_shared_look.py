@@ -92,6 +92,8 @@ async def test_a_stream_of_resources_is_doubted_at_first_and_then_when_its_agent
     red, blue, waiters = harness.seeded.red, harness.seeded.blue, harness.service.waiters
     stream, look = waiters.unseated_stream(red.id), shared_look(harness)
     waiters.seat(stream)
+    waiters.hang(stream)
+    stream.take_doubt()
     waiters.follow(stream, blue.id)
     doubts = []
     for statement in (None, None, "UPDATE agents SET retired_ts = 1 WHERE id = ?", None):
@@ -100,11 +102,26 @@ async def test_a_stream_of_resources_is_doubted_at_first_and_then_when_its_agent
         await look.look()
         doubts.append(stream.take_doubt())
     waiters.unfollow(stream, blue.id)
-    waiters.free(stream)
+    waiters.unhang(stream)
     await look.look()
 
     assert doubts == [True, False, True, False]
     assert look._known == {}
+
+
+async def test_what_was_known_before_a_stream_came_says_nothing_of_it(harness: DeliveryHarness) -> None:
+    """What its reader was found to be may be older, or newer, than the last look."""
+    red, waiters, look = harness.seeded.red, harness.service.waiters, shared_look(harness)
+    first, second = waiters.unseated_stream(red.id), waiters.unseated_stream(red.id)
+    doubts = []
+    for came in (first, second, None):
+        if came is not None:
+            waiters.hang(came)
+            came.take_doubt()
+        await look.look()
+        doubts.append((first.take_doubt(), second.take_doubt()))
+
+    assert doubts == [(True, False), (False, True), (False, False)]
 
 
 async def test_many_cost_two_questions_for_each_few_hundred_and_nobody_none(harness: DeliveryHarness) -> None:

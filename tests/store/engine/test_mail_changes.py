@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +13,9 @@ import pytest
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.store.engine.copy_changes import CopyChanges
+from mcp_agent_mail.store.engine.mail_changes import MailChanges
+from mcp_agent_mail.store.engine.right_changes import RightChanges
 from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -92,3 +97,27 @@ async def test_nothing_is_noted_while_nobody_listens(tmp_path: Path) -> None:
         )
 
     assert made == []
+
+
+@pytest.mark.parametrize("kind", [MailChanges, RightChanges, CopyChanges])
+async def test_a_watch_that_broke_off_half_made_is_made_by_a_repeat(
+    listening: Listening, kind: type[MailChanges | RightChanges | CopyChanges]
+) -> None:
+    made: list[int] = []
+
+    def second_trigger_fails(action: int, *_: object) -> int:
+        made.extend([action] if action == sqlite3.SQLITE_CREATE_TEMP_TRIGGER else [])
+        return sqlite3.SQLITE_DENY if len(made) == 2 else sqlite3.SQLITE_OK
+
+    with closing(sqlite3.connect(listening.seeded.store.path)) as connection:
+        changes = kind(connection)
+        connection.set_authorizer(second_trigger_fails)
+        with pytest.raises(sqlite3.DatabaseError):
+            changes.watch()
+        made.clear()
+        connection.set_authorizer(None)
+        changes.watch()
+
+        assert not changes.take()
+        (count,) = connection.execute("SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger'").fetchone()
+        assert count >= 2

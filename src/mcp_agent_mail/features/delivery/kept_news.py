@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import ChangeReaders, Watched, wider
+from mcp_agent_mail.domain.projects import is_path
+from mcp_agent_mail.features.delivery.stream_readers import has_join_code
 
 
 class Subscription:
@@ -23,6 +25,13 @@ class Subscription:
         self.watched = watched
         self.due_at = 0.0
         self.followed: AgentId | None = None
+
+    @property
+    def may_end_untold(self) -> bool:
+        """Whether more than the rights of its agent decides on it: a join code ends by the clock, and an agent without
+        a project, or a project by another name than its path, may come to be one of several.
+        """
+        return not is_path(self.named[1]) or has_join_code(self.credentials)
 
 
 class KeptNews:

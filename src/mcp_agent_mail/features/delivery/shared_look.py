@@ -31,13 +31,20 @@ class _Rights(NamedTuple):
     is_gone: bool
 
 
+class _Known(NamedTuple):
+    """`streams` are those that were there when it was found: what was known before says nothing to any other."""
+
+    rights: _Rights | None
+    streams: frozenset[MailWaiter]
+
+
 class SharedLook:
     """`keeper.start()` on the running loop, `await keeper.stop()` while the store is still open."""
 
     def __init__(self, store: Store, waiters: Waiters, *, interval_s: float = LOOK_EVERY_S) -> None:
         self._store = store
         self._waiters = waiters
-        self._known: dict[AgentId, _Rights | None] = {}
+        self._known: dict[AgentId, _Known] = {}
         """Of agents that streams of resources hang on, as the last look found them."""
         self.keeper = Periodic("shared-look", self.look, interval_s=interval_s)
         self.start = self.keeper.start
@@ -46,7 +53,7 @@ class SharedLook:
     async def look(self) -> None:
         """One pass; nothing is asked where nobody waits. Raises what a sick store raises."""
         followers = self._waiters.followers()
-        self._known = {one: rights for one, rights in self._known.items() if one in followers}
+        self._known = {one: known for one, known in self._known.items() if one in followers}
         agents = sorted({*self._waiters.agents(), *followers})
         for start in range(0, len(agents), AT_ONCE):
             some = agents[start : start + AT_ONCE]
@@ -62,12 +69,12 @@ class SharedLook:
                 return
 
     def _doubt_changed(self, agent_id: AgentId, state: AgentState | None, streams: Sequence[MailWaiter]) -> None:
-        """By what was known of the agent before; where nothing was, each looks once."""
+        """By what was known of the agent before; who hangs on it for the first time looks once."""
         rights = None if state is None else _Rights(state.project_id, state.token_hash, state.is_gone)
-        before = self._known.get(agent_id, ...)
-        self._known[agent_id] = rights
-        if before is ... or rights != before:
-            for stream in streams:
+        before = self._known.get(agent_id)
+        self._known[agent_id] = _Known(rights, frozenset(streams))
+        for stream in streams:
+            if before is None or rights != before.rights or stream not in before.streams:
                 stream.doubt()
 
 

@@ -21,6 +21,18 @@ class StreamPlace:
         self._followed: Counter[AgentId] = Counter()
         self.seat: MailWaiter = waiters.unseated_stream(holder)
 
+    def open(self, *, has_subscriptions: bool) -> None:
+        """From now on until `close` the stream hangs on the rights of its holder, whether it has a place or not.
+        Raises NoPlaceToWait and WaitingEnds.
+        """
+        self.begin(has_subscriptions=has_subscriptions)
+        self._waiters.hang(self.seat)
+
+    def close(self) -> None:
+        """A repeat does nothing more."""
+        self._waiters.unhang(self.seat)
+        self.free()
+
     def begin(self, *, has_subscriptions: bool) -> None:
         """Raises NoPlaceToWait and WaitingEnds."""
         if has_subscriptions or self._always_seated:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from mcp_agent_mail.core.errors import PermissionDenied
-from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.ids import JOIN_CODE_PREFIX, AgentId
 from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.identity.caller import Caller, require_proof
 from mcp_agent_mail.domain.presence import is_gone
@@ -55,6 +55,12 @@ def lasting(credentials: Credentials) -> Credentials:
 def has_token(credentials: Credentials) -> bool:
     """Whether anything came by which a caller may be proven, be it good or not."""
     return any((credentials.bearer_token, credentials.agent_token, credentials.token_argument))
+
+
+def has_join_code(credentials: Credentials) -> bool:
+    """Whether a join code came, which ends by the clock, whomever else the credentials prove."""
+    given = (credentials.bearer_token, credentials.agent_token, credentials.token_argument)
+    return any(token.strip().startswith(JOIN_CODE_PREFIX) for token in given if token)
 
 
 def _is_there(view: View, agent_id: AgentId) -> bool:

@@ -1,8 +1,9 @@
 """Who is told that a resource has changed: the subscriptions of this process, by stream.
 
 A stream is a connection's, or a session's that may have one open or not. It says that a URI has changed and nothing
-else, to whoever may still read it. All of it lives on the event loop and in memory, and hangs on the bus of copies
-alone: no thread, no poll. It knows no protocol. (docs/adr/0154)
+else, to whoever may still read it. All of it lives on the event loop and in memory, without a thread. What has changed
+comes by the bus of copies; whose rights have, by that of rights and by the look for all who wait. What neither tells of
+is asked once a minute. It knows no protocol. (docs/adr/0154)
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.kept_news import KeptNews, Subscription
 from mcp_agent_mail.features.delivery.known_looks import UNREADABLE, KnownLooks, shows_same
 from mcp_agent_mail.features.delivery.stream_place import StreamPlace
-from mcp_agent_mail.features.delivery.stream_readers import StreamReaders, has_token, lasting
+from mcp_agent_mail.features.delivery.stream_readers import StreamReaders, has_join_code, has_token, lasting
 from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds, SubscriptionCounts
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.notify.bus import CopyBus
@@ -51,7 +52,7 @@ TOLD_EVERY_S = 0.5
 LOOK_AGAIN_S = 5.0
 """When it could not be asked whether the reader may still read."""
 IDENTIFY_EVERY_S = 60.0
-"""Whose token proves no agent that is there, is identified again so often: no change of an agent's tells of it."""
+"""Whose right ends by more than a change of its agent's, which tells of itself, is identified again so often."""
 
 
 class TooManyUris(InvalidInput):
@@ -197,6 +198,7 @@ class ResourceStream:
         Raises what reading the URI raises, NotWatchable, TooManyUris and NoPlaceToWait.
         """
         await self._all.hear()
+        await self._all.waiters.hear()
         credentials = lasting(credentials)
         await self._all.pace.step()
         watched = await self._all.watched(uri, credentials)
@@ -228,6 +230,9 @@ class ResourceStream:
             raise
         self._news.spread(self._own.values())
         self._own[subscription.uri] = subscription
+        if subscription.followed is not None:
+            self._identify_at = min(self._identify_at, self._next_identify_at())
+            self._place.seat.wake()
         if before is not None:
             subscription.due_at = before.due_at
             self._news.hand_on(before, subscription)
@@ -267,11 +272,14 @@ class ResourceStream:
         self._all.waiters.require_open()
         self._reader = None if reader is None else lasting(reader)
         self._place = StreamPlace(self._all.waiters, holder=holder, always_seated=always_seated)
-        self._place.begin(has_subscriptions=bool(self._own))
+        self._place.open(has_subscriptions=bool(self._own))
         self._is_open = True
         try:
             # Of changed rights: what is committed from here on doubts the stream.
-            await self._all.waiters.hear()
+            if self._own:
+                await self._all.waiters.hear()
+            elif holder is not None:
+                self._all.waiters.begin_hearing()
             for one in list(self._own.values()):
                 listener = await self._find_listener(one)
                 if self._own.get(one.uri) is one and one.followed is None:
@@ -283,7 +291,7 @@ class ResourceStream:
                 self._place.unfollow(one)
             self._reader = None
             self._news.take_back()
-            self._place.free()
+            self._place.close()
 
     async def _find_listener(self, one: Subscription) -> AgentId | None:
         """The agent whose own mailbox it is, where that one reads the stream, too."""
@@ -332,11 +340,12 @@ class ResourceStream:
                 await self._place.seat.woken(next_at - loop.time())
 
     def _next_identify_at(self) -> float:
-        """Where whoever opened it is the agent that its place counts for, what changes of that one raises a doubt."""
-        reader, now = self._reader, asyncio.get_running_loop().time()
-        if reader is None or self._place.holder is not None or not has_token(reader):
-            return math.inf
-        return now + self._all.identify_every_s
+        """Never, where nothing but the rights of agents decides: a change of those raises a doubt."""
+        reader = self._reader
+        is_asked = reader is not None and has_token(reader) and (self._place.holder is None or has_join_code(reader))
+        if is_asked or any(one.may_end_untold for one in self._own.values() if one.followed is not None):
+            return asyncio.get_running_loop().time() + self._all.identify_every_s
+        return math.inf
 
     async def _may_be_told(self, one: Subscription, audience: ChangeReaders) -> bool:
         try:

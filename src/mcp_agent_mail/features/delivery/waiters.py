@@ -154,6 +154,8 @@ class Waiters:
         self._waiters: dict[AgentId | None, dict[MailWaiter, None]] = {}
         self._followed: dict[AgentId, dict[MailWaiter, None]] = {}
         """Streams that are of no agent alone, by those whose inboxes they tell of."""
+        self._hung: dict[AgentId, dict[MailWaiter, None]] = {}
+        """Likewise, by who is proven to read them, whether they have a place or not."""
         self._held: Counter[tuple[AgentId, bool]] = Counter()
         """Of each agent, apart: who only names it must not take what it needs itself."""
         self._unproven = 0
@@ -166,14 +168,18 @@ class Waiters:
         """Each place keeps a connection: there are no more than `at_most`, whatever the limit."""
         self._limit = min(self._limit, at_most)
 
-    async def hear(self) -> None:
-        """Hear of every commit from now on, where the store can be written: else what is committed of what had begun
-        before is seen by the looks that who waits takes without being woken.
-        """
+    def begin_hearing(self) -> None:
+        """Hear of every commit that begins from now on, and wait for none that is under way."""
         if not self._is_subscribed:
             self._is_subscribed = True
             self._bus.subscribe(self._tell)
             self._rights.subscribe(self._tell_rights)
+
+    async def hear(self) -> None:
+        """Hear of every commit from now on, where the store can be written: else what is committed of what had begun
+        before is seen by the looks that who waits takes without being woken.
+        """
+        self.begin_hearing()
         if not self._hears_all:
             # A commit that had begun before the first subscription is told to nobody.
             try:
@@ -203,10 +209,27 @@ class Waiters:
         """
         return MailWaiter(None, WaiterKind.STREAM, self.free, holder=holder, is_proven=holder is not None)
 
+    def hang(self, stream: MailWaiter) -> None:
+        """Doubt the stream now, and whenever the rights of its holder change, until `unhang`: it is open, with a place
+        or without. What had changed since its holder was found is asked so, too.
+        """
+        if stream.holder is not None:
+            self._hung.setdefault(stream.holder, {})[stream] = None
+            stream.doubt()
+
+    def unhang(self, stream: MailWaiter) -> None:
+        """A repeat does nothing more."""
+        if stream.holder is not None and stream in self._hung.get(stream.holder, ()):
+            _drop(self._hung, stream.holder, stream)
+
     def seat(self, stream: MailWaiter) -> None:
-        """Give the stream a place until `free`. A repeat does nothing more. Raises NoPlaceToWait and WaitingEnds."""
+        """Give the stream a place until `free`; who has one of its holder's is asked once whether it still may.
+        A repeat does nothing more. Raises NoPlaceToWait and WaitingEnds.
+        """
         if stream not in self._waiters.get(stream.agent_id, ()):
             self._seat(stream)
+            if stream.holder is not None:
+                stream.doubt()
 
     def follow(self, stream: MailWaiter, agent_id: AgentId) -> None:
         """The stream tells of this agent's inbox to the agent itself, until `unfollow`. Raises NoPlaceToWait where it
@@ -221,10 +244,7 @@ class Waiters:
         """Of an agent that it follows, once."""
         if stream.holder != agent_id:
             _lessen(self._held, (agent_id, False))
-        following = self._followed[agent_id]
-        del following[stream]
-        if not following:
-            del self._followed[agent_id]
+        _drop(self._followed, agent_id, stream)
 
     def _seat(self, waiter: MailWaiter) -> None:
         self.require_open()
@@ -258,9 +278,8 @@ class Waiters:
         inboxes it tells of.
         """
         found = {agent_id: dict(streams) for agent_id, streams in self._followed.items()}
-        for stream in self._waiters.get(None, ()):
-            if stream.holder is not None:
-                found.setdefault(stream.holder, {})[stream] = None
+        for agent_id, streams in self._hung.items():
+            found.setdefault(agent_id, {}).update(streams)
         return {agent_id: list(streams) for agent_id, streams in found.items()}
 
     def figures(self) -> WaitingFigures:
@@ -334,15 +353,18 @@ class Waiters:
                     waiter.wake()
 
     def _tell_rights(self, agents: frozenset[AgentId]) -> None:
-        for agent_id in agents if len(agents) <= len(self._waiters) else list(self._waiters):
-            if agent_id is not None and agent_id in agents:
-                for waiter in self._waiters.get(agent_id, ()):
-                    waiter.doubt()
-        if None in self._waiters:
-            for agent_id, streams in self.followers().items():
+        for concerned in (self._waiters, self._followed, self._hung):
+            for agent_id in agents if len(agents) <= len(concerned) else list(concerned):
                 if agent_id in agents:
-                    for stream in streams:
-                        stream.doubt()
+                    for waiter in concerned.get(agent_id, ()):
+                        waiter.doubt()
+
+
+def _drop(streams: dict[AgentId, dict[MailWaiter, None]], agent_id: AgentId, stream: MailWaiter) -> None:
+    of_agent = streams[agent_id]
+    del of_agent[stream]
+    if not of_agent:
+        del streams[agent_id]
 
 
 def _lessen(counts: Counter[Key], what: Key) -> None:

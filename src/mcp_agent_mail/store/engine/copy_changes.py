@@ -19,40 +19,40 @@ _NOTE_COPY = """
 _WATCH = (
     # Zero stands for none: a part of a key is never NULL.
     """
-    CREATE TEMP TABLE copy_changes (
+    CREATE TEMP TABLE IF NOT EXISTS copy_changes (
         message_id INTEGER NOT NULL, thread_id TEXT, agent_id INTEGER NOT NULL, project_id INTEGER NOT NULL,
         is_open INTEGER NOT NULL, PRIMARY KEY (message_id, agent_id, project_id)
     ) STRICT, WITHOUT ROWID
     """,
     f"""
-    CREATE TEMP TRIGGER copy_made AFTER INSERT ON main.recipients
+    CREATE TEMP TRIGGER IF NOT EXISTS copy_made AFTER INSERT ON main.recipients
     WHEN new.delivery_seq IS NOT NULL BEGIN {_NOTE_COPY} END
     """,
     f"""
-    CREATE TEMP TRIGGER copy_changed
+    CREATE TEMP TRIGGER IF NOT EXISTS copy_changed
     AFTER UPDATE OF delivery_seq, read_ts, ack_ts, expired_ts, withdrawn_ts, superseded_by ON main.recipients
     WHEN old.delivery_seq IS NOT NULL OR new.delivery_seq IS NOT NULL BEGIN {_NOTE_COPY} END
     """,
     """
-    CREATE TEMP TRIGGER mail_came AFTER INSERT ON main.message_projects BEGIN
+    CREATE TEMP TRIGGER IF NOT EXISTS mail_came AFTER INSERT ON main.message_projects BEGIN
         INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
         VALUES (new.message_id, new.thread_id, 0, new.project_id, 1) ON CONFLICT DO NOTHING;
     END
     """,
     """
-    CREATE TEMP TRIGGER mail_left AFTER DELETE ON main.message_projects BEGIN
+    CREATE TEMP TRIGGER IF NOT EXISTS mail_left AFTER DELETE ON main.message_projects BEGIN
         INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
         VALUES (old.message_id, old.thread_id, 0, old.project_id, 1) ON CONFLICT DO NOTHING;
     END
     """,
     """
-    CREATE TEMP TRIGGER message_withdrawn AFTER UPDATE OF withdrawn_ts ON main.message_terms BEGIN
+    CREATE TEMP TRIGGER IF NOT EXISTS message_withdrawn AFTER UPDATE OF withdrawn_ts ON main.message_terms BEGIN
         INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
         SELECT id, thread_id, 0, 0, 1 FROM messages WHERE id = new.message_id ON CONFLICT DO NOTHING;
     END
     """,
     """
-    CREATE TEMP TRIGGER message_withdrawn_first AFTER INSERT ON main.message_terms
+    CREATE TEMP TRIGGER IF NOT EXISTS message_withdrawn_first AFTER INSERT ON main.message_terms
     WHEN new.withdrawn_ts IS NOT NULL BEGIN
         INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
         SELECT id, thread_id, 0, 0, 1 FROM messages WHERE id = new.message_id ON CONFLICT DO NOTHING;
@@ -72,7 +72,7 @@ class CopyChanges:
         self._watching = False
 
     def watch(self) -> None:
-        """From the next transaction on. Called outside of one; a repeat does nothing."""
+        """From the next transaction on. Called outside of one; a repeat does nothing, or what is left of it."""
         if self._watching:
             return
         for statement in _WATCH:

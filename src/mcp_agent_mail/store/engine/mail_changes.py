@@ -12,14 +12,14 @@ import sqlite3
 from mcp_agent_mail.core.ids import AgentId
 
 _WATCH = (
-    "CREATE TEMP TABLE mail_changes (agent_id INTEGER PRIMARY KEY) STRICT",
+    "CREATE TEMP TABLE IF NOT EXISTS mail_changes (agent_id INTEGER PRIMARY KEY) STRICT",
     """
-    CREATE TEMP TRIGGER mail_changed AFTER UPDATE OF unread_count ON main.agents BEGIN
+    CREATE TEMP TRIGGER IF NOT EXISTS mail_changed AFTER UPDATE OF unread_count ON main.agents BEGIN
         INSERT INTO mail_changes (agent_id) VALUES (new.id) ON CONFLICT DO NOTHING;
     END
     """,
     """
-    CREATE TEMP TRIGGER feed_changed AFTER INSERT ON main.feed BEGIN
+    CREATE TEMP TRIGGER IF NOT EXISTS feed_changed AFTER INSERT ON main.feed BEGIN
         INSERT INTO mail_changes (agent_id) VALUES (new.agent_id) ON CONFLICT DO NOTHING;
     END
     """,
@@ -37,7 +37,7 @@ class MailChanges:
         self._watching = False
 
     def watch(self) -> None:
-        """From the next transaction on. Called outside of one; a repeat does nothing."""
+        """From the next transaction on. Called outside of one; a repeat does nothing, or what is left of it."""
         if self._watching:
             return
         for statement in _WATCH:

@@ -13,16 +13,17 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.store.engine.mail_changes import NONE
 
 _WATCH = (
-    "CREATE TEMP TABLE right_changes (agent_id INTEGER PRIMARY KEY) STRICT",
+    "CREATE TEMP TABLE IF NOT EXISTS right_changes (agent_id INTEGER PRIMARY KEY) STRICT",
     """
-    CREATE TEMP TRIGGER agent_changed AFTER UPDATE OF token_hash, retired_ts, project_id, name_key ON main.agents
+    CREATE TEMP TRIGGER IF NOT EXISTS agent_changed
+    AFTER UPDATE OF token_hash, retired_ts, project_id, name_key ON main.agents
     WHEN old.token_hash IS NOT new.token_hash OR old.retired_ts IS NOT new.retired_ts
         OR old.project_id IS NOT new.project_id OR old.name_key IS NOT new.name_key BEGIN
         INSERT INTO right_changes (agent_id) VALUES (new.id) ON CONFLICT DO NOTHING;
     END
     """,
     """
-    CREATE TEMP TRIGGER project_changed AFTER UPDATE OF archived_ts ON main.projects
+    CREATE TEMP TRIGGER IF NOT EXISTS project_changed AFTER UPDATE OF archived_ts ON main.projects
     WHEN old.archived_ts IS NOT new.archived_ts BEGIN
         INSERT INTO right_changes (agent_id) SELECT id FROM agents WHERE project_id = new.id ON CONFLICT DO NOTHING;
     END
@@ -39,7 +40,7 @@ class RightChanges:
         self._watching = False
 
     def watch(self) -> None:
-        """From the next transaction on. Called outside of one; a repeat does nothing."""
+        """From the next transaction on. Called outside of one; a repeat does nothing, or what is left of it."""
         if self._watching:
             return
         for statement in _WATCH:
