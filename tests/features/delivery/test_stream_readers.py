@@ -98,12 +98,16 @@ async def test_nobody_listens_by_a_subscription_whose_token_counts_no_more(
     assert (before, told) == (ListeningVia.STREAM, BLUE)
 
 
-async def test_a_token_that_was_replaced_while_its_stream_was_being_opened_ends_it(harness: DeliveryHarness) -> None:
+@pytest.mark.parametrize("has_place", [False, True])
+async def test_a_token_that_was_replaced_while_its_stream_was_being_opened_ends_it(
+    harness: DeliveryHarness, has_place: bool
+) -> None:
     red = harness.seeded.red
     proof = harness.proof(red)
     subscriptions = subscriptions_over(harness)
     stream = subscriptions.stream()
-    await stream.subscribe(BLUE, NOBODY)
+    if has_place:
+        await stream.subscribe(BLUE, NOBODY)
     holder = await subscriptions.readers.find(proof)
     await reissue(harness)
     async with stream.opened(reader=proof, holder=holder):
