@@ -63,6 +63,8 @@ class Credentials:
     """The call came from another machine, or was passed on by something that speaks for one."""
     session: object | None = field(default=None, compare=False, repr=False)
     """The MCP session that the call came on: one object for as long as the session lives, told apart by identity."""
+    forgotten_session: object | None = field(default=None, compare=False, repr=False)
+    """Likewise the one that the call names, where the server does not know it (any more) and serves it without one."""
 
 
 _credentials: ContextVar[Credentials] = ContextVar("credentials")

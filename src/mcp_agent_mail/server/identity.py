@@ -42,9 +42,11 @@ def read_credentials(
     origin: str | None = None,
     is_remote: bool = False,
     session: object | None = None,
+    forgotten_session: object | None = None,
 ) -> Credentials:
     """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent. `is_remote`:
-    whoever calls is on another machine. `session` is the live MCP session that the request names.
+    whoever calls is on another machine. `session` is the live MCP session that the request names, `forgotten_session`
+    one that it names and nobody knows.
 
     Who the connection says it is stands in the URL, else in headers.
     """
@@ -58,6 +60,7 @@ def read_credentials(
         origin=origin,
         is_remote=is_remote,
         session=session,
+        forgotten_session=forgotten_session,
     )
 
 

@@ -23,6 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.dispatch import RequestFacts
+from mcp_agent_mail.server.forgotten_sessions import ForgottenSession, ForgottenSessions
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.mcp import FACTS, SESSION_HEADER
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
@@ -73,6 +74,7 @@ class McpEndpoint:
         self._subscriptions = subscriptions
         self._max_sessions = max_sessions
         self._ids = RequestIds()
+        self._forgotten = ForgottenSessions(most=max_sessions)
         self._ended: deque[bytes] = deque(maxlen=max_sessions)
         self._kept_bytes: dict[str, int] = {}
         self._opening_bytes: dict[object, int] = {}
@@ -95,6 +97,13 @@ class McpEndpoint:
     def session(self, headers: Headers) -> StreamableHTTPServerTransport | None:
         """The session that a request names, if it is one of ours."""
         return self._sessions().get(headers.get(_SESSION_ID, b"").decode("latin-1"))
+
+    def forgotten_session(self, headers: Headers) -> ForgottenSession | None:
+        """The one that a request names and that is none of ours (any more): what it proves, it proves by itself."""
+        named = headers.get(_SESSION_ID)
+        if named is None or is_modern(headers) or self.session(headers) is not None:
+            return None
+        return self._forgotten.named(named)
 
     def _sessions(self) -> dict[str, StreamableHTTPServerTransport]:
         return self._stateful._server_instances  # noqa: SLF001  # guarded by tests/server/test_mcp.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,31 @@ async def test_another_session_shows_nothing(mail: ServedMail) -> None:
     await first.acts()
 
     assert (seen, await mail.status(message_id)) == ("handed_over", "shown")
+
+
+async def test_sessions_that_a_restart_has_forgotten_are_as_apart_as_before(mail: ServedMail) -> None:
+    message_id = await mail.send()
+    first = replace(mail.stateless(), session_id="before-the-restart-1")
+    second = replace(first, session_id="before-the-restart-2")
+    await first.inbox()
+
+    await second.acts()
+    await mail.stateless().acts()
+    seen = await mail.status(message_id)
+    await first.acts()
+
+    assert (seen, await mail.status(message_id)) == ("handed_over", "shown")
+
+
+async def test_a_forgotten_session_that_acts_as_two_agents_of_a_project_shows_nothing(mail: ServedMail) -> None:
+    message_id = await mail.send()
+    session = replace(mail.stateless(), session_id="before-the-restart")
+    await session.inbox()
+
+    await session.acts(GREEN)
+    await session.acts()
+
+    assert await mail.status(message_id) == "handed_over"
 
 
 async def test_another_agents_call_shows_nothing(mail: ServedMail) -> None:

@@ -77,7 +77,7 @@ class DeliveryEvidence:
         if credentials is None or not _is_recipient(caller, agent.id, credentials):
             return
         proof = self._proof(agent.id, credentials)
-        if credentials.session is not None:
+        if _session(credentials) is not None:
             self._acts_as_one(proof, agent)
         fresh = self._marks.without_shown(agent.id, message_ids)
         if not fresh:
@@ -93,7 +93,7 @@ class DeliveryEvidence:
         if credentials is None or not (credentials.in_arguments or _token(credentials)):
             return
         proof = self._proof(agent.id, credentials)
-        if credentials.session is not None and not self._acts_as_one(proof, agent):
+        if _session(credentials) is not None and not self._acts_as_one(proof, agent):
             return
         began_s = current_hearing().began_s
         for answer in [one for one in proof.answers if one.agent_id == agent.id and one.read_s <= began_s]:
@@ -110,8 +110,8 @@ class DeliveryEvidence:
         return not proof.is_doubtful
 
     def _proof(self, agent_id: AgentId, credentials: Credentials) -> _Proof:
-        if credentials.session is not None:
-            return self._sessions.setdefault(credentials.session, _Proof())
+        if (session := _session(credentials)) is not None:
+            return self._sessions.setdefault(session, _Proof())
         token = _token(credentials)
         key = (agent_id, None if token is None else token_hash(token))
         proof = self._others.setdefault(key, _Proof())
@@ -150,6 +150,11 @@ def _is_recipient(caller: Caller, agent_id: AgentId, credentials: Credentials) -
     if caller.kind is CallerKind.AGENT:
         return caller.agent_id == agent_id
     return caller.kind is CallerKind.ANONYMOUS and credentials.in_arguments
+
+
+def _session(credentials: Credentials) -> object | None:
+    """A session goes on behind a restart, though the server does not know it any more."""
+    return credentials.session or credentials.forgotten_session
 
 
 def _token(credentials: Credentials) -> str | None:
