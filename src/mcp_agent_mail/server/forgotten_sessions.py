@@ -22,7 +22,7 @@ class ForgottenSessions:
         self._known: OrderedDict[bytes, ForgottenSession] = OrderedDict()
 
     def named(self, session_id: bytes) -> ForgottenSession:
-        """The same object as before for an id that is still kept, else a new one; then the one named longest ago goes."""
+        """The same object as before for an id that is kept, else a new one: then the one named longest ago goes."""
         key = hashlib.sha256(session_id).digest()
         session = self._known.setdefault(key, ForgottenSession())
         self._known.move_to_end(key)
