@@ -99,7 +99,7 @@ async def test_a_count_that_is_wrong_is_a_fault(tmp_path: Path) -> None:
     ]
 
 
-async def test_the_counts_are_one_row_however_large_the_inbox(tmp_path: Path) -> None:
+async def test_the_counts_are_one_row_and_one_probe_for_passed_ends_however_large_the_inbox(tmp_path: Path) -> None:
     async with open_seeded_store(tmp_path) as seeded:
         statements: list[str] = []
         connection = seeded.store._reading
@@ -114,7 +114,11 @@ async def test_the_counts_are_one_row_however_large_the_inbox(tmp_path: Path) ->
             for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")
         ]
 
-        assert plans == ["SEARCH agents USING INTEGER PRIMARY KEY (rowid=?)"]
+        assert plans == [
+            "SEARCH agents USING INTEGER PRIMARY KEY (rowid=?)",
+            "SCALAR SUBQUERY 1",
+            "SEARCH recipients USING INDEX recipients_valid (valid_until_ts>? AND valid_until_ts<?)",
+        ]
 
 
 async def test_held_mail_counts_from_its_delivery_on(tmp_path: Path) -> None:
