@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeVar
 
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.copy_changes import CopyChange
-from mcp_agent_mail.store.engine.copy_changes import NO_COPIES, CopyChanges
-from mcp_agent_mail.store.engine.mail_changes import NONE, MailChanges
+from mcp_agent_mail.store.engine.copy_changes import CopyChanges
+from mcp_agent_mail.store.engine.mail_changes import MailChanges
 from mcp_agent_mail.store.engine.right_changes import RightChanges
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ class Changed(NamedTuple):
     rights: frozenset[AgentId]
 
 
-NOTHING = Changed(NONE, NO_COPIES, NONE)
+NOTHING = Changed(frozenset(), frozenset(), frozenset())
 
 
 class Changes:

@@ -7,10 +7,12 @@ happens to a held copy: its sender alone knows of it. Nothing is made, and nothi
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Sequence
+from typing import Any
 
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.copy_changes import CopyChange
+from mcp_agent_mail.store.engine.mail_changes import NotedChanges
 
 _NOTE_COPY = """
     INSERT INTO copy_changes (message_id, thread_id, agent_id, project_id, is_open)
@@ -61,36 +63,19 @@ _WATCH = (
 )
 _TAKE = "DELETE FROM temp.copy_changes RETURNING message_id, thread_id, agent_id, project_id, is_open"
 
-NO_COPIES: frozenset[CopyChange] = frozenset()
 
+class CopyChanges(NotedChanges[CopyChange]):
+    """Of messages and their copies, each given once."""
 
-class CopyChanges:
-    """What is noted on the one writing connection. For use on the writer's thread."""
+    _begin = _WATCH
+    _take = _TAKE
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._watching = False
-
-    def watch(self) -> None:
-        """From the next transaction on. Called outside of one; a repeat does nothing, or what is left of it."""
-        if self._watching:
-            return
-        for statement in _WATCH:
-            self._connection.execute(statement)
-        self._connection.commit()
-        self._watching = True
-
-    def take(self) -> frozenset[CopyChange]:
-        """What the running transaction has changed, before it is committed; each change is given once."""
-        if not self._watching:
-            return NO_COPIES
-        return frozenset(
-            CopyChange(
-                message_id=MessageId(message_id),
-                thread_id=thread_id,
-                agent_id=AgentId(agent_id) if agent_id else None,
-                project_id=ProjectId(project_id) if project_id else None,
-                is_open=bool(is_open),
-            )
-            for message_id, thread_id, agent_id, project_id, is_open in self._connection.execute(_TAKE).fetchall()
+    def _to_change(self, row: Sequence[Any]) -> CopyChange:  # Any: SQLite's rows are untyped
+        message_id, thread_id, agent_id, project_id, is_open = row
+        return CopyChange(
+            message_id=MessageId(message_id),
+            thread_id=thread_id,
+            agent_id=AgentId(agent_id) if agent_id else None,
+            project_id=ProjectId(project_id) if project_id else None,
+            is_open=bool(is_open),
         )

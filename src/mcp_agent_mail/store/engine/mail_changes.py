@@ -8,8 +8,12 @@ tomorrow. What is rolled back is not noted. Nothing is made, and nothing costs, 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
 
 from mcp_agent_mail.core.ids import AgentId
+
+T = TypeVar("T")
 
 _WATCH = (
     "CREATE TEMP TABLE IF NOT EXISTS mail_changes (agent_id INTEGER PRIMARY KEY) STRICT",
@@ -26,11 +30,14 @@ _WATCH = (
 )
 _TAKE = "DELETE FROM temp.mail_changes RETURNING agent_id"
 
-NONE: frozenset[AgentId] = frozenset()
 
+class NotedChanges(Generic[T]):
+    """For use on the writer's thread. Of each kind: the statements that begin to note, the one that takes what was
+    noted, and `_to_change`. Nothing is made, and nothing costs, before somebody watches.
+    """
 
-class MailChanges:
-    """What is noted on the one writing connection. For use on the writer's thread."""
+    _begin: tuple[str, ...]
+    _take: str
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -40,13 +47,26 @@ class MailChanges:
         """From the next transaction on. Called outside of one; a repeat does nothing, or what is left of it."""
         if self._watching:
             return
-        for statement in _WATCH:
+        for statement in self._begin:
             self._connection.execute(statement)
         self._connection.commit()
         self._watching = True
 
-    def take(self) -> frozenset[AgentId]:
-        """The agents noted by the running transaction, before it is committed; each is given once."""
+    def take(self) -> frozenset[T]:
+        """What the running transaction has changed, before it is committed; each change is given once."""
         if not self._watching:
-            return NONE
-        return frozenset(AgentId(agent_id) for (agent_id,) in self._connection.execute(_TAKE).fetchall())
+            return frozenset()
+        return frozenset(self._to_change(row) for row in self._connection.execute(self._take).fetchall())
+
+    def _to_change(self, row: Sequence[Any]) -> T:  # Any: SQLite's rows are untyped
+        raise NotImplementedError
+
+
+class MailChanges(NotedChanges[AgentId]):
+    """Of agents, each given once."""
+
+    _begin = _WATCH
+    _take = _TAKE
+
+    def _to_change(self, row: Sequence[Any]) -> AgentId:  # Any: SQLite's rows are untyped
+        return AgentId(row[0])

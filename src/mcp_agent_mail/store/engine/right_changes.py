@@ -7,10 +7,11 @@ somebody watches.
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Sequence
+from typing import Any
 
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.store.engine.mail_changes import NONE
+from mcp_agent_mail.store.engine.mail_changes import NotedChanges
 
 _WATCH = (
     "CREATE TEMP TABLE IF NOT EXISTS right_changes (agent_id INTEGER PRIMARY KEY) STRICT",
@@ -32,24 +33,11 @@ _WATCH = (
 _TAKE = "DELETE FROM temp.right_changes RETURNING agent_id"
 
 
-class RightChanges:
-    """What is noted on the one writing connection. For use on the writer's thread."""
+class RightChanges(NotedChanges[AgentId]):
+    """Of agents, each given once."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._watching = False
+    _begin = _WATCH
+    _take = _TAKE
 
-    def watch(self) -> None:
-        """From the next transaction on. Called outside of one; a repeat does nothing, or what is left of it."""
-        if self._watching:
-            return
-        for statement in _WATCH:
-            self._connection.execute(statement)
-        self._connection.commit()
-        self._watching = True
-
-    def take(self) -> frozenset[AgentId]:
-        """The agents noted by the running transaction, before it is committed; each is given once."""
-        if not self._watching:
-            return NONE
-        return frozenset(AgentId(agent_id) for (agent_id,) in self._connection.execute(_TAKE).fetchall())
+    def _to_change(self, row: Sequence[Any]) -> AgentId:  # Any: SQLite's rows are untyped
+        return AgentId(row[0])
