@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections import OrderedDict
 
-MOST = 2_000
+_GIVEN_OUT = re.compile(rb"[0-9a-f]{32}")
+"""As the SDK writes the ids of sessions; a test keeps it so."""
 
 
 class ForgottenSession:
@@ -13,19 +14,20 @@ class ForgottenSession:
 
 
 class ForgottenSessions:
-    """One object for each id, as long as it is among the MOST that were named last. Ids are kept as digests: a client
-    writes them as long as it likes.
-    """
+    """One object for each id, as long as it is among the `most` that were named last."""
 
-    def __init__(self, *, most: int = MOST) -> None:
+    def __init__(self, *, most: int) -> None:
         self._most = most
         self._known: OrderedDict[bytes, ForgottenSession] = OrderedDict()
 
-    def named(self, session_id: bytes) -> ForgottenSession:
-        """The same object as before for an id that is kept, else a new one: then the one named longest ago goes."""
-        key = hashlib.sha256(session_id).digest()
-        session = self._known.setdefault(key, ForgottenSession())
-        self._known.move_to_end(key)
+    def find(self, session_id: bytes) -> ForgottenSession | None:
+        """The same object as before for an id that is kept, else a new one: then the one named longest ago goes. None
+        for what no server of ours has given out: whole fleets may send one word, and are not one client.
+        """
+        if not _GIVEN_OUT.fullmatch(session_id):
+            return None
+        session = self._known.setdefault(session_id, ForgottenSession())
+        self._known.move_to_end(session_id)
         if len(self._known) > self._most:
             self._known.popitem(last=False)
         return session

@@ -98,12 +98,14 @@ class McpEndpoint:
         """The session that a request names, if it is one of ours."""
         return self._sessions().get(headers.get(_SESSION_ID, b"").decode("latin-1"))
 
-    def forgotten_session(self, headers: Headers) -> ForgottenSession | None:
-        """The one that a request names and that is none of ours (any more): what it proves, it proves by itself."""
+    def forgotten_session(self, method: str, headers: Headers) -> ForgottenSession | None:
+        """The one that a call names and that is none of ours any more: what it proves, it proves by itself."""
         named = headers.get(_SESSION_ID)
-        if named is None or is_modern(headers) or self.session(headers) is not None:
+        if named is None or method != "POST" or is_modern(headers):
             return None
-        return self._forgotten.named(named)
+        if named in self._ended or self.session(headers) is not None:
+            return None
+        return self._forgotten.find(named)
 
     def _sessions(self) -> dict[str, StreamableHTTPServerTransport]:
         return self._stateful._server_instances  # noqa: SLF001  # guarded by tests/server/test_mcp.py

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.server.forgotten_sessions import ForgottenSessions
 from tests.features.delivery.served_mail import (
     GREEN,
     RED,
@@ -28,6 +29,9 @@ async def door(mail: ServedMail, name: str) -> McpSession:
     return await mail.session() if name == "session" else mail.stateless()
 
 
+FORGOTTEN, ANOTHER_FORGOTTEN = "0123456789abcdef" * 2, "fedcba9876543210" * 2
+"""Ids as the server gives them out, of sessions that it does not know."""
+
 DOORS = pytest.mark.parametrize("by", ["session", "stateless"])
 
 
@@ -44,6 +48,13 @@ async def test_what_an_answer_holds_is_handed_over_and_the_next_call_shows_it(ma
     assert (before, read) == ("delivered", "handed_over")
     assert await mail.steps(message_id) == ["delivered", "handed_over", "shown"]
     assert await mail.events() == [("shown", message_id)]
+
+
+async def test_sessions_have_ids_by_which_they_are_known_when_they_are_forgotten(mail: ServedMail) -> None:
+    session_id = (await mail.session()).session_id
+
+    assert session_id is not None
+    assert ForgottenSessions(most=1).find(session_id.encode()) is not None
 
 
 async def test_the_same_holds_for_plain_calls(mail: ServedMail) -> None:
@@ -81,8 +92,8 @@ async def test_another_session_shows_nothing(mail: ServedMail) -> None:
 
 async def test_sessions_that_a_restart_has_forgotten_are_as_apart_as_before(mail: ServedMail) -> None:
     message_id = await mail.send()
-    first = replace(mail.stateless(), session_id="before-the-restart-1")
-    second = replace(first, session_id="before-the-restart-2")
+    first = replace(mail.stateless(), session_id=FORGOTTEN)
+    second = replace(first, session_id=ANOTHER_FORGOTTEN)
     await first.inbox()
 
     await second.acts()
@@ -95,13 +106,58 @@ async def test_sessions_that_a_restart_has_forgotten_are_as_apart_as_before(mail
 
 async def test_a_forgotten_session_that_acts_as_two_agents_of_a_project_shows_nothing(mail: ServedMail) -> None:
     message_id = await mail.send()
-    session = replace(mail.stateless(), session_id="before-the-restart")
+    session = replace(mail.stateless(), session_id=FORGOTTEN)
     await session.inbox()
 
     await session.acts(GREEN)
     await session.acts()
 
     assert await mail.status(message_id) == "handed_over"
+
+
+async def test_what_a_forgotten_session_got_with_a_token_is_shown_by_that_token_alone(mail: ServedMail) -> None:
+    message_id = await mail.send()
+    session = replace(mail.stateless(), session_id=FORGOTTEN)
+    proven = replace(session, headers=mail.proof(RED))
+    await proven.inbox()
+
+    await session.acts()
+    seen = await mail.status(message_id)
+    await proven.acts()
+
+    assert (seen, await mail.status(message_id)) == ("handed_over", "shown")
+
+
+async def test_what_it_got_at_a_word_is_shown_by_its_token_too(mail: ServedMail) -> None:
+    message_id = await mail.send()
+    session = replace(mail.stateless(), session_id=FORGOTTEN)
+    await session.inbox()
+
+    await replace(session, headers=mail.proof(RED)).acts()
+
+    assert await mail.status(message_id) == "shown"
+
+
+@pytest.mark.parametrize("word", ["", "undefined"])
+async def test_clients_that_send_the_same_word_for_a_session_are_not_one(mail: ServedMail, word: str) -> None:
+    message_id = await mail.send()
+    red = replace(mail.stateless(mail.proof(RED)), session_id=word)
+    await replace(mail.stateless(mail.proof(GREEN)), session_id=word).acts(GREEN)
+    await red.inbox()
+
+    await red.acts()
+
+    assert await mail.status(message_id) == "shown"
+
+
+async def test_a_session_named_off_mcp_or_in_the_stateless_era_proves_nothing_of_its_own(mail: ServedMail) -> None:
+    message_id = await mail.send()
+    stale = {"Mcp-Session-Id": FORGOTTEN}
+    await mail.rpc("fetch_inbox", agent_name=RED, headers=stale)
+
+    await mail.stateless(stale).acts()
+
+    assert await mail.status(message_id) == "shown"
 
 
 async def test_another_agents_call_shows_nothing(mail: ServedMail) -> None:

@@ -16,7 +16,7 @@ from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.delivery import evidence as module
-from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence, _Answer
+from mcp_agent_mail.features.delivery.evidence import UNPROVEN_PART, DeliveryEvidence, _Answer
 from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -104,7 +104,7 @@ class Desk:
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with open_seeded_store(tmp_path) as seeded:
         marks = DeliveryMarks(seeded.store, clock=seeded.clock, interval_s=3_600)
-        evidence = DeliveryEvidence(marks, elapsed=lambda: made.now_s, max_copies=3)
+        evidence = DeliveryEvidence(marks, elapsed=lambda: made.now_s, max_copies=3 * UNPROVEN_PART)
         made = Desk(seeded, marks, evidence)
         yield made
         await marks.close()
@@ -198,11 +198,35 @@ async def test_of_one_session_the_last_answers_are_kept(desk: Desk, monkeypatch:
     assert desk.shown(1, 2) == [False, True]
 
 
-async def test_a_session_that_is_gone_keeps_nothing_but_within_the_bound(desk: Desk) -> None:
-    for message_id in range(10):
+async def test_a_session_that_is_gone_keeps_nothing(desk: Desk) -> None:
+    wire = await desk.gives(1, session=Session())
+    wire.sent()
+    gc.collect()
+
+    await desk.gives(2)
+
+    assert _kept(wire) == ()
+
+
+async def test_what_is_got_at_a_word_pushes_out_nothing_that_is_proven(desk: Desk) -> None:
+    proven = replace(desk.credentials(), agent_token="t-red")
+    (await desk.given_to(proven, desk.seeded.red, 1)).sent()
+    for message_id in range(10, 30):
         (await desk.gives(message_id, session=Session())).sent()
 
-    assert len(desk.evidence._sessions) <= 3
+    desk.now_s = 200.0
+    await desk.acts(credentials=proven)
+
+    assert desk.shown(1) == [True]
+
+
+async def test_what_is_proven_is_bounded_too(desk: Desk) -> None:
+    proven = replace(desk.credentials(), agent_token="t-red")
+    wires = [await desk.given_to(proven, desk.seeded.red, message_id) for message_id in range(3 * UNPROVEN_PART + 1)]
+    for wire in wires:
+        wire.sent()
+
+    assert [_kept(wire) == () for wire in wires[:2]] == [True, False]
 
 
 async def test_an_answer_that_was_not_read_shows_nothing(desk: Desk) -> None:

@@ -4,7 +4,9 @@ Handed over is what stands in an answer whose last byte has left the process. Sh
 client had read when a later call of the same agent began, on the same MCP session; without one by the same proof. It
 has read an answer if it asks again on that connection, or ends it in order. What a call hands over
 itself is not shown by it. A session that has acted as two agents of a project proves nothing: nobody can tell which of
-them read. Nor does an answer that its client did not read to the end before it reset the connection. (docs/adr/0150)
+them read. Nor does an answer that its client did not read to the end before it reset the connection. For a session that
+this server does not know any more nothing vouches but its id, which a caller writes: what it got with a token is shown
+by that token alone. (docs/adr/0150)
 
 All of it is in memory and bounded: what is forgotten stays a step behind the truth, and is noted again when it is read
 again.
@@ -17,7 +19,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId, token_hash
@@ -32,16 +34,21 @@ MAX_ANSWERS_EACH = 32
 """Of one proof, the last that nothing has shown yet."""
 MAX_COPIES = 100_000
 """Of all answers together that nothing has shown yet."""
+UNPROVEN_PART = 4
+"""One of so many of them is what callers at their word may take up: who proves nothing pushes out nothing proven."""
 MAX_PROJECTS_EACH = 100
 """A session that acts in more of them proves nothing."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Answer:
-    """What one answer handed over, while nothing has shown it. `read_s` is by `time.monotonic`."""
+    """What one answer handed over, while nothing has shown it. `read_s` is by `time.monotonic`; `token` is a digest, of
+    what it was got with.
+    """
 
     agent_id: AgentId
     message_ids: tuple[MessageId, ...]
+    token: bytes | None
     read_s: float = math.inf
 
 
@@ -65,9 +72,11 @@ class DeliveryEvidence:
         self._max_copies = max_copies
         self._sessions: WeakKeyDictionary[object, _Proof] = WeakKeyDictionary()
         self._others: OrderedDict[tuple[AgentId, bytes | None], _Proof] = OrderedDict()
-        self._answers: dict[_Answer, _Proof] = {}
-        """Those that nothing has shown, oldest first."""
-        self._copies = 0
+        self._answers: dict[bool, dict[_Answer, _Proof]] = {True: {}, False: {}}
+        """Those that nothing has shown, oldest first: got with a token, and at a word."""
+        self._copies = {True: 0, False: 0}
+        self._ended: deque[_Proof] = deque()
+        """Of sessions that are no more. Whatever thread collects them says so."""
 
     def note_handed(self, caller: Caller, agent: Agent, message_ids: Iterable[MessageId]) -> None:
         """The answer of the running call has the agent's own copies of these in it, which have been delivered: they are
@@ -82,7 +91,7 @@ class DeliveryEvidence:
         fresh = self._marks.without_shown(agent.id, message_ids)
         if not fresh:
             return
-        answer = _Answer(agent_id=agent.id, message_ids=fresh)
+        answer = _Answer(agent_id=agent.id, message_ids=fresh, token=_token_digest(credentials))
         current_hearing().once_sent(
             lambda: self._handed(proof, answer), lambda: self._read(answer), lambda: self._forget(answer)
         )
@@ -96,52 +105,68 @@ class DeliveryEvidence:
         if _session(credentials) is not None and not self._acts_as_one(proof, agent):
             return
         began_s = current_hearing().began_s
+        token, is_vouched = _token_digest(credentials), credentials.session is not None
         for answer in [one for one in proof.answers if one.agent_id == agent.id and one.read_s <= began_s]:
-            self._marks.note_shown(agent.id, answer.message_ids)
-            self._forget(answer)
+            if is_vouched or answer.token in (None, token):
+                self._marks.note_shown(agent.id, answer.message_ids)
+                self._forget(answer)
 
     def _acts_as_one(self, proof: _Proof, agent: Agent) -> bool:
         if not proof.is_doubtful:
             known = proof.agents.setdefault(agent.project_id, agent.id)
             proof.is_doubtful = known != agent.id or len(proof.agents) > MAX_PROJECTS_EACH
             if proof.is_doubtful:
-                for answer in list(proof.answers):
-                    self._forget(answer)
+                self._forget_all(proof)
         return not proof.is_doubtful
 
     def _proof(self, agent_id: AgentId, credentials: Credentials) -> _Proof:
+        self._forget_ended()
         if (session := _session(credentials)) is not None:
-            return self._sessions.setdefault(session, _Proof())
-        token = _token(credentials)
-        key = (agent_id, None if token is None else token_hash(token))
+            return self._sessions.get(session) or self._new_proof(session)
+        key = (agent_id, _token_digest(credentials))
         proof = self._others.setdefault(key, _Proof())
         self._others.move_to_end(key)
         if len(self._others) > MAX_PROOFS:
             _, oldest = self._others.popitem(last=False)
-            for answer in list(oldest.answers):
-                self._forget(answer)
+            self._forget_all(oldest)
         return proof
+
+    def _new_proof(self, session: object) -> _Proof:
+        proof = self._sessions[session] = _Proof()
+        finalize(session, self._ended.append, proof).atexit = False
+        return proof
+
+    def _forget_ended(self) -> None:
+        while self._ended:
+            self._forget_all(self._ended.popleft())
 
     def _handed(self, proof: _Proof, answer: _Answer) -> None:
         self._marks.note_handed(answer.agent_id, answer.message_ids)
         if proof.is_doubtful:
             return
+        is_proven = answer.token is not None
         proof.answers.append(answer)
-        self._answers[answer] = proof
-        self._copies += len(answer.message_ids)
+        self._answers[is_proven][answer] = proof
+        self._copies[is_proven] += len(answer.message_ids)
         if len(proof.answers) > MAX_ANSWERS_EACH:
             self._forget(proof.answers[0])
-        while self._copies > self._max_copies:
-            self._forget(next(iter(self._answers)))
+        most = self._max_copies if is_proven else self._max_copies // UNPROVEN_PART
+        while self._copies[is_proven] > most:
+            self._forget(next(iter(self._answers[is_proven])))
 
     def _read(self, answer: _Answer) -> None:
         answer.read_s = self._elapsed()
 
+    def _forget_all(self, proof: _Proof) -> None:
+        for answer in list(proof.answers):
+            self._forget(answer)
+
     def _forget(self, answer: _Answer) -> None:
-        proof = self._answers.pop(answer, None)
+        is_proven = answer.token is not None
+        proof = self._answers[is_proven].pop(answer, None)
         if proof is not None:
             proof.answers.remove(answer)
-            self._copies -= len(answer.message_ids)
+            self._copies[is_proven] -= len(answer.message_ids)
             answer.message_ids = ()  # Its connection may keep it for as long as it is open.
 
 
@@ -161,3 +186,8 @@ def _token(credentials: Credentials) -> str | None:
     """Whatever was brought: one that proves nothing has been refused before anybody acts."""
     tokens = (credentials.token_argument, credentials.agent_token, credentials.bearer_token)
     return next((token.strip() for token in tokens if token and token.strip()), None)
+
+
+def _token_digest(credentials: Credentials) -> bytes | None:
+    token = _token(credentials)
+    return None if token is None else token_hash(token)

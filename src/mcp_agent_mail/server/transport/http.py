@@ -158,7 +158,9 @@ class HttpApp:
             origin=_connection(scope),
             is_remote=is_from_elsewhere(headers, peer),
             session=self._endpoint.session(headers) if path in self._mcp_paths else None,
-            forgotten_session=self._endpoint.forgotten_session(headers) if path in self._mcp_paths else None,
+            forgotten_session=(
+                self._endpoint.forgotten_session(scope["method"], headers) if path in self._mcp_paths else None
+            ),
         )
         try:
             wishes = self._connections.wishes(query, headers, is_rpc=is_rpc)
