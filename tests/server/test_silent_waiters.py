@@ -224,13 +224,13 @@ async def test_the_stream_of_a_session_without_a_subscription_ends_with_the_righ
 async def test_a_stream_that_fails_ends_and_keeps_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Open and silent, it would keep its place, and its agent listening."""
 
-    async def failing(*_: object) -> None:
+    async def failing(_reader: object, _holder: object) -> None:
         raise RuntimeError("a bug")
 
     async with serving(tmp_path) as served:
         headers = {"X-Agent-Token": served.tokens["RedStone"]}
         async with session_stream(served, headers) as stream:
-            served.services.subscriptions.readers.require = failing  # type: ignore[method-assign]  # a bug
+            served.services.subscriptions.readers.require = failing  # type: ignore[method-assign, assignment]  # a bug
             await by_operator("reissue_token", RED)(served)
 
             async with asyncio.timeout(10):
