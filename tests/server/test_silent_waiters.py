@@ -221,6 +221,24 @@ async def test_the_stream_of_a_session_without_a_subscription_ends_with_the_righ
             assert served.services.delivery.waiters.followers() == {}
 
 
+async def test_a_stream_that_fails_ends_and_keeps_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Open and silent, it would keep its place, and its agent listening."""
+
+    async def failing(_reader: object, _holder: object) -> None:
+        raise RuntimeError("a bug")
+
+    async with serving(tmp_path) as served:
+        headers = {"X-Agent-Token": served.tokens["RedStone"]}
+        async with session_stream(served, headers) as stream:
+            served.services.subscriptions.readers.require = failing  # type: ignore[method-assign, assignment]  # a bug
+            await by_operator("reissue_token", RED)(served)
+
+            async with asyncio.timeout(10):
+                await stream
+            assert served.services.delivery.waiters.followers() == {}
+    assert "a stream of resource updates failed" in [record.message for record in caplog.records]
+
+
 async def test_a_stream_opened_with_a_join_code_beside_the_token_ends_with_the_code(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         served.services.subscriptions.identify_every_s = 0.01

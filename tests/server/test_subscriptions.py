@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ErrorData
 
 from mcp_agent_mail.core.ids import token_hash
-from mcp_agent_mail.features.delivery.subscriptions import URIS_EACH
+from mcp_agent_mail.features.delivery.subscription_counts import URIS_EACH
 from mcp_agent_mail.store.transaction import Tx
 from tests.server.served_mail import Served, serving
 from tests.server.subscribers import ERAS, HANDSHAKE, MODERN, WITHIN_S, subscribed

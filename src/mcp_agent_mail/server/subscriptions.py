@@ -28,7 +28,8 @@ from starlette.types import Message, Scope, Send
 
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.features.delivery.subscriptions import URIS_EACH, ResourceStream, Subscriptions, TooManyUris
+from mcp_agent_mail.features.delivery.subscription_counts import URIS_EACH, TooManyUris
+from mcp_agent_mail.features.delivery.subscriptions import ResourceStream, Subscriptions
 from mcp_agent_mail.server.rendering.responses import send_value
 from mcp_agent_mail.server.rendering.wire import error_object, http_status
 from mcp_agent_mail.server.transport.answers import begin_stream
@@ -176,15 +177,15 @@ class _StreamWriter:
         self._send = send
         self._telling: asyncio.Task[None] | None = None
         self._until = asyncio.timeout(None)
-        self._is_refused = False
+        self._is_over = False
 
     async def run(self, answer: Callable[[Send], Awaitable[None]]) -> None:
-        """Until it ends, or its reader may not have it any more."""
+        """Until it ends, or nothing more is told on it: its reader may not have it any more, or telling failed."""
         try:
             async with self._until:
                 await answer(self._pass_on)
         except TimeoutError:
-            if not self._is_refused:
+            if not self._is_over:
                 raise
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
@@ -206,11 +207,15 @@ class _StreamWriter:
                 await self._send({"type": "http.response.body", "body": piece, "more_body": True})
         except AgentMailError:
             # Whoever opens it again is told why.
-            self._is_refused = True
-            self._until.reschedule(asyncio.get_running_loop().time())
+            self._end()
         except Exception:
-            # The stream goes on, silent; its client can read.
+            # Silent, it would keep its place, and its agent listening; whoever opens it again is told what waits.
             logger.exception("a stream of resource updates failed")
+            self._end()
+
+    def _end(self) -> None:
+        self._is_over = True
+        self._until.reschedule(asyncio.get_running_loop().time())
 
     async def _stop(self) -> None:
         telling, self._telling = self._telling, None

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds
-from mcp_agent_mail.features.delivery.subscriptions import MAX_SUBSCRIPTIONS, ResourceStream, Subscriptions
+from mcp_agent_mail.features.delivery.subscription_counts import MAX_SUBSCRIPTIONS, SubscriptionBounds
+from mcp_agent_mail.features.delivery.subscriptions import ResourceStream, Subscriptions
 from mcp_agent_mail.features.delivery.watched_resources import watchable_resources
 from mcp_agent_mail.notify.bus import CopyBus
 from tests.features.delivery.harness import DeliveryHarness

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from mcp_agent_mail.core.errors import Busy, NotFound
@@ -23,12 +25,17 @@ class Looked:
         self.asked: list[str] = []
         self.error: Exception = NotFound("It is gone.")
         self.rights = KnownLooks(self.look)
+        self.is_answered = asyncio.Event()
+        self.is_answered.set()
 
     async def look(self, uri: str, _credentials: Credentials) -> Watched:
+        """What is shown when it is asked, answered later."""
         self.asked.append(uri)
-        if uri in self.shows:
-            return self.shows[uri]
-        raise self.error
+        shown = self.shows.get(uri)
+        await self.is_answered.wait()
+        if shown is None:
+            raise self.error
+        return shown
 
     async def seen(self, uri: str, named: Named = ("inbox",), credentials: Credentials = ONE) -> Watched | None:
         return await self.rights.seen(uri, named, INBOX, credentials)
@@ -51,6 +58,19 @@ async def test_a_change_of_what_is_shown_makes_each_look_anew() -> None:
     del looked.shows["a"]
 
     assert await looked.seen("a") is None
+
+
+async def test_a_look_that_began_before_a_change_is_not_kept_after_it() -> None:
+    looked = Looked(a=INBOX)
+    looked.is_answered.clear()
+    before = asyncio.ensure_future(looked.seen("a"))
+    await asyncio.sleep(0)
+
+    del looked.shows["a"]
+    looked.rights.forget()
+    looked.is_answered.set()
+
+    assert (await before, await looked.seen("a"), looked.asked) == (INBOX, None, ["a", "a"])
 
 
 async def test_what_one_name_is_refused_for_another_is_asked_for() -> None:
@@ -76,6 +96,16 @@ async def test_what_could_not_be_asked_is_not_known() -> None:
     looked.shows["a"] = INBOX
 
     assert await looked.seen("a") == INBOX
+
+
+async def test_whose_own_mailbox_it_is_is_asked_anew_and_nobodys_where_it_cannot_be_known() -> None:
+    own = Watched(key=INBOX.key, listener=AgentId(7))
+    looked = Looked(a=own, b=INBOX)
+    await looked.seen("a")
+
+    found = [await looked.rights.find_listener(uri, ONE) for uri in ("a", "b", "none")]
+
+    assert (found, looked.asked) == ([AgentId(7), None, None], ["a", "a", "b", "none"])
 
 
 def test_two_see_the_same_whoever_they_are() -> None:

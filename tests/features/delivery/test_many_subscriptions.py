@@ -11,8 +11,8 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import CopyChange
 from mcp_agent_mail.domain.presence import ListeningVia
-from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds
-from mcp_agent_mail.features.delivery.subscriptions import STEPS_A_PASS, URIS_EACH
+from mcp_agent_mail.features.delivery.subscription_counts import URIS_EACH, SubscriptionBounds
+from mcp_agent_mail.features.delivery.subscriptions import STEPS_A_PASS
 from mcp_agent_mail.features.delivery.waiters import NoPlaceToWait
 from tests.features.delivery.harness import NOBODY, DeliveryHarness, refused
 from tests.features.delivery.subscribers import FAR_S, reading, subscriptions_over

@@ -219,6 +219,19 @@ async def test_what_is_known_to_be_written_is_bounded(noting: Noting, monkeypatc
     await noting.marks.close()
 
 
+async def test_of_an_agent_of_which_nothing_is_known_any_more_nothing_is_kept(
+    noting: Noting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_WRITTEN", 0)
+    ids = await noting.letters(2)
+    noting.marks.note_handed(noting.red, ids)
+    noting.marks.note_shown(noting.red, ids)
+
+    await noting.marks.close()
+
+    assert noting.marks._settled == {}
+
+
 async def test_steps_shown_that_wait_are_bounded_too(noting: Noting) -> None:
     ids = await noting.letters(2)
     marks = DeliveryMarks(noting.seeded.store, clock=noting.seeded.clock, interval_s=3_600, max_noted=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from typing import Any
 
 import pytest
 
@@ -122,6 +123,29 @@ async def test_what_was_known_before_a_stream_came_says_nothing_of_it(harness: D
         doubts.append((first.take_doubt(), second.take_doubt()))
 
     assert doubts == [(True, False), (False, True), (False, False)]
+
+
+async def test_a_pass_that_the_stop_comes_upon_asks_for_no_more(harness: DeliveryHarness) -> None:
+    asked: list[object] = []
+    store, count = harness.seeded.store, 2 * AT_ONCE + 1
+    waiters = open_waiters(store, limit=2 * count)
+    look, read = SharedLook(store, waiters), store.read
+
+    async def stopping(query: Any) -> Any:
+        asked.append(query)
+        look.keeper.stopping.set()
+        return await read(query)
+
+    store.read = stopping  # type: ignore[method-assign]  # counted
+    try:
+        with ExitStack() as places:
+            for number in range(count):
+                places.enter_context(waiters.place(AgentId(1_000 + number), WaiterKind.STREAM))
+            await look.look()
+    finally:
+        del store.read
+
+    assert len(asked) == 1
 
 
 async def test_many_cost_two_questions_for_each_few_hundred_and_nobody_none(harness: DeliveryHarness) -> None:

@@ -6,11 +6,14 @@ import asyncio
 
 import pytest
 
-from mcp_agent_mail.core.errors import PermissionDenied
+from mcp_agent_mail.core.errors import PermissionDenied, Unavailable
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.presence import ListeningVia
-from mcp_agent_mail.features.delivery.stream_readers import ReaderGone
+from mcp_agent_mail.features.delivery import known_looks
+from mcp_agent_mail.features.delivery.stream_readers import ReaderGone, lasting
 from tests.features.delivery.harness import NOBODY, DeliveryHarness
-from tests.features.delivery.subscribers import reading, subscriptions_over
+from tests.features.delivery.subscribers import FAR_S, reading, subscriptions_over
 from tests.features.delivery.test_shared_look import elsewhere
 from tests.features.delivery.test_subscriptions import BLUE, RED, to_blue
 from tests.seeded_store import add_agent
@@ -53,6 +56,59 @@ async def test_a_silent_stream_ends_too(harness: DeliveryHarness) -> None:
         with pytest.raises(PermissionDenied):
             async with asyncio.timeout(10):
                 await anext(stream.changes())
+
+
+async def test_a_stream_whose_reader_could_not_be_asked_for_is_asked_for_again(harness: DeliveryHarness) -> None:
+    """It is doubted once, when it is opened: nobody tells of what another process has done since."""
+    red = harness.seeded.red
+    proof = harness.proof(red)
+    subscriptions = subscriptions_over(harness)
+    require, refused = subscriptions.readers.require, list[Unavailable]()
+
+    async def sick_at_first(credentials: Credentials, holder: AgentId | None) -> None:
+        if not refused:
+            refused.append(Unavailable("The store is busy."))
+            raise refused[0]
+        await require(credentials, holder)
+
+    subscriptions.readers.require = sick_at_first  # type: ignore[method-assign]  # a sick store
+    stream = subscriptions.stream()
+    await stream.subscribe(RED, proof)
+    async with stream.opened(reader=proof, holder=red.id):
+        elsewhere(harness, "UPDATE agents SET token_hash = x'00' WHERE id = ?", red.id)
+        with pytest.raises(PermissionDenied):
+            async with asyncio.timeout(10):
+                await anext(stream.changes())
+
+    assert len(refused) == 1
+
+
+async def test_a_look_of_before_a_doubt_answers_none(harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_looks, "KNOWN_FOR_S", FAR_S)
+    red, via_of = harness.seeded.red, harness.service.waiters.via_of
+    stream = subscriptions_over(harness).stream()
+    await stream.subscribe(RED, harness.proof(red))
+    async with reading(stream) as reader:
+        await harness.send()
+        told = await reader.next()
+        before = via_of(red.id)
+        await reissue(harness)
+        telling = asyncio.create_task(reader.next())
+        async with asyncio.timeout(5):
+            while via_of(red.id) is not None:  # noqa: ASYNC110  # nobody tells a test
+                await asyncio.sleep(0)
+        telling.cancel()
+        await asyncio.wait([telling])
+
+    assert (told, before) == (RED, ListeningVia.STREAM)
+
+
+def test_nothing_of_a_session_is_kept() -> None:
+    kept = lasting(
+        Credentials(via="mcp", agent_token="t", session=object(), forgotten_session=object(), origin="a connection")
+    )
+
+    assert (kept.agent_token, kept.session, kept.forgotten_session, kept.origin) == ("t", None, None, None)
 
 
 async def test_a_stream_of_an_agent_that_retires_gives_its_place_up_and_takes_none_of_it_again(

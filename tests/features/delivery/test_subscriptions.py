@@ -14,8 +14,7 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import CopyChange
 from mcp_agent_mail.domain.presence import ListeningVia
-from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds
-from mcp_agent_mail.features.delivery.subscriptions import URIS_EACH, TooManyUris
+from mcp_agent_mail.features.delivery.subscription_counts import URIS_EACH, SubscriptionBounds, TooManyUris
 from mcp_agent_mail.features.delivery.waiters import PLACES_EACH, NoPlaceToWait, WaitingEnds
 from mcp_agent_mail.store.engine.faults import StoreFailed
 from tests.features.delivery.harness import NOBODY, DeliveryHarness, refused

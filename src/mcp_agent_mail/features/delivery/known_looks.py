@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from mcp_agent_mail.core.errors import AuthenticationRequired, InvalidInput, NotFound, PermissionDenied
+from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired, InvalidInput, NotFound, PermissionDenied
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.copy_changes import Watched
 
@@ -26,9 +27,13 @@ class KnownLooks:
     def __init__(self, look: Callable[[str, Credentials], Awaitable[Watched]]) -> None:
         self._look = look
         self._found: dict[tuple[Watched | Named, Credentials], tuple[float, Watched | None]] = {}
+        self._generation = 0
 
     def forget(self) -> None:
-        """What is shown has changed: each look is made anew."""
+        """What is shown has changed: each look is made anew. One under way may have begun before: it counts for whoever
+        makes it, and no longer.
+        """
+        self._generation += 1
         self._found.clear()
 
     async def seen(self, uri: str, named: Named, watched: Watched, credentials: Credentials) -> Watched | None:
@@ -40,14 +45,23 @@ class KnownLooks:
             until, known = self._found.get(what, (now, None))
             if until > now:
                 return known
+        generation = self._generation
         try:
             found = await self._look(uri, credentials)
         except UNREADABLE:
             found = None
-        # By one name it may be refused, and by another not.
-        is_same = found is not None and shows_same(watched, found)
-        self._found[watched if is_same else named, credentials] = (now + KNOWN_FOR_S, found)
+        if generation == self._generation:
+            # By one name it may be refused, and by another not.
+            is_same = found is not None and shows_same(watched, found)
+            self._found[watched if is_same else named, credentials] = (now + KNOWN_FOR_S, found)
         return found
+
+    async def find_listener(self, uri: str, credentials: Credentials) -> AgentId | None:
+        """Whose own mailbox it is to them, by a look of now. None where that cannot be asked, too."""
+        try:
+            return (await self._look(uri, credentials)).listener
+        except AgentMailError:
+            return None
 
 
 def shows_same(one: Watched, other: Watched) -> bool:

@@ -46,15 +46,19 @@ class StreamReaders:
 
 
 def lasting(credentials: Credentials) -> Credentials:
-    """Without the connection and the session that they came by: what a session has got is no business of a
+    """Without the connection and the session that they came by, or named: what a session has got is no business of a
     subscription's, which must not keep it either.
     """
-    return replace(credentials, session=None, origin=None)
+    return replace(credentials, session=None, forgotten_session=None, origin=None)
 
 
-def has_token(credentials: Credentials) -> bool:
-    """Whether anything came by which a caller may be proven, be it good or not."""
-    return any((credentials.bearer_token, credentials.agent_token, credentials.token_argument))
+def may_end_untold(reader: Credentials, holder: AgentId | None) -> bool:
+    """Whether more decides on it than the rights of `holder`: what came as proof and proves no agent that is there, or
+    a join code beside.
+    """
+    if holder is None:
+        return any((reader.bearer_token, reader.agent_token, reader.token_argument))
+    return has_join_code(reader)
 
 
 def has_join_code(credentials: Credentials) -> bool:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.features.delivery.waiters import NoPlaceToWait
 
+URIS_EACH = 100
+"""Of one stream."""
 _RETRY_AFTER_S = 5
+
+
+class TooManyUris(InvalidInput):
+    """A stream tells of URIS_EACH resources at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +27,20 @@ class SubscriptionBounds:
     total: int = 20_000
     each: int = 1_000
     unproven: int = 10_000
+
+
+MAX_SUBSCRIPTIONS = SubscriptionBounds()
+"""Of all streams together, sessions without an open one included: some 2 KiB each."""
+
+
+def require_another_uri(count: int) -> None:
+    """Raise TooManyUris where a stream has so many already."""
+    if count >= URIS_EACH:
+        raise TooManyUris(
+            f"{URIS_EACH} resources are subscribed to on this connection already.",
+            hint="Unsubscribe from some, or open another connection: an inbox tells of all mail of its agent.",
+            data={"limit": URIS_EACH},
+        )
 
 
 class SubscriptionCounts:

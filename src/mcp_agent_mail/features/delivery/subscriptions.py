@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import cast
 
 from mcp_agent_mail.core.concurrency.pace import Pace
-from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials
@@ -35,16 +35,17 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.delivery.kept_news import KeptNews, Subscription
 from mcp_agent_mail.features.delivery.known_looks import UNREADABLE, KnownLooks, shows_same
 from mcp_agent_mail.features.delivery.stream_place import StreamPlace
-from mcp_agent_mail.features.delivery.stream_readers import StreamReaders, has_join_code, has_token, lasting
-from mcp_agent_mail.features.delivery.subscription_counts import SubscriptionBounds, SubscriptionCounts
+from mcp_agent_mail.features.delivery.stream_readers import StreamReaders, lasting, may_end_untold
+from mcp_agent_mail.features.delivery.subscription_counts import (
+    MAX_SUBSCRIPTIONS,
+    SubscriptionBounds,
+    SubscriptionCounts,
+    require_another_uri,
+)
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.notify.bus import CopyBus
 from mcp_agent_mail.store.database import Store
 
-URIS_EACH = 100
-"""Of one stream."""
-MAX_SUBSCRIPTIONS = SubscriptionBounds()
-"""Of all streams together, sessions without an open one included: some 2 KiB each."""
 STEPS_A_PASS = 8
 """Looks at rights, and notices, of all streams together before the event loop does something else."""
 TOLD_EVERY_S = 0.5
@@ -53,10 +54,6 @@ LOOK_AGAIN_S = 5.0
 """When it could not be asked whether the reader may still read."""
 IDENTIFY_EVERY_S = 60.0
 """Whose right ends by more than a change of its agent's, which tells of itself, is identified again so often."""
-
-
-class TooManyUris(InvalidInput):
-    """A stream tells of URIS_EACH resources at most."""
 
 
 class Subscriptions:
@@ -204,14 +201,9 @@ class ResourceStream:
         watched = await self._all.watched(uri, credentials)
         one = Subscription(uri, self._all.named(uri), credentials, watched)
         listener = await self._find_listener(one)
-        if uri not in self._own and len(self._own) >= URIS_EACH:
-            raise TooManyUris(
-                f"{URIS_EACH} resources are subscribed to on this connection already.",
-                hint="Unsubscribe from some, or open another connection: an inbox tells of all mail of its agent.",
-                data={"limit": URIS_EACH},
-            )
-        before = self._own.get(uri)
-        if before is not None and (before.watched, before.credentials) == (watched, credentials):
+        if (before := self._own.get(uri)) is None:
+            require_another_uri(len(self._own))
+        elif (before.watched, before.credentials) == (watched, credentials):
             return
         self._add(one, listener)
 
@@ -236,7 +228,6 @@ class ResourceStream:
         if before is not None:
             subscription.due_at = before.due_at
             self._news.hand_on(before, subscription)
-            self._place.seat.wake()
             self._remove(before)
 
     def unsubscribe(self, uri: str) -> None:
@@ -294,16 +285,14 @@ class ResourceStream:
             self._place.close()
 
     async def _find_listener(self, one: Subscription) -> AgentId | None:
-        """The agent whose own mailbox it is, where that one reads the stream, too."""
-        listener, reader = one.watched.listener, self._reader
-        if listener is None or reader is None or reader == one.credentials:
-            return listener
-        await self._all.pace.step()
-        try:
-            theirs = await self._all.watched(one.uri, reader)
-        except AgentMailError:
-            return None
-        return listener if theirs.listener == listener else None
+        """The agent whose own mailbox it is, where that one reads the stream, too: whoever reads it at the return."""
+        listener = one.watched.listener
+        while (reader := self._reader) is not None and listener is not None and reader != one.credentials:
+            await self._all.pace.step()
+            theirs = await self._known.find_listener(one.uri, reader)
+            if self._reader == reader:
+                return listener if theirs == listener else None
+        return listener
 
     def note(self, watched: Watched, audience: ChangeReaders) -> None:
         """What is watched so has changed, and is told when its time has come and the stream is open."""
@@ -341,13 +330,20 @@ class ResourceStream:
 
     def _next_identify_at(self) -> float:
         """Never, where nothing but the rights of agents decides: a change of those raises a doubt."""
-        reader = self._reader
-        is_asked = reader is not None and has_token(reader) and (self._place.holder is None or has_join_code(reader))
+        is_asked = self._reader is not None and may_end_untold(self._reader, self._place.holder)
         if is_asked or any(one.may_end_untold for one in self._own.values() if one.followed is not None):
             return asyncio.get_running_loop().time() + self._all.identify_every_s
         return math.inf
 
     async def _may_be_told(self, one: Subscription, audience: ChangeReaders) -> bool:
+        may_know = await self._may_know(one, audience)
+        own = self._own.get(one.uri)
+        if own is not None and own is not one:
+            # Subscribed to anew while it was looked at: what was taken is that one's to be told.
+            self._news.put(own, audience)
+        return may_know and own is one
+
+    async def _may_know(self, one: Subscription, audience: ChangeReaders) -> bool:
         try:
             watched = await self._seen(one, one.credentials)
             theirs = watched

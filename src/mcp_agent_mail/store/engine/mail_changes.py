@@ -2,7 +2,7 @@
 
 Temporary triggers on the writing connection note every agent whose unread counter is set, and every one whose feed gets
 an event, whichever statement does it: a send, an approval, a receipt, mail from the server, or one that is written
-tomorrow. What is rolled back is not noted. Nothing is made, and nothing costs, before somebody watches.
+tomorrow. What is rolled back is not noted.
 """
 
 from __future__ import annotations
