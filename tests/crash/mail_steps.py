@@ -13,6 +13,9 @@ from tests.served import Connection
 OF_CLIENTS = "message "
 """Begins each body that clients write; no two are alike."""
 
+SOON_WITHDRAWN = "Not meant"
+"""The subject of what its sender takes back: between a look and a reply it may be gone, and the reply be refused."""
+
 REPEATED = 5
 """So many answered calls with a key are repeated after each restart, besides all that went unanswered."""
 
@@ -37,8 +40,9 @@ def broadcast(actor: Actor, connection: Connection) -> None:
 
 
 def reply(actor: Actor, connection: Connection) -> None:
-    if inbox := [item for item in _inbox(actor, connection) if not item.get("system")]:
-        message_id = actor.chance.choice(inbox)["id"]
+    inbox = _inbox(actor, connection)
+    if answered := [one for one in inbox if not one.get("system") and one["subject"] != SOON_WITHDRAWN]:
+        message_id = actor.chance.choice(answered)["id"]
         _post(actor, connection, "reply_message", message_id=message_id, **_key(actor))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tests.crash.actor import NAMES, Actor, Step
 from tests.crash.evidence import Evidence, Look
-from tests.crash.mail_steps import OF_CLIENTS
+from tests.crash.mail_steps import OF_CLIENTS, SOON_WITHDRAWN
 from tests.crash.record import Cell, Value
 from tests.served import Connection
 
@@ -16,7 +16,7 @@ _FRONT_MATTER = r'^\s*"?withdrawn"?:'
 
 def send_and_withdraw(actor: Actor, connection: Connection) -> None:
     body = f"{OF_CLIENTS}{actor.unique()}, soon withdrawn"
-    given = {"to": actor.chance.sample(NAMES, 2), "subject": "Not meant", "body_md": body}
+    given = {"to": actor.chance.sample(NAMES, 2), "subject": SOON_WITHDRAWN, "body_md": body}
     sent = actor.ask(connection, "send_message", sender_name=actor.me, **given)
     if sent is not None:
         message_id = sent["deliveries"][0]["payload"]["id"]
