@@ -6,20 +6,19 @@ went: so nothing is told in it again.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
-from mcp_agent_mail.domain.announcements import (
+from mcp_agent_mail.domain.hooks.announcements import (
     LINE_LOOKED_AT,
     MAX_GIVEN,
     MAX_SESSIONS,
     STOP_TOPIC,
-    AnnouncedMail,
-    Least,
-    Tellable,
+    Announcement,
+    ImportanceBound,
+    UnreadCopy,
 )
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.store.mail.passed_ends import still_valid
@@ -66,8 +65,8 @@ _OLDEST_SESSIONS = """
 SELECT id FROM hook_sessions INDEXED BY hook_sessions_last WHERE agent_id = ? AND id <> ?
 ORDER BY last_ts DESC, id DESC LIMIT -1 OFFSET ?
 """
-_FORGET_GIVEN = "DELETE FROM announcements WHERE session_id IN (SELECT value FROM json_each(?))"
-_FORGET_SESSIONS = "DELETE FROM hook_sessions WHERE id IN (SELECT value FROM json_each(?))"
+_FORGET_GIVEN = "DELETE FROM announcements WHERE session_id = ?"
+_FORGET_SESSION = "DELETE FROM hook_sessions WHERE id = ?"
 # What is unread no more is told no more, whether it is remembered or not.
 _FORGET_ENDED = """
 DELETE FROM announcements WHERE session_id = :session AND shown_ts IS NOT NULL AND NOT EXISTS (
@@ -78,7 +77,9 @@ DELETE FROM announcements WHERE session_id = :session AND shown_ts IS NOT NULL A
 _GIVE = """
 INSERT INTO announcements (session_id, message_id, delivery_seq, claim, given_ts) VALUES (?, ?, ?, ?, ?)
 """
-_CLAIMED = "SELECT message_id, told_ts IS NULL FROM announcements WHERE session_id = ? AND claim = ? ORDER BY message_id"
+_CLAIMED = """
+SELECT message_id, told_ts IS NULL FROM announcements WHERE session_id = ? AND claim = ? ORDER BY message_id
+"""
 _TOLD = "UPDATE announcements SET told_ts = ? WHERE session_id = ? AND claim = ? AND told_ts IS NULL"
 _UNSHOWN = """
 SELECT message_id FROM announcements INDEXED BY announcements_told
@@ -105,12 +106,12 @@ class Announcements:
         return None if row is None else row[0]
 
     def tellable(
-        self, agent_id: AgentId, session_id: int | None, least: Least, limit: int, *, without_stops: bool
-    ) -> list[Tellable]:
+        self, agent_id: AgentId, session_id: int | None, least: ImportanceBound, limit: int, *, without_stops: bool
+    ) -> list[UnreadCopy]:
         """What may be told to the session by `least`, urgent mail first, then high, each in the order of delivery;
         `without_stops` leaves out what would refuse a tool call.
         """
-        found: list[Tellable] = []
+        found: list[UnreadCopy] = []
         for importance in least.order:
             key = {
                 "agent": agent_id,
@@ -120,24 +121,24 @@ class Announcements:
                 "without_stops": without_stops,
             }
             sql = _TELLABLE_OTHERS if importance is None else _TELLABLE_ALERTS
-            found += [Tellable._make(row) for row in self._connection.execute(sql, key)]
+            found += [UnreadCopy._make(row) for row in self._connection.execute(sql, key)]
             if len(found) >= limit:
                 break
         return found
 
-    def find_stop(self, agent_id: AgentId, session_id: int | None) -> Tellable | None:
+    def find_stop(self, agent_id: AgentId, session_id: int | None) -> UnreadCopy | None:
         """The oldest unread message that the session was not given and that refuses a tool call: urgent, of the topic
         `stop`, of Human or an agent of the same project.
         """
         key = {"agent": agent_id, "session": session_id, "importance": Importance.URGENT.value, "limit": 1}
         row = self._connection.execute(_STOP, key).fetchone()
-        return None if row is None else Tellable._make(row)
+        return None if row is None else UnreadCopy._make(row)
 
-    def mail(self, agent_id: AgentId, message_ids: Sequence[MessageId]) -> list[AnnouncedMail]:
+    def mail(self, agent_id: AgentId, message_ids: Sequence[MessageId]) -> list[Announcement]:
         """The agent's copies of these, in their order, as hooks tell of them."""
         rows = [self._connection.execute(_ANNOUNCED, (agent_id, one)).fetchone() for one in message_ids]
         return [
-            AnnouncedMail(
+            Announcement(
                 id=row[0],
                 sender=row[1],
                 project_id=ProjectId(row[2]),
@@ -166,7 +167,7 @@ class Announcements:
         return int(given)
 
     def give(
-        self, agent_id: AgentId, session_hash: bytes, messages: Sequence[Tellable], claim: str, now: Micros
+        self, agent_id: AgentId, session_hash: bytes, messages: Sequence[UnreadCopy], claim: str, now: Micros
     ) -> None:
         """Note that the session has these, which it was not given before; of the agent's sessions MAX_SESSIONS stay."""
         key = {"agent": agent_id, "hash": session_hash, "now": now}
@@ -174,10 +175,8 @@ class Announcements:
         rows = [(session_id, one.message_id, one.delivery_seq, claim, now) for one in messages]
         self._connection.executemany(_GIVE, rows)
         oldest = self._connection.execute(_OLDEST_SESSIONS, (agent_id, session_id, MAX_SESSIONS - 1)).fetchall()
-        if oldest:
-            ids = json.dumps([number for (number,) in oldest])
-            self._connection.execute(_FORGET_GIVEN, (ids,))
-            self._connection.execute(_FORGET_SESSIONS, (ids,))
+        self._connection.executemany(_FORGET_GIVEN, oldest)
+        self._connection.executemany(_FORGET_SESSION, oldest)
 
     def confirm(self, session_id: int, claim: str, now: Micros) -> list[MessageId] | None:
         """Note that what the session was given by this claim is printed; which of it was not noted before. None for a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.announcements import MAX_ITEMS, Least
+from mcp_agent_mail.domain.hooks.announcements import MAX_ITEMS, ImportanceBound
 from mcp_agent_mail.domain.presence import SessionEvent
 
 
@@ -78,14 +78,14 @@ class HookEventRequest:
     """
 
     heartbeat: HeartbeatRequest
-    least: Least | None = None
+    least: ImportanceBound | None = None
     limit: int = MAX_ITEMS
     stop: bool = False
     reprime: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HookToldRequest:
+class HookClaimRequest:
     """The hook of the session has printed what it was given by `claim`."""
 
     project_key: str

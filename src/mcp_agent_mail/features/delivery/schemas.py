@@ -6,11 +6,11 @@ from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.announcements import MAX_STOP_TEXT, AnnouncedMail, age_s, first_line
-from mcp_agent_mail.features.delivery.announcing import Announced
+from mcp_agent_mail.domain.hooks.announcements import MAX_STOP_TEXT, Announcement, age_s, first_line
 from mcp_agent_mail.features.delivery.feed import FeedPage
+from mcp_agent_mail.features.delivery.hooks.agent_place import AgentPlace
+from mcp_agent_mail.features.delivery.hooks.announcements import HookAnswer
 from mcp_agent_mail.features.delivery.presence import HeardSession
-from mcp_agent_mail.features.delivery.repriming import Reprimed
 from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.features.delivery.wait import FoundMail
 from mcp_agent_mail.features.delivery.withdraw import Withdrawal
@@ -115,7 +115,7 @@ def show_heard(heard: HeardSession) -> JsonObject:
     return {"listening_until": iso_or_none(heard.listening_until)}
 
 
-def show_announced(heard: HeardSession, announced: Announced) -> JsonObject:
+def show_announced(heard: HeardSession, announced: HookAnswer) -> JsonObject:
     """The answer of `hook_event`."""
     seen_from = announced.actor.project.id
     return {
@@ -135,11 +135,11 @@ def show_announced(heard: HeardSession, announced: Announced) -> JsonObject:
         "more": announced.more,
         "claim": announced.claim,
         "stop": None if announced.stop is None else _show_stop(announced.stop, seen_from),
-        "reprime": None if announced.reprimed is None else _show_reprimed(announced, announced.reprimed),
+        "reprime": None if announced.place is None else _show_place(announced, announced.place),
     }
 
 
-def _show_sender(mail: AnnouncedMail, seen_from: ProjectId) -> JsonObject:
+def _show_sender(mail: Announcement, seen_from: ProjectId) -> JsonObject:
     return {
         "id": mail.id,
         "from": mail.sender,
@@ -148,24 +148,24 @@ def _show_sender(mail: AnnouncedMail, seen_from: ProjectId) -> JsonObject:
     }
 
 
-def _show_stop(mail: AnnouncedMail, seen_from: ProjectId) -> JsonObject:
+def _show_stop(mail: Announcement, seen_from: ProjectId) -> JsonObject:
     return {**_show_sender(mail, seen_from), "subject": mail.subject, "text": mail.beginning[:MAX_STOP_TEXT]}
 
 
-def _show_reprimed(announced: Announced, reprimed: Reprimed) -> JsonObject:
+def _show_place(announced: HookAnswer, place: AgentPlace) -> JsonObject:
     seen_from = announced.actor.project.id
     return {
         "agent": announced.actor.agent.name,
         "project": announced.actor.project.human_key,
-        "peers": list(reprimed.peers),
-        "peers_more": reprimed.peers_more,
-        "leases": [{"path_pattern": one.path_pattern, "expires_ts": iso(one.expires_ts)} for one in reprimed.leases],
-        "leases_more": reprimed.leases_more,
+        "peers": list(place.peers),
+        "peers_more": place.peers_more,
+        "leases": [{"path_pattern": one.path_pattern, "expires_ts": iso(one.expires_ts)} for one in place.leases],
+        "leases_more": place.leases_more,
         "unread": announced.unread,
         "to_acknowledge": [
             {"id": one.id, "from": shown_name(one.sender, one.project_id, one.project_slug, seen_from)}
             | {"subject": one.subject}
-            for one in reprimed.to_acknowledge
+            for one in place.to_acknowledge
         ],
-        "to_acknowledge_more": reprimed.to_acknowledge_more,
+        "to_acknowledge_more": place.to_acknowledge_more,
     }

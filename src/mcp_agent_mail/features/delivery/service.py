@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, Identify
-from mcp_agent_mail.features.delivery.announcing import Announced, Announcing
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
+from mcp_agent_mail.features.delivery.hooks.announcements import HookAnnouncements, HookAnswer
 from mcp_agent_mail.features.delivery.presence import (
     HeardSession,
     Presences,
@@ -20,8 +20,8 @@ from mcp_agent_mail.features.delivery.requests import (
     FeedRequest,
     FollowRequest,
     HeartbeatRequest,
+    HookClaimRequest,
     HookEventRequest,
-    HookToldRequest,
     StatusRequest,
     WaitRequest,
     WithdrawRequest,
@@ -55,7 +55,7 @@ class DeliveryService:
         self._note_activity = note_activity
         self._note_handed = note_handed
         self._presence = presence
-        self._announcing = Announcing(store, presence)
+        self._announcing = HookAnnouncements(store, presence)
 
     async def status(self, caller: Caller, request: StatusRequest) -> MessageStatus:
         """What became of each copy that the caller may know of."""
@@ -130,13 +130,13 @@ class DeliveryService:
         until = self._presence.hear(actor.agent.id, request.session, request.event)
         return HeardSession(actor=actor, listening_until=until)
 
-    async def hook_event(self, caller: Caller, request: HookEventRequest) -> tuple[HeardSession, Announced]:
+    async def hook_event(self, caller: Caller, request: HookEventRequest) -> tuple[HeardSession, HookAnswer]:
         """A heartbeat, and what the hook may tell of the agent's mail. The operator's word counts as the agent's: it
         is its user's, whose client runs the hook.
         """
         announced = await self._announcing.tell(caller, request)
         return self._hear(announced.actor, request.heartbeat), announced
 
-    async def hook_told(self, caller: Caller, request: HookToldRequest) -> int:
+    async def hook_told(self, caller: Caller, request: HookClaimRequest) -> int:
         """The hook has printed what it was given: how many messages that hands over."""
         return await self._announcing.confirm(caller, request)

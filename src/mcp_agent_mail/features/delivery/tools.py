@@ -9,7 +9,7 @@ from mcp_agent_mail.core.cursors import Cursor
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import CALLER_NAME, PROJECT_KEY, Choice, Count, Flag, Id, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.announcements import MAX_ITEMS, Least
+from mcp_agent_mail.domain.hooks.announcements import MAX_ITEMS, ImportanceBound
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.presence import SessionEvent
 from mcp_agent_mail.features.delivery import schemas
@@ -17,8 +17,8 @@ from mcp_agent_mail.features.delivery.requests import (
     FeedRequest,
     FollowRequest,
     HeartbeatRequest,
+    HookClaimRequest,
     HookEventRequest,
-    HookToldRequest,
     StatusRequest,
     WaitRequest,
     WithdrawRequest,
@@ -32,7 +32,7 @@ _CURSOR = Cursor()
 _TIMEOUT = Count(1, 50)
 _SESSION = Text(max_length=200)
 _CLIENT = Text(max_length=128, may_be_blank=True)
-_LEAST = Choice(tuple(one.value for one in Least))
+_LEAST = Choice(tuple(one.value for one in ImportanceBound))
 _ITEMS = Count(0, MAX_ITEMS)
 _CLAIM = Text(max_length=64)
 _HEARD = Choice(tuple(one.value for one in SessionEvent))
@@ -175,7 +175,7 @@ def hook_tools(service: DeliveryService, current_caller: Callable[[], Awaitable[
         )
         request = HookEventRequest(
             heartbeat=heartbeat,
-            least=None if least is None else Least(least),
+            least=None if least is None else ImportanceBound(least),
             limit=limit,
             stop=stop,
             reprime=reprime,
@@ -192,7 +192,7 @@ def hook_tools(service: DeliveryService, current_caller: Callable[[], Awaitable[
         """The hook has printed what hook_event gave it, and flushed its output: that mail is handed over. A repeat
         says told: 0.
         """
-        request = HookToldRequest(project_key=project_key, agent_name=agent_name, session=session, claim=claim)
+        request = HookClaimRequest(project_key=project_key, agent_name=agent_name, session=session, claim=claim)
         return {"told": await service.hook_told(await current_caller(), request)}
 
     return [

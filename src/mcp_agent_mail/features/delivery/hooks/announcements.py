@@ -21,12 +21,12 @@ from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import AgentKind
-from mcp_agent_mail.domain.announcements import MOST_MORE, AnnouncedMail, Tellable
+from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, UnreadCopy
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity
 from mcp_agent_mail.domain.presence import SessionEvent
+from mcp_agent_mail.features.delivery.hooks.agent_place import AgentPlace, reprime
 from mcp_agent_mail.features.delivery.presence import Presences, require_heard
-from mcp_agent_mail.features.delivery.repriming import Reprimed, reprime
-from mcp_agent_mail.features.delivery.requests import HookEventRequest, HookToldRequest
+from mcp_agent_mail.features.delivery.requests import HookClaimRequest, HookEventRequest
 from mcp_agent_mail.features.identity.actor import Actor, require_actor
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -42,7 +42,7 @@ class UnknownClaim(NotFound):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Announced:
+class HookAnswer:
     """The answer to one event. `claim` confirms `mail` and `stop`; None where there is neither. `more` may be told
     besides, and was left out by the limit; it is counted as far as MOST_MORE. `at` is when it was looked at.
     """
@@ -50,11 +50,11 @@ class Announced:
     actor: Actor
     at: Micros
     unread: int
-    mail: Sequence[AnnouncedMail] = ()
+    mail: Sequence[Announcement] = ()
     more: int = 0
     claim: str | None = None
-    stop: AnnouncedMail | None = None
-    reprimed: Reprimed | None = None
+    stop: Announcement | None = None
+    place: AgentPlace | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +63,14 @@ class _Decision:
 
     actor: Actor
     session_id: int | None
-    given: Sequence[Tellable]
-    stop: Tellable | None
+    given: Sequence[UnreadCopy]
+    stop: UnreadCopy | None
     more: int
     shown: Sequence[MessageId]
     is_full: bool = False
 
     @property
-    def claimed(self) -> list[Tellable]:
+    def claimed(self) -> list[UnreadCopy]:
         return [*([] if self.stop is None else [self.stop]), *self.given]
 
     @property
@@ -103,7 +103,7 @@ class _KnownSessions:
         self.by_name.pop((agent_id, session), None)
 
 
-class Announcing:
+class HookAnnouncements:
     """For use on the event loop."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Announcing:
         self._elapsed = elapsed
         self._known = _KnownSessions()
 
-    async def tell(self, caller: Caller, request: HookEventRequest) -> Announced:
+    async def tell(self, caller: Caller, request: HookEventRequest) -> HookAnswer:
         """What the hook may tell at this event, noted as given to its session. Not safe to repeat: what was given is
         not given again.
         """
@@ -134,11 +134,11 @@ class Announcing:
         def decide(view: View) -> _Decision:
             return _decide(view, _require_agent(require_heard(view, caller, heartbeat)), request, known, is_later)
 
-        def look(view: View) -> tuple[bool, Announced]:
+        def look(view: View) -> tuple[bool, HookAnswer]:
             decided = decide(view)
             return decided.changes, self._answer(view, request, decided, None)
 
-        def unit(tx: Tx) -> Announced:
+        def unit(tx: Tx) -> HookAnswer:
             decided = decide(tx)
             if decided.is_full and decided.session_id is not None:
                 tx.announcements.make_room(decided.session_id)
@@ -153,7 +153,7 @@ class Announcing:
             self._known.forget(actor.agent.id, heartbeat.session)
         return answer
 
-    async def confirm(self, caller: Caller, request: HookToldRequest) -> int:
+    async def confirm(self, caller: Caller, request: HookClaimRequest) -> int:
         """The hook has flushed what it was given by the claim: how many messages that hands over. None at a repeat.
         Raises UnknownClaim.
         """
@@ -175,12 +175,12 @@ class Announcing:
             self._known.of(actor.agent.id, request.session).told_s = self._elapsed()
         return told
 
-    def _answer(self, view: View, request: HookEventRequest, decided: _Decision, claim: str | None) -> Announced:
+    def _answer(self, view: View, request: HookEventRequest, decided: _Decision, claim: str | None) -> HookAnswer:
         actor, shown = decided.actor, view.announcements.mail
         counts = view.inboxes.counts(actor.agent.id)
         mail = shown(actor.agent.id, [one.message_id for one in decided.given])
         stop = [] if decided.stop is None else shown(actor.agent.id, [decided.stop.message_id])
-        return Announced(
+        return HookAnswer(
             actor=actor,
             at=view.now,
             unread=counts.unread,
@@ -188,7 +188,7 @@ class Announcing:
             more=decided.more,
             claim=claim if decided.claimed else None,
             stop=stop[0] if stop else None,
-            reprimed=reprime(view, actor, counts, [*stop, *mail], self._presence.of) if request.reprime else None,
+            place=reprime(view, actor, counts, [*stop, *mail], self._presence.of) if request.reprime else None,
         )
 
 
@@ -200,7 +200,7 @@ def _decide(view: View, actor: Actor, request: HookEventRequest, known: _Known, 
     event = request.heartbeat.event
     is_told = event is not SessionEvent.END and not actor.agent.is_retired and not actor.project.is_archived
     stop = view.announcements.find_stop(agent_id, session_id) if request.stop and is_told else None
-    tellable: list[Tellable] = []
+    tellable: list[UnreadCopy] = []
     if request.least is not None and is_told:
         # After a tool it is left for the next call, where the session has shown that it can be refused one.
         waits = event is SessionEvent.TOOL and known.can_stop

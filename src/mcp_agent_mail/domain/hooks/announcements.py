@@ -34,7 +34,7 @@ LINE_LOOKED_AT = 4_000
 """Characters of a body in which its first line with words is looked for."""
 
 
-class Least(StrEnum):
+class ImportanceBound(StrEnum):
     """The lowest importance that may be told at the event: after a tool, at the end of a turn, at the next turn."""
 
     URGENT = "urgent"
@@ -47,21 +47,21 @@ class Least(StrEnum):
         return _ORDER[self]
 
 
-_ORDER: dict[Least, tuple[Importance | None, ...]] = {
-    Least.URGENT: (Importance.URGENT,),
-    Least.HIGH: (Importance.URGENT, Importance.HIGH),
-    Least.ANY: (Importance.URGENT, Importance.HIGH, None),
+_ORDER: dict[ImportanceBound, tuple[Importance | None, ...]] = {
+    ImportanceBound.URGENT: (Importance.URGENT,),
+    ImportanceBound.HIGH: (Importance.URGENT, Importance.HIGH),
+    ImportanceBound.ANY: (Importance.URGENT, Importance.HIGH, None),
 }
 
 
-class Tellable(NamedTuple):
+class UnreadCopy(NamedTuple):
     """A copy that may be told: unread, neither withdrawn nor expired, and not given to the session before."""
 
     message_id: MessageId
     delivery_seq: int
 
 
-class AnnouncedMail(NamedTuple):
+class Announcement(NamedTuple):
     """A message as a hook tells of it. `is_verified`: its sender had proven to be it. `since_ts`: since when it is in
     the inbox. `beginning` is that of the body.
     """

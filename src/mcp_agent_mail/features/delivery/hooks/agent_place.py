@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.domain.announcements import AnnouncedMail
+from mcp_agent_mail.domain.hooks.announcements import Announcement
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.presence import PresenceOf
 from mcp_agent_mail.features.identity.actor import Actor
@@ -24,7 +24,7 @@ UP_S = 3_600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reprimed:
+class AgentPlace:
     """`peers` are the names of those who are up, those who listen first. Each `*_more` is what the list has no room
     for.
     """
@@ -33,13 +33,13 @@ class Reprimed:
     peers_more: int
     leases: Sequence[Lease]
     leases_more: int
-    to_acknowledge: Sequence[AnnouncedMail]
+    to_acknowledge: Sequence[Announcement]
     to_acknowledge_more: int
 
 
 def reprime(
-    view: View, actor: Actor, counts: InboxCounts, told: Sequence[AnnouncedMail], presence_of: PresenceOf
-) -> Reprimed:
+    view: View, actor: Actor, counts: InboxCounts, told: Sequence[Announcement], presence_of: PresenceOf
+) -> AgentPlace:
     """`told` is what the same answer tells of: what is to be acknowledged is listed without it."""
     agent = actor.agent
     up = _who_is_up(view, actor, presence_of)
@@ -48,7 +48,7 @@ def reprime(
     page = InboxPage(limit=MAX_LISTED + len(known), keep=MailFilter.UNACKNOWLEDGED, oldest_first=True)
     asked = [entry.head.id for entry in view.inboxes.page(agent.id, page) if entry.head.id not in known][:MAX_LISTED]
     others = counts.ack_pending - sum(one.ack_required for one in told)
-    return Reprimed(
+    return AgentPlace(
         peers=up[:MAX_LISTED],
         peers_more=max(0, len(up) - MAX_LISTED),
         leases=leases,
