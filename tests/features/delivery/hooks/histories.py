@@ -375,8 +375,7 @@ STEPS: dict[_Step, float] = {
 
 # The history itself is what a caller looks at.
 async def play(folder: Path, seed: int, length: int = LENGTH) -> Any:
-    """A history of this seed, until its first fault at the latest."""
-    folder.mkdir(parents=True)
+    """A history of this seed in `folder`, which is there, until its first fault at the latest."""
     async with open_seeded_store(folder) as seeded:
         pass
     clock = seeded.clock

@@ -19,12 +19,18 @@ HISTORIES = 240
 _AT_ONCE = 40
 
 
+def a_folder(tmp_path: Path, seed: int) -> Path:
+    folder = tmp_path / str(seed)
+    folder.mkdir()
+    return folder
+
+
 @pytest.mark.parametrize("first", range(0, HISTORIES, _AT_ONCE))
 async def test_nothing_is_told_twice_handed_over_unconfirmed_or_lost(tmp_path: Path, first: int) -> None:
     seen: Counter[str] = Counter()
     faults = {}
     for seed in range(first, first + _AT_ONCE):
-        history = await play(tmp_path / str(seed), seed)
+        history = await play(a_folder(tmp_path, seed), seed)
         seen += history.seen
         if history.faults:
             faults[seed] = history.faults
@@ -109,8 +115,8 @@ def _show_by_any_session(patch: Patch) -> None:
 
 
 def _never_wait_for_the_next_call(patch: Patch) -> None:
-    def always_items(self: Any, *given: Any, without_stops: bool) -> Any:  # the method's own
-        return tellable(self, *given, without_stops=False and without_stops)
+    def always_items(self: Any, *given: Any, **_: Any) -> Any:  # the method's own
+        return tellable(self, *given, without_stops=False)
 
     tellable = rows.Announcements.tellable
     patch.setattr(rows.Announcements, "tellable", always_items)
@@ -158,7 +164,7 @@ async def test_without_each_guard_histories_find_a_fault(
 
     for seed in range(HISTORIES):
         try:
-            history = await play(tmp_path / str(seed), seed)
+            history = await play(a_folder(tmp_path, seed), seed)
         except sqlite3.IntegrityError:  # The schema stands behind the guard.
             return
         if history.faults:
