@@ -196,11 +196,10 @@ class HookHistory:
         request = self._request(session, may_end=False)
         session.can_stop = session.can_stop or request.stop
         session_s = time.monotonic()
-        wanted = self._expected(session, request, session_s)
+        wanted = self._expected(session, request)
         answers = await asyncio.gather(*(self._ask(request, session_s) for _ in range(2)))
         both = [one for answer in answers for one in _ids(answer)]
-        twice = [one for one, count in Counter(both).items() if count > 1]
-        if twice:
+        if twice := [one for one, count in Counter(both).items() if count > 1]:
             self.faults.append(f"two hooks at once were given {twice}")
         if not set(wanted.ids) <= set(both):
             self.faults.append(f"two hooks at once were given {both}, and not all of {wanted.ids}")
@@ -246,7 +245,7 @@ class HookHistory:
 
     async def _judged(self, session: _Session, request: HookEventRequest, began_s: float) -> HookAnswer:
         session.can_stop = session.can_stop or request.stop
-        wanted = self._expected(session, request, began_s)
+        wanted = self._expected(session, request)
         answer = await self._ask(request, began_s)
         found = _Expected(
             ids=[one.id for one in answer.mail], stop=None if answer.stop is None else answer.stop.id, more=answer.more
@@ -260,7 +259,7 @@ class HookHistory:
             session.can_stop, session.told_s = False, float("-inf")
         return answer
 
-    def _expected(self, session: _Session, request: HookEventRequest, began_s: float) -> _Expected:  # noqa: ARG002
+    def _expected(self, session: _Session, request: HookEventRequest) -> _Expected:
         event = request.heartbeat.event
         if event is SessionEvent.END:
             return _Expected(ids=[], stop=None, more=0)
@@ -293,8 +292,7 @@ class HookHistory:
             session.waiting = set()
 
     def _note_given(self, session: _Session, ids: list[int]) -> None:
-        again = [one for one in ids if one in session.given]
-        if again:
+        if again := [one for one in ids if one in session.given]:
             self.faults.append(f"{session.name} was given {again} again")
         seqs = {one.id: one.seq for one in self.inboxes.get(session.agent, [])}
         session.given |= set(ids)
@@ -309,8 +307,7 @@ class HookHistory:
         if fate == "before the print":
             return
         session.printed.update(_ids(answer))
-        twice = [one for one, count in session.printed.items() if count > 1]
-        if twice:
+        if twice := [one for one, count in session.printed.items() if count > 1]:
             self.faults.append(f"{session.name} was told {twice} twice")
         if fate == "after the print":
             return
