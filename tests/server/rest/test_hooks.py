@@ -307,13 +307,13 @@ async def test_under_strict_it_takes_the_agents_token_or_the_operators(tmp_path:
 
 
 async def test_what_a_hook_may_ask_is_bounded(team: Team) -> None:
-    wrong = [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"session": " "}, "session"), ({"session": "x" * 201}, "session"), ({"event": "sleep"}, "event"),
         ({"least": "low"}, "least"), ({"limit": -1}, "limit"), ({"stop": "perhaps"}, "stop"),
     ]  # fmt: skip
 
     for given, named in wrong:
-        status, answer = await team.post("event", **{"event": "turn", **given})
+        status, answer = await team.post("event", None, **{"event": "turn", **given})
 
         assert (status, answer["error"]["data"]["parameter"]) == (400, named), given
     for _ in range(5):

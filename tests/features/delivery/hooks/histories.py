@@ -18,7 +18,7 @@ from typing import Any
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import NotFound
-from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.hooks.announcements import ImportanceBound
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
@@ -44,7 +44,7 @@ _LOWEST = {ImportanceBound.URGENT: 0, ImportanceBound.HIGH: 1, ImportanceBound.A
 class _Copy:
     """What the model knows of one message in one inbox."""
 
-    id: int
+    id: MessageId
     seq: int
     importance: Importance
     refuses: bool
