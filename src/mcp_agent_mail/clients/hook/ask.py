@@ -98,9 +98,7 @@ class HookServer:
         address = _address(host, port, patience)
         if address.replace(".", "").isdigit():
             # Not looked up at all: that would import the rules of international names.
-            connection = socket.socket(socket.AF_INET)
-            connection.settimeout(patience.left_s())
-            connection.connect((address, port))
+            connection = _connected_to(socket.socket(socket.AF_INET), (address, port), patience)
         else:
             connection = socket.create_connection((address, port), timeout=patience.left_s())
         if not self.is_secure:
@@ -109,6 +107,16 @@ class HookServer:
 
         connection.settimeout(patience.left_s())
         return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+
+
+def _connected_to(connection: socket.socket, at: tuple[str, int], patience: Patience) -> socket.socket:
+    try:
+        connection.settimeout(patience.left_s())
+        connection.connect(at)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _split(authority: str, default: int) -> tuple[str, int]:
