@@ -63,7 +63,7 @@ class Patience:
 class HookServer:
     """Where a server is, and what proves who we are."""
 
-    __slots__ = ("_headers", "authority", "is_secure", "path")
+    __slots__ = ("authority", "headers", "is_secure", "path")
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         scheme, _, rest = url.partition("://")
@@ -71,14 +71,14 @@ class HookServer:
         self.is_secure = scheme == "https"
         self.authority = authority.rpartition("@")[2]
         self.path = (slash + path).split("?")[0].rstrip("/")
-        self._headers = headers
+        self.headers = headers
 
     def ask(self, path: str, value: Json, patience: Patience) -> Json:
         """The server's answer. Raises NoAnswer and Refused."""
         body = json.dumps(value).encode()
         lines = [f"POST {self.path}{path} HTTP/1.0", f"Host: {self.authority}", "Content-Type: application/json"]
         lines += [f"Content-Length: {len(body)}", "Connection: close"]
-        lines += [f"{name}: {text}" for name, text in self._headers.items()]
+        lines += [f"{name}: {text}" for name, text in self.headers.items()]
         request = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
         try:
             with self._connected(patience) as connection:
