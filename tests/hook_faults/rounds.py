@@ -24,6 +24,8 @@ from tests.hook_faults.gate import WITHIN_S, Fate, Gate, Passage
 from tests.served import Connection, Served, pause
 
 AGENTS = ("RedStone", "GreenField")
+STRANGER = "S" + "o" * 63
+"""Of another project, with a name as long as names can be: what hooks tell of it is as long as it gets."""
 EVENTS = ("UserPromptSubmit", "UserPromptSubmit", "UserPromptSubmit", "Stop", "PostToolUse", "PreToolUse", "SessionStart")
 _PROGRAM = {"program": "tests", "model": "none"}
 _PIPE_BYTES = 4_096
@@ -81,6 +83,10 @@ class Rounds:
         self._names = 0
 
     @property
+    def elsewhere(self) -> Path:
+        return self.root / "another-project-whose-name-is-long-enough-to-take-much-of-what-a-hook-may-say"
+
+    @property
     def code(self) -> Path:
         return self.root / "code"
 
@@ -90,9 +96,10 @@ class Rounds:
         with self.served, Gate(self.served.port) as gate:
             self._gate = gate
             with self.served.connect() as call:
-                call.call("ensure_project", human_key=str(self.code))
-                for name in ("BlueLake", *AGENTS):
-                    call.call("register_agent", project_key=str(self.code), name=name, **_PROGRAM)
+                for project, names in ((self.code, ("BlueLake", *AGENTS)), (self.elsewhere, (STRANGER,))):
+                    call.call("ensure_project", human_key=str(project))
+                    for name in names:
+                        call.call("register_agent", project_key=str(project), name=name, **_PROGRAM)
             self._open_sessions()
             for number in range(count):
                 self.round(number)
@@ -127,8 +134,12 @@ class Rounds:
             importance = self.chance.choice(("low", "normal", "normal", "high", "urgent"))
             topic = {"topic": "stop"} if importance == "urgent" and self.chance.random() < 0.4 else {}
             size = self.chance.choice((10, 10, 512))
-            letter = {"sender_name": "BlueLake", "to": [self.chance.choice(AGENTS)], "subject": "S" * size}
-            call.call("send_message", **who, **letter, **topic, body_md="b" * size, importance=importance)
+            by = {**who, "sender_name": "BlueLake", "to": [self.chance.choice(AGENTS)]}
+            if self.chance.random() < 0.4:
+                to = f"{self.chance.choice(AGENTS)}@{self.code}"
+                by = {"project_key": str(self.elsewhere), "sender_name": STRANGER, "to": [to]}
+            letter = {"subject": "S" * size, "body_md": "b" * size, "ack_required": size > 10}
+            call.call("send_message", **by, **letter, **topic, importance=importance)
         if self.chance.random() < 0.3:
             agent = self.chance.choice(AGENTS)
             unread = sorted(self._unread(agent))
@@ -137,7 +148,9 @@ class Rounds:
                 if self.chance.random() < 0.8:
                     call.call("mark_message_read", **who, agent_name=agent, message_ids=some)
                 else:
-                    call.call("withdraw_message", **who, sender_name="BlueLake", message_id=some[0])
+                    by = {"project_key": str(self.code), "sender_name": "BlueLake", "message_id": some[0]}
+                    if call.rpc("withdraw_message", by).error_type != "OK":
+                        call.call("withdraw_message", **by | {"project_key": str(self.elsewhere), "sender_name": STRANGER})
 
     def _rows(self, sql: str, *values: object) -> list[tuple[int, ...]]:
         with closing(sqlite3.connect(f"file:{self.served.database}?mode=ro", uri=True)) as connection:
@@ -211,7 +224,6 @@ class Rounds:
             "AGENT_NAME": session.agent,
             "AGENT_MAIL_PROJECT": str(self.code),
             "AGENT_MAIL_URL": f"http://127.0.0.1:{self._gate.port}",
-            "AGENT_MAIL_INTERVAL": "0",
         }
         process = subprocess.Popen(
             [sys.executable, "-m", "mcp_agent_mail", "hook", "claude", event],
