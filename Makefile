@@ -142,6 +142,14 @@ crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated lo
 ladder: $(DEV) ## Ten thousand random histories of mail, cut and killed: no sender sees more than its recipients got
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "ladder or not ladder" tests/ladder $(ARGS)
 
+.PHONY: hook-faults
+hook-faults: $(DEV) ## Two thousand rounds of hooks that are killed, run twice at once, or lose their server
+	@$(BIN)/python -m tests.hook_faults $(ARGS)
+
+.PHONY: hook-talk
+hook-talk: $(TOKENS) ## A conversation of three agents by the hooks of their clients: what is told when, and for how many tokens
+	@$(BIN)/python -m tests.e2e.hook_talk $(ARGS)
+
 .PHONY: bench
 bench: $(DEV) ## Measure the server against a trivial one, in alternation
 	@exec $(BIN)/python -m benchmarks $(ARGS)

@@ -26,7 +26,15 @@ from tests.served import Connection, Served, pause
 AGENTS = ("RedStone", "GreenField")
 STRANGER = "S" + "o" * 63
 """Of another project, with a name as long as names can be: what hooks tell of it is as long as it gets."""
-EVENTS = ("UserPromptSubmit", "UserPromptSubmit", "UserPromptSubmit", "Stop", "PostToolUse", "PreToolUse", "SessionStart")
+EVENTS = (
+    "UserPromptSubmit",
+    "UserPromptSubmit",
+    "UserPromptSubmit",
+    "Stop",
+    "PostToolUse",
+    "PreToolUse",
+    "SessionStart",
+)
 _PROGRAM = {"program": "tests", "model": "none"}
 _PIPE_BYTES = 4_096
 _JUNK = b"." * _PIPE_BYTES
@@ -150,7 +158,9 @@ class Rounds:
                 else:
                     by = {"project_key": str(self.code), "sender_name": "BlueLake", "message_id": some[0]}
                     if call.rpc("withdraw_message", by).error_type != "OK":
-                        call.call("withdraw_message", **by | {"project_key": str(self.elsewhere), "sender_name": STRANGER})
+                        call.call(
+                            "withdraw_message", **by | {"project_key": str(self.elsewhere), "sender_name": STRANGER}
+                        )
 
     def _rows(self, sql: str, *values: object) -> list[tuple[int, ...]]:
         with closing(sqlite3.connect(f"file:{self.served.database}?mode=ro", uri=True)) as connection:
