@@ -59,7 +59,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks extras attack hostile faults patterns contest pages rebuild restore crash ladder ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, and the ladder of delivery
+check-all: test cover testers llm hooks extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, and the rounds of hooks
 
 .PHONY: lint
 lint: $(DEV)

@@ -1,5 +1,5 @@
-"""A gate between hooks and the server: it passes calls on, and at the place that was agreed kills the hook, or breaks the
-call as a server does that dies.
+"""A gate between hooks and the server: it passes calls on, and at the place that was agreed kills the hook, or breaks
+the call as a server does that dies.
 """
 
 from __future__ import annotations

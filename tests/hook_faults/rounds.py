@@ -18,6 +18,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.clients.payloads import payload
 from tests.hook_faults.gate import WITHIN_S, Fate, Gate, Passage
@@ -142,7 +143,7 @@ class Rounds:
             importance = self.chance.choice(("low", "normal", "normal", "high", "urgent"))
             topic = {"topic": "stop"} if importance == "urgent" and self.chance.random() < 0.4 else {}
             size = self.chance.choice((10, 10, 512))
-            by = {**who, "sender_name": "BlueLake", "to": [self.chance.choice(AGENTS)]}
+            by: dict[str, Any] = {**who, "sender_name": "BlueLake", "to": [self.chance.choice(AGENTS)]}
             if self.chance.random() < 0.4:
                 to = f"{self.chance.choice(AGENTS)}@{self.code}"
                 by = {"project_key": str(self.elsewhere), "sender_name": STRANGER, "to": [to]}
@@ -156,11 +157,9 @@ class Rounds:
                 if self.chance.random() < 0.8:
                     call.call("mark_message_read", **who, agent_name=agent, message_ids=some)
                 else:
-                    by = {"project_key": str(self.code), "sender_name": "BlueLake", "message_id": some[0]}
-                    if call.rpc("withdraw_message", by).error_type != "OK":
-                        call.call(
-                            "withdraw_message", **by | {"project_key": str(self.elsewhere), "sender_name": STRANGER}
-                        )
+                    for project, sender in ((self.code, "BlueLake"), (self.elsewhere, STRANGER)):
+                        by_one = {"project_key": str(project), "sender_name": sender}
+                        call.rpc("withdraw_message", {**by_one, "message_id": some[0]})
 
     def _rows(self, sql: str, *values: object) -> list[tuple[int, ...]]:
         with closing(sqlite3.connect(f"file:{self.served.database}?mode=ro", uri=True)) as connection:
@@ -247,7 +246,7 @@ class Rounds:
             process.stdin.write(json.dumps(told).encode())
         if is_blocked:
             self._kill_in_print(process)
-        with open(reading, "rb") as output:
+        with os.fdopen(reading, "rb") as output:
             text = output.read().removeprefix(_JUNK if is_blocked else b"").decode()
         return Ran(text=text, code=process.wait(WITHIN_S), passage=passage)
 
@@ -267,6 +266,9 @@ class Rounds:
     # --- What must not be ---
 
     def _note(self, session: ClientSession, event: str, ran: Ran, *, is_alone: bool = True) -> None:
+        is_killed = ran.passage.fate.name.startswith("KILLED")
+        if ran.code != 0 and not is_killed:
+            self.faults.append(f"{session.name}, {event}: ended with {ran.code}")
         words = _injected(ran.text)
         ids = [int(one) for one in (*_ITEM.findall(words), *_STOP.findall(words))]
         session.seen.update(ids)
