@@ -330,3 +330,20 @@ async def test_a_retired_agents_sessions_can_only_end(team: Team) -> None:
 
     assert (status, refusal["error"]["type"]) == (409, "CONFLICT")
     assert (ids(ended), ended["listening_until"]) == ([], None)
+
+
+async def test_a_message_says_whether_its_sender_had_proven_to_be_it(team: Team) -> None:
+    letter = {"project_key": APP, "sender_name": "BlueLake", "to": ["RedStone"], "subject": "Plan", "body_md": "body"}
+    own = await team.send(by="RedStone", to=["BlueLake"])
+    reply = {"project_key": APP, "message_id": own, "sender_name": "BlueLake", "body_md": "Yes"}
+    request = {"project_key": LIB, "from_agent": "GreyOwl", "to_agent": "RedStone", "to_project": APP}
+    by_proof = team.by("BlueLake")
+
+    await team.app.call("send_message", by_proof, **letter)
+    await team.app.call("send_message", **letter)
+    await team.app.call("reply_message", by_proof, **reply)
+    await team.app.call("reply_message", **reply)
+    await team.app.call("request_contact", team.by("GreyOwl"), **request)
+    found = [one for _ in range(2) for one in (await team.event(least="any"))["messages"]]
+
+    assert [one["verified"] for one in found] == [True, False, True, False, True]
