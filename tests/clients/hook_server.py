@@ -77,7 +77,6 @@ class HookAnswers:
         status = 404 if isinstance(found, dict) and "error" in found else 200
         return b"HTTP/1.0 %d x\r\n\r\n%s" % (status, json.dumps(found).encode())
 
-
     def _event_for(self, body: Any) -> Any:
         if not self.only_asked or not isinstance(self.event, dict) or "error" in self.event:
             return self.event
@@ -113,7 +112,7 @@ def _serve(listener: socket.socket, answers: HookAnswers, taken: list[socket.soc
             taken.append(connection)
             if answers.is_hung:
                 continue
-            with suppress(OSError):
+            with suppress(OSError, ValueError):  # Whoever asked may have left in the middle.
                 connection.settimeout(5)
                 path, body, head = _request(connection)
                 answers.asked.append((path, body))
