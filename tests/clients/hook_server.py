@@ -69,7 +69,12 @@ class HookAnswers:
         return [body for path, body in self.asked if path.endswith(end)]
 
     def answer(self, path: str, body: Any) -> bytes:
-        by_end = {"told": self.told, "check": self.check, "list_window_identities": self.windows}
+        by_end = {
+            "told": self.told,
+            "check": self.check,
+            "events": {"recorded": 1},
+            "list_window_identities": self.windows,
+        }
         end = path.rpartition("/")[2]
         found = by_end[end] if end in by_end else self._event_for(body)
         if isinstance(found, bytes):
