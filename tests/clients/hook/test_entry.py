@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -192,3 +193,22 @@ def test_a_home_that_cannot_be_written_stops_no_mail(home: HookHome, answers: Ho
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"#1 from RedStone" in done.stdout
     assert len(answers.bodies("/told")) == 1
+
+
+def test_when_python_ends_no_alarm_is_left_that_would_kill_it(home: HookHome) -> None:
+    program = (
+        "import signal, sys; from mcp_agent_mail.clients.hook.entry import main; "
+        "code = main(['claude', 'UserPromptSubmit']); print(code, signal.getitimer(signal.ITIMER_REAL))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=home.code,
+        env=home.environment(),
+        input=b"{}",
+        capture_output=True,
+        check=True,
+        timeout=WITHIN_S,
+    )
+
+    assert done.stdout == b"0 (0.0, 0.0)\n"

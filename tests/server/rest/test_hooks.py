@@ -281,7 +281,7 @@ async def test_nobody_has_hooks_for_human(team: Team) -> None:
 
 async def test_in_open_mode_a_name_is_taken_at_its_word(team: Team) -> None:
     letter = {"project_key": APP, "sender_name": "BlueLake", "to": ["RedStone"], "subject": "Plan", "body_md": "body"}
-    await team.app.call("send_message", **letter)
+    await team.app.call("send_message", None, **letter)
 
     answer = await team.event({}, least="any")
 
@@ -340,9 +340,9 @@ async def test_a_message_says_whether_its_sender_had_proven_to_be_it(team: Team)
     by_proof = team.by("BlueLake")
 
     await team.app.call("send_message", by_proof, **letter)
-    await team.app.call("send_message", **letter)
+    await team.app.call("send_message", None, **letter)
     await team.app.call("reply_message", by_proof, **reply)
-    await team.app.call("reply_message", **reply)
+    await team.app.call("reply_message", None, **reply)
     await team.app.call("request_contact", team.by("GreyOwl"), **request)
     found = [one for _ in range(2) for one in (await team.event(least="any"))["messages"]]
 

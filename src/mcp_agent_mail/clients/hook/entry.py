@@ -35,17 +35,23 @@ class _Alarm:
     def __init__(self) -> None:
         self.neutral = Printed()
         self.is_printing = False
+        self._code = 0
         signal.signal(signal.SIGALRM, self._over)
         signal.setitimer(signal.ITIMER_REAL, ALARM_S)
 
     def _over(self, _number: int, _frame: object) -> None:
         if not self.is_printing:
             _write(_STDOUT, self.neutral.stdout)
-        os._exit(0)
+        os._exit(self._code)
+
+    def off(self) -> None:
+        """Before Python ends: by then it has put the signal's default back, which kills."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
     def print(self, printed: Printed) -> bool:
         """Whether all of it has gone to the client. Standard error first, which can prove nothing."""
         self.is_printing = True
+        self._code = printed.code
         _write(_STDERR, printed.stderr)
         return _write(_STDOUT, printed.stdout)
 
@@ -53,6 +59,13 @@ class _Alarm:
 def main(arguments: Sequence[str]) -> int:
     """Never raises."""
     alarm = _Alarm()
+    try:
+        return _run(arguments, alarm)
+    finally:
+        alarm.off()
+
+
+def _run(arguments: Sequence[str], alarm: _Alarm) -> int:
     reply: Reply | None = None
     try:
         reply = _reply(arguments, alarm)

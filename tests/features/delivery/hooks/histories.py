@@ -294,7 +294,7 @@ class HookHistory:
     def _note_given(self, session: _Session, ids: list[int]) -> None:
         if again := [one for one in ids if one in session.given]:
             self.faults.append(f"{session.name} was given {again} again")
-        seqs = {one.id: one.seq for one in self.inboxes.get(session.agent, [])}
+        seqs: dict[int, int] = {one.id: one.seq for one in self.inboxes.get(session.agent, [])}
         session.given |= set(ids)
         session.remembered |= {one: seqs[one] for one in ids}
 
