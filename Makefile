@@ -59,7 +59,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks extras attack hostile faults patterns contest pages rebuild restore crash ladder ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, and the ladder of delivery
+check-all: test cover testers llm hooks extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, and the rounds of hooks
 
 .PHONY: lint
 lint: $(DEV)
@@ -92,6 +92,10 @@ conformance: $(NPM) ## The MCP conformance suite against a running server, both 
 .PHONY: hooks
 hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework and lefthook
 	@$(BIN)/pytest -n 0 -m hooks tests/hooks $(ARGS)
+
+.PHONY: clients
+clients: $(DEV) ## What every agent CLI reads in every case, hostile mail too; prints how many cases
+	@$(BIN)/pytest -n 0 -s tests/clients $(ARGS)
 
 .PHONY: extras
 extras: $(EXTRAS) ## What optional extras do, with their real libraries
@@ -142,6 +146,14 @@ crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated lo
 ladder: $(DEV) ## Ten thousand random histories of mail, cut and killed: no sender sees more than its recipients got
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "ladder or not ladder" tests/ladder $(ARGS)
 
+.PHONY: hook-faults
+hook-faults: $(DEV) ## Two thousand rounds of hooks that are killed, run twice at once, or lose their server
+	@$(BIN)/python -m tests.hook_faults $(ARGS)
+
+.PHONY: hook-talk
+hook-talk: $(TOKENS) ## A conversation of three agents by the hooks of their clients: what is told when, and for how many tokens
+	@$(BIN)/python -m tests.e2e.hook_talk $(ARGS)
+
 .PHONY: bench
 bench: $(DEV) ## Measure the server against a trivial one, in alternation
 	@exec $(BIN)/python -m benchmarks $(ARGS)
@@ -169,6 +181,10 @@ waiters: $(DEV) ## A thousand who wait for mail: how soon they are told, what th
 .PHONY: overhead
 overhead: $(DEV) ## What metrics, profiles and workers cost a request, on against off, in alternation
 	@exec $(BIN)/python -m benchmarks.overhead $(ARGS)
+
+.PHONY: hook-times
+hook-times: $(DEV) ## What an agent waits for at each event: the hook beside a bare Python, server up, down and hung
+	@exec $(BIN)/python -m benchmarks.hook_times $(ARGS)
 
 .PHONY: soak
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile
