@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from mcp_agent_mail.clients.setup.edits.json_text import Json, Node, comments_between, parse, skip_gap
+from mcp_agent_mail.clients.setup.edits.json_text import Json, Node, Path, comments_between, parse, skip_gap
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, indentation_at, line_at, newline_of, unit_of
 
 
@@ -14,25 +14,28 @@ def begun(text: str) -> str:
     return text if text.strip() else "{}" + (text or "\n")
 
 
-def set_value(text: str, path: Sequence[str], value: Json) -> str:
+def set_value(text: str, path: Path, value: Json) -> str:
     """The text with `value` at the path of names; objects on the way are made. Raises UnfitText where one cannot be."""
     text = begun(text)
     return _judged(text, _set_value(text, path, value), values_with(parse(text).value, path, value))
 
 
-def values_with(values: Json, path: Sequence[str], value: Json) -> Json:
+def values_with(values: Json, path: Path, value: Json) -> Json:
     """A copy of plain values with `value` at the path."""
     if not path:
         return value
+    if isinstance(path[0], int):
+        changed = values_with(values[path[0]], path[1:], value)
+        return [*values[: path[0]], changed, *values[path[0] + 1 :]]
     inner = values if isinstance(values, dict) else {}
     return {**inner, path[0]: values_with(inner.get(path[0]), path[1:], value)}
 
 
-def values_without(values: Json, path: Sequence[str]) -> Json:
+def values_without(values: Json, path: Path) -> Json:
     """A copy of plain values without that member."""
     if len(path) == 1:
         return {name: value for name, value in values.items() if name != path[0]}
-    return {**values, path[0]: values_without(values[path[0]], path[1:])}
+    return values_with(values, path[:1], values_without(values[path[0]], path[1:]))
 
 
 def _judged(text: str, changed: str, expected: Json) -> str:
@@ -52,9 +55,12 @@ def _unfit(text: str, reason: str) -> UnfitText:
     )
 
 
-def _set_value(text: str, path: Sequence[str], value: Json) -> str:
+def _set_value(text: str, path: Path, value: Json) -> str:
     root = node = parse(text)
     for depth, key in enumerate(path):
+        if isinstance(key, int):
+            node = node.items[key]
+            continue
         _require(text, node, dict, path[:depth])
         member = node.find(key)
         if member is None:
@@ -66,7 +72,7 @@ def _set_value(text: str, path: Sequence[str], value: Json) -> str:
     return text[: node.start] + _written(text, root, node.start, value) + text[node.end :]
 
 
-def add_item(text: str, path: Sequence[str], item: Json) -> str:
+def add_item(text: str, path: Path, item: Json) -> str:
     """The text with one more item at the end of the array at the path, which is made where there is none."""
     text = begun(text)
     root = parse(text)
@@ -77,28 +83,18 @@ def add_item(text: str, path: Sequence[str], item: Json) -> str:
     return _judged(text, _insert(text, root, array, item), values_with(root.value, path, [*array.value, item]))
 
 
-def set_item(text: str, path: Sequence[str], index: int, item: Json) -> str:
-    """The text with another item in the place of the one that is there."""
-    root = parse(text)
-    array = _array(root, path)
-    node = array.items[index]
-    changed = text[: node.start] + _written(text, root, node.start, item) + text[node.end :]
-    items = [*array.value[:index], item, *array.value[index + 1 :]]
-    return _judged(text, changed, values_with(root.value, path, items))
-
-
-def remove_member(text: str, path: Sequence[str]) -> str:
+def remove_member(text: str, path: Path) -> str:
     """The text without that member; as it is where there is none."""
     root = parse(text)
     parent = root.find_path(path[:-1])
-    member = parent.find(path[-1]) if parent is not None else None
+    member = parent.find(str(path[-1])) if parent is not None else None
     if parent is None or member is None:
         return text
     changed = _remove(text, parent, member.start, member.node.end)
     return _judged(text, changed, values_without(root.value, path))
 
 
-def remove_item(text: str, path: Sequence[str], index: int) -> str:
+def remove_item(text: str, path: Path, index: int) -> str:
     """The text without that item of the array, which stays."""
     root = parse(text)
     array = _array(root, path)
@@ -107,28 +103,22 @@ def remove_item(text: str, path: Sequence[str], index: int) -> str:
     return _judged(text, _remove(text, array, node.start, node.end), values_with(root.value, path, items))
 
 
-def source_at(text: str, path: Sequence[str]) -> str | None:
-    """The value at the path as it is written; None where there is none."""
-    node = parse(text).find_path(path)
-    return None if node is None else text[node.start : node.end]
-
-
-def set_source(text: str, path: Sequence[str], source: str) -> str:
+def set_source(text: str, path: Path, source: str) -> str:
     """The text with a value as somebody wrote it in the place of the one that is there."""
     node = parse(text).find_path(path)
     return text if node is None else text[: node.start] + source + text[node.end :]
 
 
-def _array(root: Node, path: Sequence[str]) -> Node:
+def _array(root: Node, path: Path) -> Node:
     array = root.find_path(path)
     assert array is not None
     return array
 
 
-def _require(text: str, node: Node, kind: type, path: Sequence[str]) -> None:
+def _require(text: str, node: Node, kind: type, path: Path) -> None:
     if not isinstance(node.value, kind):
         what = "object" if kind is dict else "array"
-        name = ".".join(path) or "the file"
+        name = ".".join(map(str, path)) or "the file"
         raise UnfitText(f"{name} is no JSON {what}, so our entry has no place in it", line=line_at(text, node.start))
 
 

@@ -18,6 +18,9 @@ MAX_DEPTH = 100
 # Any: a plain JSON value; mypy's recursive form hides more than it says.
 Json = Any
 
+Path = Sequence[str | int]
+"""Names of members and places of items, from the outermost on."""
+
 _GAP = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*+")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"')
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
@@ -42,10 +45,15 @@ class Node:
         """The member of that name; of several the last one, as every reader takes it."""
         return next((member for member in reversed(self.members) if member.key == key), None)
 
-    def find_path(self, path: Sequence[str]) -> Node | None:
-        """The value at the path of names; None where there is none."""
+    def find_path(self, path: Path) -> Node | None:
+        """The value at the path; None where there is none."""
         node = self
         for key in path:
+            if isinstance(key, int):
+                if key >= len(node.items):
+                    return None
+                node = node.items[key]
+                continue
             member = node.find(key)
             if member is None:
                 return None
