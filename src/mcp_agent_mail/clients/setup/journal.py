@@ -44,15 +44,11 @@ def digest(content: bytes | None) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One file. `original` None: there was none. `written`: digests of what we have put there, the last two.
-
-    `folders` are those that we made for it, the outermost first.
-    """
+    """One file. `original` None: there was none. `written`: digests of what we have put there, the last two."""
 
     path: Path
     original: bytes | None
     written: Sequence[str]
-    folders: Sequence[Path]
     wishes: Sequence[FileWish]
 
     def to_json(self) -> dict[str, Json]:
@@ -61,7 +57,6 @@ class Record:
             "path": str(self.path),
             "original": original,
             "written": list(self.written),
-            "folders": [str(folder) for folder in self.folders],
             "wishes": [wish.to_json() for wish in self.wishes],
         }
 
@@ -73,7 +68,6 @@ class Record:
             path=Path(kept["path"]),
             original=None if original is None else base64.b64decode(original),
             written=list(kept["written"]),
-            folders=[Path(folder) for folder in kept["folders"]],
             wishes=[FileWish.from_json(wish) for wish in kept["wishes"]],
         )
 
@@ -109,19 +103,21 @@ class Journal:
                 data={"path": str(self._path)},
             ) from unfit
 
-    def keep(self, record: Record) -> None:
-        """Note what is about to be done with a file."""
+    def keep(self, record: Record, folders: Sequence[Path] = ()) -> None:
+        """Note what is about to be done with a file, and which folders are about to be made for it."""
         if len(self.records) >= _MAX_FILES and str(record.path) not in self.records:
             raise UnfitJournal(
                 f"{_MAX_FILES} files are set up already.", hint="am setup --undo --project DIR takes some back."
             )
         self.records[record.path.as_posix()] = record
+        self._made += [folder for folder in folders if folder not in self._made]
         self._write()
 
     def forget(self, path: Path) -> None:
-        """With the last file the journal goes too, and the folders that were made for it."""
+        """Folders of ours that hold nothing now go; with the last file the journal does too."""
         self.records.pop(path.as_posix(), None)
         if self.records:
+            remove_folders(self._made)
             self._write()
             return
         self._leave()
@@ -183,6 +179,6 @@ def make_folders(folder: Path, mode: int = 0o777) -> list[Path]:
 
 def remove_folders(folders: Sequence[Path]) -> None:
     """Those that hold nothing, the innermost first."""
-    for folder in reversed(folders):
+    for folder in sorted(folders, key=lambda each: len(each.parts), reverse=True):
         with suppress(OSError):
             folder.rmdir()

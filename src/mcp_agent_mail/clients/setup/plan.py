@@ -121,7 +121,7 @@ def _carry_out(change: Change, journal: Journal, fault_hook: FaultHook) -> None:
     assert change.after is not None
     require_unchanged(target)
     former = journal.records.get(target.path.as_posix())
-    journal.keep(_record(change, former))
+    journal.keep(_record(change, former), missing_folders(target))
     fault_hook(FailPoint.SETUP_NOTED)
     try:
         make_folders(target.real.parent, 0o700 if change.wishes[0].scope is Scope.USER else 0o777)
@@ -142,12 +142,11 @@ def _record(change: Change, former: Record | None) -> Record:
         path=target.path,
         original=target.content,
         written=[written],
-        folders=missing_folders(target),
         wishes=change.wishes,
     )
     if former is None:
         return record
-    record = altered(record, wishes=_joined(former.wishes, change.wishes), folders=[*former.folders, *record.folders])
+    record = altered(record, wishes=_joined(former.wishes, change.wishes))
     now = digest(target.content)
     if now in former.written:
         return altered(record, original=former.original, written=[str(now), written])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import put_into, take_out
-from mcp_agent_mail.clients.setup.journal import Journal, Record, digest, remove_folders
+from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
 from mcp_agent_mail.clients.setup.plan import Change, Plan, each, left_alone
 from mcp_agent_mail.clients.setup.targets import (
     Target,
@@ -107,5 +107,4 @@ def _settle(change: Change, journal: Journal) -> None:
         written = digest(change.after)
         journal.keep(altered(record, wishes=staying, written=[] if written is None else [written]))
         return
-    remove_folders(record.folders)
     journal.forget(target.path)
