@@ -1,0 +1,80 @@
+"""Where `am setup` stands: the path of `am`, the address that clients are given, and the server behind it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.cli.context import CliContext, read_client_settings
+from mcp_agent_mail.cli.gateway.http import HttpGateway
+from mcp_agent_mail.cli.gateway.port import find_server, server_at
+from mcp_agent_mail.clients.setup.contract_wishes import Settings
+from mcp_agent_mail.clients.setup.found import Surroundings
+from mcp_agent_mail.core.escaping import visible
+
+_MCP_PATHS = ("/mcp", "/api")
+
+
+def surroundings() -> Surroundings:
+    return Surroundings(home=Path.home(), environ=os.environ)
+
+
+def settings_for(context: CliContext) -> Settings:
+    """What clients are told: the server that was named, else the one that owns the store, else that of the settings."""
+    has_token = context.settings.agent_mail_token is not None or context.settings.http_bearer_token is not None
+    return Settings(am=path_of_am(), url=_mcp_url(context), has_token=has_token)
+
+
+def path_of_am() -> str:
+    """The absolute path of this very `am`: by the name on PATH where that is it, which outlives a new version."""
+    own = Path(sys.executable).absolute().with_name("am")
+    on_path = shutil.which("am")
+    if on_path is not None and (not own.exists() or os.path.realpath(on_path) == os.path.realpath(own)):
+        return str(Path(on_path).absolute())
+    return str(own)
+
+
+def notes_on(context: CliContext, settings: Settings) -> list[str]:
+    """What could surprise whoever starts a client later."""
+    notes = []
+    if context.named_url() is None and not settings.url.startswith(context.settings_url()):
+        notes.append(
+            f"The server listens at {settings.url}, and the settings say {context.settings_url()}: after a restart "
+            "the entries may lead nowhere. Set HTTP_PORT, and run am setup again."
+        )
+    if context.names_store:
+        notes.append(
+            f"Hooks find the store by their environment: set STORAGE_ROOT={context.storage_root} where clients start."
+        )
+    return notes
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """`gateway` is open; to be closed."""
+
+    gateway: HttpGateway
+
+
+def require_server(context: CliContext) -> RunningServer:
+    """The server, started in the background if need be. Raises NoServer."""
+    from mcp_agent_mail.cli.stdio.upstream import Upstream
+
+    if find_server(context) is None or context.named_url() is not None:
+        Upstream(read_client_settings(None), tell=lambda words: print(visible(words), file=sys.stderr)).connect().close()
+    found = find_server(context) or server_at(context.settings_url(), context)
+    gateway = HttpGateway(found)
+    gateway.connect()
+    return RunningServer(gateway)
+
+
+def _mcp_url(context: CliContext) -> str:
+    named = context.settings.agent_mail_url
+    if named is not None:
+        bare = named.rstrip("/")
+        known = (*_MCP_PATHS, context.settings.http_path.rstrip("/"))
+        return bare if any(path and bare.endswith(path) for path in known) else f"{bare}/mcp"
+    return f"{context.owner_url() or context.settings_url()}/mcp"
