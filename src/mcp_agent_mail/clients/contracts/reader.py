@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # `typing` takes three milliseconds to import; checkers go by the name.
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
+
+# Any: a contract is JSON, read by many who each know their part; `faults_of` is its type.
+Contract = dict[str, "Any"]
 
 CLIENTS = ("claude", "codex", "gemini", "cursor", "opencode", "copilot", "windsurf", "cline", "droid", "amp")
 """The ten that have a contract, the five that most people use first."""
@@ -27,12 +31,10 @@ SHAPES = ("claude", "gemini", "cursor", "copilot", "windsurf", "droid", "executa
 CAN = ("inject", "continue", "refuse", "say", "reprime")
 WAYS = (None, "asyncRewake", "plugin", "notification")
 
-# Any: a contract is JSON, read by many who each know their part; `faults_of` is its type.
-Contract = dict[str, Any]
 
 _PLACES = ("session", "cwd", "tool", "input", "result", "subagent", "start_source", "continued", "foreign")
 _KEYS = {
-    *("client", "title", "version", "files", "token", "events", "edits", "mcp_tool", "wake", "person", "advisory"),
+    *("client", "title", "version", "neutral", "files", "token", "events", "edits", "mcp_tool", "wake", "person", "advisory"),
     *_PLACES,
 }
 _EVENT_KEYS = {"moment", "tells", "output", "neutral", "install", "can", "mark", "source"}
@@ -43,7 +45,6 @@ def read_contract(client: str) -> Contract:
     """The contract of one of CLIENTS, as it is shipped."""
     assert client in CLIENTS
     with open(os.path.join(os.path.dirname(__file__), f"{client}.json"), "rb") as file:  # noqa: PTH118, PTH120, PTH123  # starts faster
-        # Any: see Contract.
         contract: Contract = json.loads(file.read())
     return contract
 
