@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -88,8 +89,10 @@ def _prove_hook(client: str, wishes: Sequence[FileWish], bench: Bench) -> Step:
     try:
         command = read_command(hooks, client, event)
         if command is None:
-            return Step(name="hook", outcome=Outcome.LEFT_OUT, note=f"a plugin runs it within {contract['title']}")
+            return Step(name="hook", outcome=Outcome.FAILED, note=f"no file has a hook for {event}")
         note = _deliver(contract, event, command, bench)
+        if contract["events"][event]["install"] is None:
+            note += f", run as the plugin does; that {contract['title']} loads the plugin is not shown"
     except (NotReadBack, AgentMailError, OSError, subprocess.SubprocessError) as failed:
         said = failed.message if isinstance(failed, AgentMailError) else str(failed)
         return Step(name="hook", outcome=Outcome.FAILED, note=said[:_MAX_SHOWN])
@@ -131,7 +134,8 @@ def _deliver(contract: Contract, event: str, command: str, bench: Bench) -> str:
                 "importance": "urgent",
             },
         )
-        printed = _run(command, _payload(contract, event, bench.project), _environment(bench, receiver))
+        with tempfile.TemporaryDirectory(prefix="am-setup-") as state:
+            printed = _run(command, _payload(contract, event, bench.project), _environment(bench, receiver, state))
     finally:
         for name in named:
             with suppress(AgentMailError):
@@ -160,9 +164,10 @@ def _put(payload: dict[str, Any], path: Sequence[str | int], value: str) -> None
         _put(payload.setdefault(str(first), {}), rest, value)
 
 
-def _environment(bench: Bench, agent: str) -> dict[str, str]:
+def _environment(bench: Bench, agent: str, state: str) -> dict[str, str]:
+    """What the hook keeps of this session goes with us."""
     kept = {name: value for name, value in bench.environ.items() if name not in _NAMES_OF_SURROUNDINGS}
-    return {**kept, "AGENT_NAME": agent, "AGENT_MAIL_PROJECT": str(bench.project)}
+    return {**kept, "AGENT_NAME": agent, "AGENT_MAIL_PROJECT": str(bench.project), "XDG_STATE_HOME": state}
 
 
 def _run(command: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from mcp_agent_mail.clients.setup.edits.json_text import parse
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, read_text
 from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish, Json, is_ours
 
+_AM = re.compile(r'^const AM = ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
 _URLS = ("httpUrl", "serverUrl", "url")
 _REFERENCE = re.compile(r"\$\{env:(\w+)\}|\{env:(\w+)\}|\$\{(\w+)\}|\$(\w+)")
 
@@ -60,12 +62,14 @@ def read_entry(wish: FileWish, environ: Mapping[str, str]) -> ReadEntry:
 
 
 def read_command(wishes: Sequence[FileWish], client: str, event: str) -> str | None:
-    """The shell command of a hook as it stands in the client's files; None where a plugin runs it.
+    """The shell command of a hook as it stands in the client's files, in a plugin too; None where there is none.
 
     Raises NotReadBack.
     """
     mark = f"hook {client} {event}"
     for wish in wishes:
+        if wish.file_format is FileFormat.FILE and not wish.is_executable:
+            return f"{shlex.quote(_program_of_plugin(wish.path))} {mark}"
         if wish.file_format is FileFormat.FILE and wish.is_executable and wish.path.name == event:
             return _program(wish.path)
         for hook in wish.hooks:
@@ -77,7 +81,18 @@ def read_command(wishes: Sequence[FileWish], client: str, event: str) -> str | N
 def _program(path: Path) -> str:
     if not path.is_file() or not path.stat().st_mode & 0o100:
         raise NotReadBack(f"{path} is no program")
-    return json.dumps(str(path))
+    return shlex.quote(str(path))
+
+
+def _program_of_plugin(path: Path) -> str:
+    """The one line of a plugin that says which `am` it runs."""
+    try:
+        found = _AM.search(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as unfit:
+        raise NotReadBack(f"{path} cannot be read back: {unfit}") from unfit
+    if found is None:
+        raise NotReadBack(f"{path} names no am")
+    return str(json.loads(found[1]))
 
 
 def _command_in(values: Json, path: Sequence[str], mark: str, file: Path) -> str:

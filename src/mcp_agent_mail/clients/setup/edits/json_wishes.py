@@ -213,10 +213,13 @@ def _tidied(text: str, path: Sequence[str], before: Node, original: str | None) 
 
 
 def _without_scaffold(text: str, wish: FileWish, before: Node, original: str | None) -> str | None:
+    """A file that was there goes on without what it never had; others in one that we made need it."""
     scaffolds = [entry for entry in wish.entries if entry.is_scaffold and before.find_path(entry.path) is None]
-    if set(parse(text).value) <= {entry.path[0] for entry in scaffolds}:
+    if original is not None or set(parse(text).value) <= {entry.path[0] for entry in scaffolds}:
         for entry in scaffolds:
             text = json_edit.remove_member(text, entry.path)
     if "".join(text.split()) != "{}":
         return text
-    return None if original is None else original if not "".join(original.split()).strip("{}") else text
+    if original is None:
+        return None
+    return text if "".join(original.split()).strip("{}") else original
