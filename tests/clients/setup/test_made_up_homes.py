@@ -92,7 +92,7 @@ def test_a_home_is_set_up_and_taken_back_to_its_bytes(client: str, kind: Kind, t
         return
     assert (done.left_alone, again.left_alone, again.changes, back.left_alone) == ([], [], [], [])
     assert {change.target.path for change in done.changes} == {wish.path for wish in wanted}
-    assert all(change.diff().startswith("--- ") for change in plan.changes)
+    assert all("\n--- " in f"\n{change.diff()}" for change in plan.changes)
     assert state.state is State.INSTALLED
 
 

@@ -44,12 +44,16 @@ def digest(content: bytes | None) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One file. `original` None: there was none. `written`: digests of what we have put there, the last two."""
+    """One file. `original` None: there was none. `written`: digests of what we have put there, the last two.
+
+    `mode` is that of the original, where we had to let a file be run.
+    """
 
     path: Path
     original: bytes | None
     written: Sequence[str]
     wishes: Sequence[FileWish]
+    mode: int | None = None
 
     def to_json(self) -> dict[str, Json]:
         original = None if self.original is None else base64.b64encode(self.original).decode()
@@ -57,6 +61,7 @@ class Record:
             "path": str(self.path),
             "original": original,
             "written": list(self.written),
+            "mode": self.mode,
             "wishes": [wish.to_json() for wish in self.wishes],
         }
 
@@ -68,6 +73,7 @@ class Record:
             path=Path(kept["path"]),
             original=None if original is None else base64.b64decode(original),
             written=list(kept["written"]),
+            mode=kept["mode"],
             wishes=[FileWish.from_json(wish) for wish in kept["wishes"]],
         )
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace as altered
+from dataclasses import dataclass, field
+from dataclasses import replace as altered
+from itertools import chain
 from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
@@ -18,6 +20,7 @@ from mcp_agent_mail.clients.setup.targets import (
     replace,
     require_unchanged,
     require_writable,
+    runnable,
 )
 from mcp_agent_mail.clients.setup.wishes import FileWish, Scope
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
@@ -25,11 +28,12 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """`after` None: the file goes."""
+    """`after` None: the file goes. `mode` None: it stays."""
 
     target: Target
     after: bytes | None
     wishes: Sequence[FileWish]
+    mode: int | None = None
 
     @property
     def clients(self) -> list[str]:
@@ -45,6 +49,8 @@ class Change:
             "/dev/null" if before is None else path,
             "/dev/null" if self.after is None else path,
         )
+        if self.mode is not None and self.target.mode is not None:
+            lines = chain([f"mode of {path}: {self.target.mode:04o} to {self.mode:04o}\n"], lines)
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
@@ -76,15 +82,23 @@ def make_plan(wishes: Iterable[FileWish], *, project: Path | None) -> Plan:
         try:
             target = look_at(path, within=project)
             after = put_into(target.content, wanted)
-            if after == target.content:
+            mode = _wanted_mode(target, wanted)
+            if after == target.content and mode is None:
                 plan.settled.append(path)
                 continue
             require_writable(target)
         except (UnfitText, UnfitTarget) as unfit:
             plan.left_alone.append(left_alone(path, clients, unfit))
             continue
-        plan.changes.append(Change(target=target, after=after, wishes=wanted))
+        plan.changes.append(Change(target=target, after=after, wishes=wanted, mode=mode))
     return plan
+
+
+def _wanted_mode(target: Target, wanted: Sequence[FileWish]) -> int | None:
+    """A mode other than there is: a hook that is a program has to be one that may be run."""
+    if not any(wish.is_executable for wish in wanted) or runnable(target.mode) == target.mode:
+        return None
+    return runnable(target.mode)
 
 
 def left_alone(path: Path, clients: Sequence[str], unfit: UnfitText | UnfitTarget) -> LeftAlone:
@@ -125,7 +139,7 @@ def _carry_out(change: Change, journal: Journal, fault_hook: FaultHook) -> None:
     fault_hook(FailPoint.SETUP_NOTED)
     try:
         make_folders(target.real.parent, 0o700 if change.wishes[0].scope is Scope.USER else 0o777)
-        replace(target, change.after, fault_hook, is_executable=any(wish.is_executable for wish in change.wishes))
+        replace(target, change.after, fault_hook, mode=change.mode)
     except BaseException:
         if former is None:
             journal.forget(target.path)
@@ -143,13 +157,14 @@ def _record(change: Change, former: Record | None) -> Record:
         original=target.content,
         written=[written],
         wishes=change.wishes,
+        mode=None if change.mode is None else target.mode,
     )
     if former is None:
         return record
     record = altered(record, wishes=_joined(former.wishes, change.wishes))
     now = digest(target.content)
     if now in former.written:
-        return altered(record, original=former.original, written=[str(now), written])
+        return altered(record, original=former.original, mode=former.mode, written=[str(now), written])
     if target.content is None:
         return record
     return altered(record, original=take_out(target.content, former.wishes, former.original))

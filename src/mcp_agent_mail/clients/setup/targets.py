@@ -86,12 +86,23 @@ def missing_folders(target: Target) -> list[Path]:
     return found
 
 
-def replace(target: Target, content: bytes, fault_hook: FaultHook, *, is_executable: bool = False) -> None:
-    """Put `content` there in one step, if there still is what `target` says. Raises UnfitTarget, OSError."""
+def runnable(mode: int | None) -> int:
+    """The mode with which whoever may read a file may run it too; that of a new program for no file."""
+    return _NEW_PROGRAM if mode is None else mode | (mode & 0o444) >> 2
+
+
+def replace(target: Target, content: bytes, fault_hook: FaultHook, *, mode: int | None = None) -> None:
+    """Put `content` there in one step, if there still is what `target` says. Its mode stays, unless one is given.
+
+    Raises UnfitTarget, OSError.
+    """
     staged = staged_at(target.real)
     with suppress(FileNotFoundError):
         staged.unlink()
-    new_mode = _NEW_PROGRAM if is_executable else _NEW_FILE
+    if mode is None:
+        mode = target.mode
+    elif target.mode is None:
+        mode &= ~_umask()
     descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -99,7 +110,7 @@ def replace(target: Target, content: bytes, fault_hook: FaultHook, *, is_executa
             file.flush()
             if target.owner not in (None, (os.geteuid(), os.getegid())):
                 os.fchown(descriptor, *(target.owner or (-1, -1)))
-            os.fchmod(descriptor, new_mode & ~_umask() if target.mode is None else target.mode)
+            os.fchmod(descriptor, _NEW_FILE & ~_umask() if mode is None else mode)
             os.fsync(descriptor)
         fault_hook(FailPoint.SETUP_STAGED)
         require_unchanged(target)
@@ -125,7 +136,7 @@ def staged_at(real: Path) -> Path:
 
 def require_unchanged(target: Target) -> None:
     now = look_at(target.path)
-    if now.real != target.real or now.content != target.content:
+    if (now.real, now.content, now.mode) != (target.real, target.content, target.mode):
         raise UnfitTarget("it was changed by somebody else just now; run the same command again")
 
 

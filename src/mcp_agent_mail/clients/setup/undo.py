@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace as altered
+from dataclasses import dataclass, field
+from dataclasses import replace as altered
 from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
@@ -43,7 +44,9 @@ def make_undo_plan(journal: Journal, *, clients: Sequence[str], project: Path | 
             continue
         try:
             target = look_at(record.path)
-            change = Change(target=target, after=_before_us(record, target, going), wishes=going)
+            change = Change(
+                target=target, after=_before_us(record, target, going), wishes=going, mode=record.mode
+            )
             if change.after != target.content:
                 require_writable(target)
         except (UnfitText, UnfitTarget) as unfit:
@@ -91,7 +94,7 @@ def _take_back(change: Change, journal: Journal, fault_hook: FaultHook) -> None:
     if change.after is None:
         remove(change.target)
     else:
-        replace(change.target, change.after, fault_hook)
+        replace(change.target, change.after, fault_hook, mode=change.mode)
     fault_hook(FailPoint.SETUP_TAKEN_BACK)
     _settle(change, journal)
 
