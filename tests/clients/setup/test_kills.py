@@ -13,9 +13,7 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import FailPoint
 from tests.clients.setup.homes import KINDS, Kind, made_up, snapshot
-
-POINTS = (FailPoint.SETUP_NOTED, FailPoint.SETUP_STAGED, FailPoint.SETUP_WRITTEN)
-"""Reached once for each file that is written."""
+from tests.clients.setup.instants import OF_THE_WAY_BACK, OF_WRITES
 
 BOTH = "claude,codex,cline"
 FILES = 12
@@ -48,7 +46,7 @@ def home_of(tmp_path: Path, kind: Kind) -> Path:
 
 
 KILLED = (KINDS[0], KINDS[2])
-INSTANTS = [(point, nth) for point in POINTS for nth in (1, 3, FILES)]
+INSTANTS = [(point, nth) for point in OF_WRITES for nth in (1, 3, FILES)]
 
 
 @pytest.mark.parametrize("kind", KILLED, ids=lambda kind: kind.name)
@@ -75,7 +73,7 @@ def test_a_killed_setup_is_taken_back_and_a_killed_one_is_finished(
 
 
 @pytest.mark.parametrize("kind", KILLED, ids=lambda kind: kind.name)
-@pytest.mark.parametrize(("point", "nth"), [(FailPoint.SETUP_TAKEN_BACK, 1), (FailPoint.SETUP_TAKEN_BACK, 4)])
+@pytest.mark.parametrize(("point", "nth"), [(point, nth) for point in OF_THE_WAY_BACK for nth in (1, 4)])
 def test_a_killed_undo_is_finished(point: FailPoint, nth: int, kind: Kind, tmp_path: Path) -> None:
     home = home_of(tmp_path, kind)
     before = snapshot(home)

@@ -113,7 +113,7 @@ def _set_up(asked: Asked, context: CliContext) -> int:
         report.tell_plan(plan, as_json=asked.json, is_dry=True)
         return ExitCode.REFUSED if plan.left_alone else ExitCode.DONE
     _require_consent_possible(plan, asked)
-    gateway = require_server(context).gateway
+    gateway = require_server(context)
     try:
         # A server that was started says where it is; until then the settings did.
         settings = settings_for(context)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.cli.context import CliContext, read_client_settings
-from mcp_agent_mail.cli.gateway.http import HttpGateway
+from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
 from mcp_agent_mail.cli.gateway.port import find_server, server_at
 from mcp_agent_mail.clients.setup.contract_wishes import Settings
 from mcp_agent_mail.clients.setup.found import Surroundings
@@ -52,23 +52,35 @@ def notes_on(context: CliContext, settings: Settings) -> list[str]:
     return notes
 
 
-@dataclass(frozen=True, slots=True)
-class RunningServer:
-    """`gateway` is open; to be closed."""
+def require_server(context: CliContext) -> HttpGateway:
+    """An open gateway to the server, which is started in the background if need be. Raises NoServer."""
+    found = find_server(context)
+    if found is None and not context.may_own_store():
+        # It may run as another user, as for every other command.
+        elsewhere = HttpGateway(server_at(context.settings_url(), context))
+        try:
+            elsewhere.connect()
+        except Unreachable:
+            pass
+        else:
+            return elsewhere
+    gateway = HttpGateway(found or _started(context))
+    gateway.connect()
+    return gateway
 
-    gateway: HttpGateway
 
-
-def require_server(context: CliContext) -> RunningServer:
-    """The server, started in the background if need be. Raises NoServer."""
+def _started(context: CliContext) -> Server:
     from mcp_agent_mail.cli.stdio.upstream import Upstream
 
-    if find_server(context) is None or context.named_url() is not None:
-        Upstream(read_client_settings(None), tell=lambda words: print(visible(words), file=sys.stderr)).connect().close()
-    found = find_server(context) or server_at(context.settings_url(), context)
-    gateway = HttpGateway(found)
-    gateway.connect()
-    return RunningServer(gateway)
+    Upstream(read_client_settings(None), tell=_tell).connect().close()
+    found = find_server(context)
+    if found is None:
+        raise NoServer("The server that was started is gone again.", hint="Look at `am status`.")
+    return found
+
+
+def _tell(words: str) -> None:
+    sys.stderr.write(f"{visible(words)}\n")
 
 
 def _mcp_url(context: CliContext) -> str:

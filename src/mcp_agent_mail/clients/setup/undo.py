@@ -43,7 +43,7 @@ def make_undo_plan(journal: Journal, *, clients: Sequence[str], project: Path | 
         if not going:
             continue
         try:
-            target = look_at(record.path)
+            target = look_at(record.path, within=project)
             change = Change(
                 target=target, after=_before_us(record, target, going), wishes=going, mode=record.mode
             )

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.errors import InvalidInput
 
 DEFAULT_UNIT = "  "
 _INDENTED = re.compile(r"^(\t|  +)\S", re.MULTILINE)
-_COMMENT_LINE = re.compile(r"^[ \t]*(?:\*|//|#)")
+_COMMENT_LINE = re.compile(r"^[ \t]*(?:\*|/[/*]|#)")
 
 
 class UnfitText(InvalidInput):

@@ -204,7 +204,7 @@ def _cut(text: str, statement: Statement) -> str:
 
 
 def _name(path: Sequence[str]) -> str:
-    return ".".join(name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False) for name in path)
+    return ".".join(name if _BARE.fullmatch(name) else _text(name) for name in path)
 
 
 def _value(value: object) -> str:
@@ -215,5 +215,9 @@ def _value(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(_value(inner) for inner in value)}]"
     assert isinstance(value, str | int | float)
-    # A text of JSON is one of TOML; DEL is the one letter more that TOML wants escaped.
+    return _text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _text(value: str) -> str:
+    """A text of JSON is one of TOML; DEL is the one letter more that TOML wants escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
