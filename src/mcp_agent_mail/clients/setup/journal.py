@@ -120,13 +120,15 @@ class Journal:
         self._write()
 
     def forget(self, path: Path) -> None:
-        """Folders of ours that hold nothing now go; with the last file the journal does too."""
+        """Folders of ours that hold nothing now go; with the last file the journal does too. Its own folder is held, and
+        goes with that.
+        """
         self.records.pop(path.as_posix(), None)
+        remove_folders([folder for folder in self._made if not self._folder.is_relative_to(folder)])
         if self.records:
-            remove_folders(self._made)
             self._write()
-            return
-        self._leave()
+        else:
+            self._path.unlink(missing_ok=True)
 
     def _leave(self) -> None:
         """Our own two folders go even if a kill came before it was noted who made them."""

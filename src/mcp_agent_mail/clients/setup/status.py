@@ -110,7 +110,8 @@ def _look_at_file(wish: FileWish, project: Path | None) -> FileState:
             reason=unfit.message,
             line=unfit.line if isinstance(unfit, UnfitText) else None,
         )
-    return FileState(path=wish.path, part=wish.part, state=_state(wish, found), differences=found)
+    state = State.MISSING if target.content is None else _state(wish, found)
+    return FileState(path=wish.path, part=wish.part, state=state, differences=found)
 
 
 def _state(wish: FileWish, found: Sequence[Difference]) -> State:
