@@ -73,6 +73,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("guard", "status"),
     ("guard", "check"),
     ("guard", "log"),
+    ("hook",),
     ("run",),
     ("env",),
     ("token",),

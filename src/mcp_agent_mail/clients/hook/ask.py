@@ -63,7 +63,7 @@ class Patience:
 class HookServer:
     """Where a server is, and what proves who we are."""
 
-    __slots__ = ("_headers", "authority", "is_secure", "path")
+    __slots__ = ("authority", "headers", "is_secure", "path")
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         scheme, _, rest = url.partition("://")
@@ -71,14 +71,14 @@ class HookServer:
         self.is_secure = scheme == "https"
         self.authority = authority.rpartition("@")[2]
         self.path = (slash + path).split("?")[0].rstrip("/")
-        self._headers = headers
+        self.headers = headers
 
     def ask(self, path: str, value: Json, patience: Patience) -> Json:
         """The server's answer. Raises NoAnswer and Refused."""
         body = json.dumps(value).encode()
         lines = [f"POST {self.path}{path} HTTP/1.0", f"Host: {self.authority}", "Content-Type: application/json"]
         lines += [f"Content-Length: {len(body)}", "Connection: close"]
-        lines += [f"{name}: {text}" for name, text in self._headers.items()]
+        lines += [f"{name}: {text}" for name, text in self.headers.items()]
         request = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
         try:
             with self._connected(patience) as connection:
@@ -98,9 +98,7 @@ class HookServer:
         address = _address(host, port, patience)
         if address.replace(".", "").isdigit():
             # Not looked up at all: that would import the rules of international names.
-            connection = socket.socket(socket.AF_INET)
-            connection.settimeout(patience.left_s())
-            connection.connect((address, port))
+            connection = _connected_to(socket.socket(socket.AF_INET), (address, port), patience)
         else:
             connection = socket.create_connection((address, port), timeout=patience.left_s())
         if not self.is_secure:
@@ -109,6 +107,16 @@ class HookServer:
 
         connection.settimeout(patience.left_s())
         return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+
+
+def _connected_to(connection: socket.socket, at: tuple[str, int], patience: Patience) -> socket.socket:
+    try:
+        connection.settimeout(patience.left_s())
+        connection.connect(at)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _split(authority: str, default: int) -> tuple[str, int]:

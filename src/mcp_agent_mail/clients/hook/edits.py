@@ -75,14 +75,14 @@ def _decide(session: Session, answer: LeaseAnswer) -> Verdict:
     facts = session.facts(answer)
     if session.rules.is_bypassed:
         session.record(GuardOutcome.BYPASSED, answer)
-        return Verdict(is_refused=False, lines=_fenced(report.warning(facts, _BYPASSED)))
+        return Verdict(is_refused=False, lines=fenced(report.warning(facts, _BYPASSED)))
     if not session.rules.is_blocking:
         session.record(GuardOutcome.WARNED, answer)
-        return Verdict(is_refused=False, lines=_fenced(report.warning(facts, _WARNS)))
+        return Verdict(is_refused=False, lines=fenced(report.warning(facts, _WARNS)))
     session.record(GuardOutcome.REFUSED, answer)
-    return Verdict(is_refused=True, lines=_fenced(report.refusal(facts)))
+    return Verdict(is_refused=True, lines=fenced(report.refusal(facts)))
 
 
-def _fenced(lines: list[str]) -> list[str]:
+def fenced(lines: list[str]) -> list[str]:
     """The guard's words: its first line is its own, the others hold paths and reasons of other agents."""
     return [cut(fold(lines[0], _MAX_LINE), _MAX_LINE), *(QUOTE + fold(line, _MAX_LINE) for line in lines[1:])]

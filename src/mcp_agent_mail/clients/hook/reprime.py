@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from mcp_agent_mail.clients.hook.text import QUOTE, fold, items, name_of, whole
 
 TYPE_CHECKING = False
@@ -20,7 +22,7 @@ _MAX_OWED = 4
 _MAX_PROJECT = 120
 _MAX_PATTERN = 70
 _MAX_SUBJECT = 70
-_MAX_TIME = 40
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d).*")
 
 
 def reprime_lines(told: Json) -> list[str]:
@@ -40,12 +42,17 @@ def _leases(told: Json) -> list[str]:
     left = len(items(told.get("leases"), 100)) - len(held) + whole(told.get("leases_more"))
     if not held:
         return []
-    lines = [f"You hold {len(held) + left} reservations, each until the time beside it:"]
+    lines = [f"You hold {len(held) + left} reservations, each for so long:"]
     lines += [
-        f"{QUOTE}{fold(one.get('path_pattern'), _MAX_PATTERN)} until {fold(one.get('expires_ts'), _MAX_TIME)}"
+        f"{QUOTE}{fold(one.get('path_pattern'), _MAX_PATTERN)} until {_to_the_minute(one.get('expires_ts'))}"
         for one in held
     ]
     return [*lines, *([f"{left} more reservations."] if left else [])]
+
+
+def _to_the_minute(time: Json) -> str:
+    known = _TIME.fullmatch(time) if isinstance(time, str) else None
+    return f"{known[1]} {known[2]} UTC" if known is not None else "an unknown time"
 
 
 def _owed(told: Json) -> list[str]:

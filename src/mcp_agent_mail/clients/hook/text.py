@@ -85,8 +85,8 @@ def age(seconds: int) -> str:
 
 
 def count_line(agent: str, unread: int) -> str:
-    many = "1 unread message" if unread == 1 else f"{unread} unread messages"
-    return f"Agent mail: {name_of(agent)} has {many}; fetch_inbox shows them."
+    many = "1 unread message; fetch_inbox shows it" if unread == 1 else f"{unread} unread messages; fetch_inbox shows them"
+    return f"Agent mail: {name_of(agent)} has {many}."
 
 
 def mail_lines(agent: str, answer: Json) -> list[str]:
