@@ -56,9 +56,9 @@ def test_all_clients_are_set_up_proven_and_taken_back(person: Shell, tmp_path: P
     assert shown.out.count("--- /dev/null") == len(first.json()["changed"]) == len(back.json()["changed"])
     assert (again.json()["changed"], first.json()["left_alone"]) == ([], [])
     assert outcomes(first.json()) == outcomes(again.json())
-    assert {client for client, (entry, hook) in outcomes(first.json()).items() if (entry, hook) == ("proven", "proven")} == {
-        *CLIENTS
-    } - {"windsurf"}
+    assert {
+        client for client, (entry, hook) in outcomes(first.json()).items() if (entry, hook) == ("proven", "proven")
+    } == {*CLIENTS} - {"windsurf"}
     assert between == after
     assert {row["client"]: row["state"] for row in status.json()} == dict.fromkeys(CLIENTS, "installed")
     assert snapshot(person.home) == before
@@ -155,7 +155,9 @@ def test_drift_is_told_with_its_line_and_put_right(person: Shell) -> None:
 
 
 @pytest.mark.parametrize(("answer", "is_written"), [("y\n", True), ("n\n", False)])
-def test_on_a_terminal_it_shows_the_diff_and_asks(answer: str, is_written: bool, ground: Ground, tmp_path: Path) -> None:
+def test_on_a_terminal_it_shows_the_diff_and_asks(
+    answer: str, is_written: bool, ground: Ground, tmp_path: Path
+) -> None:
     (tmp_path / ".cursor").mkdir()
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

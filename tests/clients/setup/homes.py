@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,9 +50,7 @@ def by_file(wanted: Sequence[FileWish]) -> dict[Path, FileWish]:
     found: dict[Path, FileWish] = {}
     for wish in wanted:
         so_far = found.get(wish.path, replace(wish, entries=[], hooks=[]))
-        found[wish.path] = replace(
-            wish, entries=[*so_far.entries, *wish.entries], hooks=[*so_far.hooks, *wish.hooks]
-        )
+        found[wish.path] = replace(wish, entries=[*so_far.entries, *wish.entries], hooks=[*so_far.hooks, *wish.hooks])
     return found
 
 
@@ -63,7 +60,7 @@ def snapshot(home: Path) -> Snapshot:
     for path in sorted(home.rglob("*")):
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
-            found[str(path)] = ("link", os.readlink(path).encode(), 0)
+            found[str(path)] = ("link", str(path.readlink()).encode(), 0)
         elif stat.S_ISDIR(mode):
             found[str(path)] = ("folder", b"", 0)
         else:

@@ -11,7 +11,9 @@ from tests.clients.setup.homes import wishes
 
 
 def record(path: Path) -> Record:
-    return Record(path=path, original=b"\xff\x00", written=["a", "b"], wishes=wishes(Path("/home/me"), "claude"), mode=0o640)
+    return Record(
+        path=path, original=b"\xff\x00", written=["a", "b"], wishes=wishes(Path("/home/me"), "claude"), mode=0o640
+    )
 
 
 def test_what_is_kept_is_read_again_and_is_for_this_user_alone(tmp_path: Path) -> None:
@@ -53,7 +55,9 @@ def test_two_are_never_at_work(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "folders": [], "files": [{}]}', "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "folders": [], "files": [{}]}', "\x00"]
+)
 def test_a_journal_that_cannot_be_read_is_kept_and_said(text: str, tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.path.parent.mkdir(parents=True)

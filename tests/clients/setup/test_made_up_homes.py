@@ -98,7 +98,11 @@ def test_a_home_is_set_up_and_taken_back_to_its_bytes(client: str, kind: Kind, t
 
 @pytest.mark.parametrize(
     ("client", "kind"),
-    [(client, kind) for client, kind in CASES if kind.name not in ("absent", "empty", "tables") and not kind.is_refused],
+    [
+        (client, kind)
+        for client, kind in CASES
+        if kind.name not in ("absent", "empty", "tables") and not kind.is_refused
+    ],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_what_is_of_others_stays_in_its_lines(client: str, kind: Kind, tmp_path: Path) -> None:

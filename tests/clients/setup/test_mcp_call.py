@@ -23,7 +23,7 @@ def stranger(status: int, body: bytes) -> Iterator[str]:
     """Something else that listens."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802  # the library's name
+        def do_POST(self) -> None:  # the library's name
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))

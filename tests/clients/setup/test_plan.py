@@ -50,7 +50,13 @@ def test_the_journal_knows_of_a_file_before_it_is_written(tmp_path: Path) -> Non
         journal = Journal(home)
         journal.read()
         newest = list(journal.records.values())[-1]
-        seen.append((point.value, sorted(Path(path).name for path in journal.records), newest.path.read_bytes() == newest.original))
+        seen.append(
+            (
+                point.value,
+                sorted(Path(path).name for path in journal.records),
+                newest.path.read_bytes() == newest.original,
+            )
+        )
 
     with (journal := Journal(home)).held():
         carry_out(make_plan(wanted, project=None), journal, look)

@@ -59,7 +59,10 @@ def test_a_command_that_says_nothing_is_not_proven_and_the_agents_retire_all_the
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
-    [("am/am", "am/no-such/am", "ended with 127"), ("hook claude UserPromptSubmit", "hook claude Nothing", "has no hook")],
+    [
+        ("am/am", "am/no-such/am", "ended with 127"),
+        ("hook claude UserPromptSubmit", "hook claude Nothing", "has no hook"),
+    ],
 )
 def test_a_command_that_is_not_there_is_said(old: str, new: str, said: str, ground: Ground, tmp_path: Path) -> None:
     wanted = written(ground, tmp_path, "claude")

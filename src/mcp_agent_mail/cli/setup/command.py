@@ -123,12 +123,16 @@ def _set_up(asked: Asked, context: CliContext) -> int:
         journal = Journal(Path.home())
         with journal.held():
             carry_out(plan, journal)
-            proofs = _prove(asked, settings, Bench(
-                call=gateway.call,
-                project=asked.project or journal.path.parent,
-                environ=os.environ,
-                can_hook=_can_hook(),
-            ))
+            proofs = _prove(
+                asked,
+                settings,
+                Bench(
+                    call=gateway.call,
+                    project=asked.project or journal.path.parent,
+                    environ=os.environ,
+                    can_hook=_can_hook(),
+                ),
+            )
     finally:
         gateway.close()
     outcome = report.Outcome(

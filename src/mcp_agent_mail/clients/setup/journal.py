@@ -96,9 +96,11 @@ class Journal:
         """Raises UnfitJournal."""
         try:
             content = read_plain(str(self._path), _MAX_JOURNAL_BYTES, follow=False)
-            kept = {"version": _VERSION, "folders": [], "files": []} if content is None else json.loads(content)
+            kept: dict[str, Json] = (
+                {"version": _VERSION, "folders": [], "files": []} if content is None else json.loads(content)
+            )
             if kept["version"] != _VERSION:
-                raise ValueError(f"it is of version {kept['version']}")  # noqa: TRY301
+                raise ValueError(f"it is of version {kept['version']}")
             self._made = [Path(folder) for folder in kept["folders"]]
             self.records = {record.path.as_posix(): record for record in map(Record.from_json, kept["files"])}
             self._is_read = True
@@ -120,8 +122,8 @@ class Journal:
         self._write()
 
     def forget(self, path: Path) -> None:
-        """Folders of ours that hold nothing now go; with the last file the journal does too. Its own folder is held, and
-        goes with that.
+        """Folders of ours that hold nothing now go; with the last file the journal does too. Its own folder is held,
+        and goes at the end of that.
         """
         self.records.pop(path.as_posix(), None)
         remove_folders([folder for folder in self._made if not self._folder.is_relative_to(folder)])
@@ -176,7 +178,7 @@ class Journal:
 
 def make_folders(folder: Path, mode: int = 0o777) -> list[Path]:
     """Make a folder and those above it that are missing; returns those, the outermost first."""
-    missing = []
+    missing: list[Path] = []
     while not folder.exists():
         missing.insert(0, folder)
         folder = folder.parent

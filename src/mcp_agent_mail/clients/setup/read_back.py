@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mcp_agent_mail.clients.setup.edits.json_text import parse
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, read_text
@@ -56,9 +55,7 @@ def read_entry(wish: FileWish, environ: Mapping[str, str]) -> ReadEntry:
             unset.append(name)
         return environ.get(name, "")
 
-    return ReadEntry(
-        url=url, headers={name: _REFERENCE.sub(fill, value) for name, value in given.items()}, unset=unset
-    )
+    return ReadEntry(url=url, headers={name: _REFERENCE.sub(fill, value) for name, value in given.items()}, unset=unset)
 
 
 def read_command(wishes: Sequence[FileWish], client: str, event: str) -> str | None:
@@ -107,8 +104,7 @@ def _command_in(values: Json, path: Sequence[str], mark: str, file: Path) -> str
     raise NotReadBack(f"{file} has no hook {mark}")
 
 
-# Any: a file's plain values.
-def _values(wish: FileWish) -> Any:
+def _values(wish: FileWish) -> Json:
     try:
         text = read_text(wish.path.read_bytes()).text
         if wish.file_format is FileFormat.TOML:

@@ -1,4 +1,4 @@
-"""How a client stands: what is installed, missing or drifted, what its contract promises, and what a person has to do."""
+"""How a client stands: what is installed, missing or drifted, what its contract promises, what a person has to do."""
 
 from __future__ import annotations
 
@@ -137,4 +137,8 @@ def _cannot(contract: Contract) -> list[str]:
 
 def _trust(client: str, files: Sequence[FileState]) -> str | None:
     has_hooks = any(file.part is Part.HOOKS and file.state is not State.MISSING for file in files)
-    return "untrusted until you say otherwise in /hooks; nobody else can see it" if client in _TRUST and has_hooks else None
+    return (
+        "untrusted until you say otherwise in /hooks; nobody else can see it"
+        if client in _TRUST and has_hooks
+        else None
+    )

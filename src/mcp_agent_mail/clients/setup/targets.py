@@ -108,8 +108,8 @@ def replace(target: Target, content: bytes, fault_hook: FaultHook, *, mode: int 
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            if target.owner not in (None, (os.geteuid(), os.getegid())):
-                os.fchown(descriptor, *(target.owner or (-1, -1)))
+            if target.owner is not None and target.owner != (os.geteuid(), os.getegid()):
+                os.fchown(descriptor, *target.owner)
             os.fchmod(descriptor, _NEW_FILE & ~_umask() if mode is None else mode)
             os.fsync(descriptor)
         fault_hook(FailPoint.SETUP_STAGED)

@@ -44,9 +44,7 @@ def make_undo_plan(journal: Journal, *, clients: Sequence[str], project: Path | 
             continue
         try:
             target = look_at(record.path, within=project)
-            change = Change(
-                target=target, after=_before_us(record, target, going), wishes=going, mode=record.mode
-            )
+            change = Change(target=target, after=_before_us(record, target, going), wishes=going, mode=record.mode)
             if change.after != target.content:
                 require_writable(target)
         except (UnfitText, UnfitTarget) as unfit:

@@ -1,4 +1,4 @@
-"""What one file of a client's configuration should hold of ours. Journals keep it, so that it can be taken out again."""
+"""What one file of a client's configuration should hold of ours. Journals keep it, so that it can be taken out."""
 
 from __future__ import annotations
 

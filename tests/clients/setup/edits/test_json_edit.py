@@ -41,7 +41,11 @@ def test_a_value_is_set_as_the_file_is_laid_out(before: str, after: str) -> None
         ('{"a": 1, "b": 2}', ["b"], '{"a": 1}'),
         ('{"a":1}', ["a"], "{}"),
         ('{\n  "a": 1, // mine\n  "b": 2\n}', ["b"], '{\n  "a": 1 // mine\n}'),
-        ('{\n  "a": 1,\n  // of b\n  "b": 2, // too\n  "c": 3\n}', ["b"], '{\n  "a": 1,\n  // of b\n  // too\n  "c": 3\n}'),
+        (
+            '{\n  "a": 1,\n  // of b\n  "b": 2, // too\n  "c": 3\n}',
+            ["b"],
+            '{\n  "a": 1,\n  // of b\n  // too\n  "c": 3\n}',
+        ),
         ('{\n  "a": 1,\n  "b": 2,\n}', ["b"], '{\n  "a": 1,\n}'),
         ('{\n  // x\n  "a": 1, "b": 2\n}', ["a"], '{\n  // x\n  "b": 2\n}'),
         ('{\r\n  "a": 1,\r\n  "b": 2\r\n}', ["a"], '{\r\n  "b": 2\r\n}'),
@@ -61,7 +65,7 @@ def test_items_are_added_and_taken_away_within_items() -> None:
     assert json_edit.remove_item(json_edit.remove_item(more, ["h"], 1), ["h", 0, "x"], 1) == text
 
 
-@pytest.mark.parametrize("text", ['{"s": null}', '{"s": [1]}', '[]', '"text"'])
+@pytest.mark.parametrize("text", ['{"s": null}', '{"s": [1]}', "[]", '"text"'])
 def test_what_has_no_place_for_us_is_refused(text: str) -> None:
     with pytest.raises(UnfitText, match="no JSON object"):
         json_edit.set_value(text, ["s", "k"], 1)
@@ -74,7 +78,9 @@ def test_a_member_behind_which_another_of_its_name_would_count_is_not_taken_away
 
 FILES = st.dictionaries(
     st.sampled_from("abcdef"),
-    st.integers(0, 9) | st.lists(st.integers(0, 9), max_size=3) | st.dictionaries(st.sampled_from("xyz"), st.integers(0, 9)),
+    st.integers(0, 9)
+    | st.lists(st.integers(0, 9), max_size=3)
+    | st.dictionaries(st.sampled_from("xyz"), st.integers(0, 9)),
     max_size=5,
 )
 

@@ -10,7 +10,11 @@ from mcp_agent_mail.clients.setup.edits.json_text import MAX_DEPTH, Json, parse
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
     max_leaves=15,
 )
@@ -33,7 +37,8 @@ def test_every_value_says_where_it_stands() -> None:
     text = '{"a": [1, "x"], "b" : {"c": null}}'
     root = parse(text)
 
-    found = [root.find_path(path) for path in (["a"], ["a", 1], ["b", "c"])]
+    paths: list[list[str | int]] = [["a"], ["a", 1], ["b", "c"]]
+    found = [root.find_path(path) for path in paths]
 
     assert [text[node.start : node.end] for node in found if node] == ['[1, "x"]', '"x"', "null"]
     assert root.find_path(["a", 2]) is None

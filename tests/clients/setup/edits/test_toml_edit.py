@@ -35,7 +35,7 @@ def test_a_table_that_is_there_is_mended_value_by_value_and_restored() -> None:
     assert changed == '[servers.ours] # by hand\n# why\nurl = "x"  # old\nmine = true\nn = 1\n\n[z]\nq = 1\n'
     back = restore_table(changed, PATH, text)
     assert tomllib.loads(back) == tomllib.loads(text)
-    assert '# old' in back
+    assert "# old" in back
 
 
 def test_a_list_of_a_word_is_no_flag() -> None:

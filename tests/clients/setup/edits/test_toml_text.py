@@ -22,7 +22,7 @@ g = 1979-05-27
 
 
 def test_statements_say_what_they_set_and_where_they_stand() -> None:
-    found = [(tuple(one.path), TEXT[one.start : one.end].split("\n")[0], one.is_header) for one in statements(TEXT)]
+    found = [(tuple(one.path), TEXT[one.start : one.end].partition("\n")[0], one.is_header) for one in statements(TEXT)]
 
     assert found == [
         (("a",), "a = 1", False),
@@ -36,7 +36,7 @@ def test_statements_say_what_they_set_and_where_they_stand() -> None:
 
 
 def test_the_value_of_a_pair_is_where_it_says() -> None:
-    (pair,) = [one for one in statements("k =  'x' # c\n")]
+    (pair,) = statements("k =  'x' # c\n")
 
     assert "k =  'x' # c\n"[pair.equals : pair.end] == "'x'"
 

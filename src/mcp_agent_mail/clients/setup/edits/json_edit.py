@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from mcp_agent_mail.clients.setup.edits.json_text import Json, Node, Path, comments_between, parse, skip_gap
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, indentation_at, line_at, newline_of, unit_of
@@ -131,7 +130,7 @@ def _insert(text: str, root: Node, parent: Node, value: Json, *, key: str | None
         body = head + _on_one_line(text, value)
         at = parent.close if last is None else last
         blank = " " if last is not None and _has_blanks(text) else ""
-        return _placed(text, parent, last, at, blank + body)
+        return _placed(text, last, at, blank + body)
     outer = _indentation_of_line(text, parent.start)
     indent = _indent_of_parts(text, parent, outer + unit)
     body = _head(text, key, spaced=True) + _spread(value, indent, unit, newline)
@@ -140,10 +139,10 @@ def _insert(text: str, root: Node, parent: Node, value: Json, *, key: str | None
     if comments:
         at = comments[-1][1]
     tail = "" if "\n" in text[at : parent.close] else newline + outer
-    return _placed(text, parent, last, at, newline + indent + body + tail)
+    return _placed(text, last, at, newline + indent + body + tail)
 
 
-def _placed(text: str, parent: Node, last: int | None, at: int, body: str) -> str:
+def _placed(text: str, last: int | None, at: int, body: str) -> str:
     """With the comma that the part before wants, directly after that part; a trailing one stays a trailing one."""
     if last is None:
         return text[:at] + body + text[at:]

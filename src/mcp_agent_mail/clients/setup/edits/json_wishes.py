@@ -33,8 +33,10 @@ def differences(text: str, wish: FileWish) -> list[Difference]:
         if node is None:
             found.append(Difference(what=name, line=None))
             continue
-        found += [Difference(what=f"{name}.{'.'.join(path)}".rstrip("."), line=line_at(text, at.start))
-                  for path, at in _unlike(node, entry)]
+        found += [
+            Difference(what=f"{name}.{'.'.join(path)}".rstrip("."), line=line_at(text, at.start))
+            for path, at in _unlike(node, entry)
+        ]
     for hook in wish.hooks:
         array = root.find_path(hook.path)
         places = _places(array.value if array is not None else None, hook.mark)
@@ -114,7 +116,7 @@ def _take_entry(text: str, entry: Entry, before: Node, original: str | None) -> 
     if former is None or original is None:
         return json_edit.remove_member(text, entry.path)
     expected = parse(_put_entry(original, entry)).find_path(entry.path)
-    if expected is not None and expected.value == node.value or not isinstance(former.value, dict):
+    if (expected is not None and expected.value == node.value) or not isinstance(former.value, dict):
         return json_edit.set_source(text, entry.path, original[former.start : former.end])
     for path, value in _leaves(entry.value):
         there, was = node.find_path(path), former.find_path(path)

@@ -64,7 +64,9 @@ def _cleared(values: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
     return rest
 
 
-def _set(text: str, values: Mapping[str, Any], path: Sequence[str], wanted: Mapping[str, Any], drop: Sequence[str]) -> str:
+def _set(
+    text: str, values: Mapping[str, Any], path: Sequence[str], wanted: Mapping[str, Any], drop: Sequence[str]
+) -> str:
     there = find_table(values, path)
     if there is None:
         return _appended(text, path, wanted)
@@ -110,7 +112,11 @@ def line_of(text: str, path: Sequence[str]) -> int:
 
 
 def _is_in(statement: Statement, path: Sequence[str]) -> bool:
-    return not statement.is_header and len(statement.path) > len(path) and tuple(statement.path[: len(path)]) == tuple(path)
+    return (
+        not statement.is_header
+        and len(statement.path) > len(path)
+        and tuple(statement.path[: len(path)]) == tuple(path)
+    )
 
 
 def _appended(text: str, path: Sequence[str], wanted: Mapping[str, Any]) -> str:

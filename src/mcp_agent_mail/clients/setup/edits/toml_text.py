@@ -1,4 +1,4 @@
-"""TOML as text: its statements, each with the place where it stands and the names that it sets. `tomllib` judges all."""
+"""TOML as text: its statements, each with the place where it stands and the names that it sets. `tomllib` judges."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ def differences(text: str, wish: FileWish) -> list[Difference]:
             continue
         for key in _unlike(text, entry):
             there = find_table(values, [*entry.path, key]) is not None
-            found.append(Difference(what=f"{name}.{key}", line=line_of(text, [*entry.path, key] if there else entry.path)))
+            found.append(
+                Difference(what=f"{name}.{key}", line=line_of(text, [*entry.path, key] if there else entry.path))
+            )
     return found
 
 
