@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.clients.setup.contract_wishes import Settings
+from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings
 from mcp_agent_mail.clients.setup.proof import Bench
 from tests.served import Served
 
@@ -26,8 +26,8 @@ class Ground:
     am: Path
 
     @property
-    def settings(self) -> Settings:
-        return Settings(am=str(self.am), url=f"http://127.0.0.1:{self.server.port}/mcp", has_token=False)
+    def settings(self) -> SetupSettings:
+        return SetupSettings(am=str(self.am), url=f"http://127.0.0.1:{self.server.port}/mcp", has_token=False)
 
     def environment(self) -> dict[str, str]:
         return {**self.server.environment(), "AGENT_MAIL_URL": f"http://127.0.0.1:{self.server.port}"}

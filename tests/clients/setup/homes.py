@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
-from mcp_agent_mail.clients.setup.contract_wishes import Settings, wishes_of
-from mcp_agent_mail.clients.setup.found import Surroundings
+from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings, wishes_of
+from mcp_agent_mail.clients.setup.places import Surroundings
 from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish
 
-SETTINGS = Settings(am="/opt/agent mail/bin/am", url="http://127.0.0.1:8999/mcp", has_token=True)
+SETTINGS = SetupSettings(am="/opt/agent mail/bin/am", url="http://127.0.0.1:8999/mcp", has_token=True)
 
 # Plain JSON.
 Json = Any

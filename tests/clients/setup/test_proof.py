@@ -7,7 +7,7 @@ import pytest
 from mcp_agent_mail.clients.contracts.reader import CLIENTS
 from mcp_agent_mail.clients.setup.contract_wishes import wishes_of
 from mcp_agent_mail.clients.setup.file_edit import put_into
-from mcp_agent_mail.clients.setup.found import Surroundings
+from mcp_agent_mail.clients.setup.places import Surroundings
 from mcp_agent_mail.clients.setup.proof import Outcome, prove
 from mcp_agent_mail.clients.setup.wishes import FileWish
 from tests.clients.setup.conftest import Ground

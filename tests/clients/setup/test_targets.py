@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.clients.setup.targets import (
-    UnfitTarget,
+    FileNotWritable,
     look_at,
     missing_folders,
     remove,
@@ -48,9 +48,9 @@ def test_a_file_that_changed_meanwhile_is_neither_replaced_nor_removed(tmp_path:
     target = look_at(path)
     path.write_text("of somebody else")
 
-    with pytest.raises(UnfitTarget, match="just now"):
+    with pytest.raises(FileNotWritable, match="just now"):
         replace(target, b"new", no_fault)
-    with pytest.raises(UnfitTarget, match="just now"):
+    with pytest.raises(FileNotWritable, match="just now"):
         remove(target)
 
     assert path.read_text() == "of somebody else"
@@ -64,9 +64,9 @@ def test_what_is_no_plain_file_is_left_alone_at_once(tmp_path: Path) -> None:
     (tmp_path / "lost").symlink_to("nowhere/at/all")
 
     for name in ("fifo", "folder", "lost"):
-        with pytest.raises(UnfitTarget):
+        with pytest.raises(FileNotWritable):
             look_at(tmp_path / name)
-    with pytest.raises(UnfitTarget):
+    with pytest.raises(FileNotWritable):
         look_at(tmp_path / "round")
 
 
@@ -79,7 +79,7 @@ def test_no_link_leads_out_of_a_project(tmp_path: Path) -> None:
     (project / "in.json").write_text("{}")
     (project / ".mcp.json").symlink_to("in.json")
 
-    with pytest.raises(UnfitTarget, match="leads out of"):
+    with pytest.raises(FileNotWritable, match="leads out of"):
         look_at(project / ".claude/a.json", within=project)
 
     assert look_at(project / ".mcp.json", within=project).content == b"{}"
@@ -92,9 +92,9 @@ def test_read_only_files_and_folders_are_named_before_anything_is_tried(tmp_path
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
 
-    with pytest.raises(UnfitTarget, match="read-only"):
+    with pytest.raises(FileNotWritable, match="read-only"):
         require_writable(look_at(path))
-    with pytest.raises(UnfitTarget, match="closed"):
+    with pytest.raises(FileNotWritable, match="closed"):
         require_writable(look_at(closed / "deeper/a.json"))
 
 

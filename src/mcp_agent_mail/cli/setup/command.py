@@ -19,10 +19,10 @@ from mcp_agent_mail.cli.output import print_json
 from mcp_agent_mail.cli.setup import report
 from mcp_agent_mail.cli.setup.surroundings import notes_on, require_server, settings_for, surroundings
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
-from mcp_agent_mail.clients.setup.contract_wishes import Settings, wishes_of
+from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings, wishes_of
 from mcp_agent_mail.clients.setup.journal import Journal
 from mcp_agent_mail.clients.setup.plan import Plan, carry_out, make_plan
-from mcp_agent_mail.clients.setup.proof import Bench, Outcome, Step, prove
+from mcp_agent_mail.clients.setup.proof import Bench, Outcome, ProofStep, prove
 from mcp_agent_mail.clients.setup.status import State, look_at_client, persons_part
 from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
 from mcp_agent_mail.clients.setup.wishes import FileWish
@@ -135,7 +135,7 @@ def _set_up(asked: Asked, context: CliContext) -> int:
             )
     finally:
         gateway.close()
-    outcome = report.Outcome(
+    outcome = report.SetupReport(
         plan=plan,
         proofs=proofs,
         person={name: persons_part(read_contract(name), has_token=settings.has_token) for name in asked.clients},
@@ -146,7 +146,7 @@ def _set_up(asked: Asked, context: CliContext) -> int:
     return ExitCode.DONE if is_proven and not plan.left_alone else ExitCode.REFUSED
 
 
-def _prove(asked: Asked, settings: Settings, bench: Bench) -> dict[str, list[Step]]:
+def _prove(asked: Asked, settings: SetupSettings, bench: Bench) -> dict[str, list[ProofStep]]:
     around = surroundings()
     return {name: prove(name, wishes_of(name, settings, around, asked.project), bench) for name in asked.clients}
 
@@ -155,7 +155,7 @@ def _can_hook() -> bool:
     return importlib.util.find_spec(_HOOK_MODULE) is not None
 
 
-def _all_wishes(asked: Asked, settings: Settings) -> list[FileWish]:
+def _all_wishes(asked: Asked, settings: SetupSettings) -> list[FileWish]:
     around = surroundings()
     return [wish for name in asked.clients for wish in wishes_of(name, settings, around, asked.project)]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_agent_mail.cli.output import print_fields, print_gap, print_json, print_text
 from mcp_agent_mail.clients.setup.plan import LeftAlone, Plan
-from mcp_agent_mail.clients.setup.proof import Step
+from mcp_agent_mail.clients.setup.proof import ProofStep
 from mcp_agent_mail.clients.setup.status import ClientState, FileState
 
 # Plain JSON, as `--json` prints it.
@@ -18,16 +18,17 @@ _NOBODY = "No agent command line was found here. Name one: am setup --client cla
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SetupReport:
     """What came of a setup. `person`: by client, what only a person can do."""
 
     plan: Plan
-    proofs: Mapping[str, Sequence[Step]]
+    proofs: Mapping[str, Sequence[ProofStep]]
     person: Mapping[str, Sequence[str]]
     notes: Sequence[str]
 
 
 def say_nobody(*, as_json: bool) -> None:
+    """No client was found, and what to do about it."""
     if as_json:
         print_json({"clients": [], "note": _NOBODY})
     else:
@@ -52,7 +53,10 @@ def tell_plan(plan: Plan, *, as_json: bool, is_dry: bool) -> None:
         print_text("Nothing to do.")
 
 
-def tell_outcome(outcome: Outcome, *, as_json: bool) -> None:
+def tell_outcome(outcome: SetupReport, *, as_json: bool) -> None:
+    """What was changed and left alone, then each client's proof with what is left for a person. Diffs were shown before;
+    in JSON they are part of it.
+    """
     if as_json:
         print_json(
             {
@@ -74,6 +78,7 @@ def tell_outcome(outcome: Outcome, *, as_json: bool) -> None:
 
 
 def tell_states(states: Sequence[ClientState]) -> None:
+    """Client by client; each line that has drifted is named."""
     for state in states:
         print_fields(
             [
@@ -91,6 +96,7 @@ def tell_states(states: Sequence[ClientState]) -> None:
 
 
 def as_row(state: ClientState) -> Row:
+    """One client of `--status --json`."""
     return {
         "client": state.client,
         "title": state.title,

@@ -11,8 +11,8 @@ from mcp_agent_mail.cli.context import CliContext, read_client_settings
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
 from mcp_agent_mail.cli.gateway.port import find_server, server_at
-from mcp_agent_mail.clients.setup.contract_wishes import Settings
-from mcp_agent_mail.clients.setup.found import Surroundings
+from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings
+from mcp_agent_mail.clients.setup.places import Surroundings
 from mcp_agent_mail.core.escaping import visible
 
 _MCP_PATHS = ("/mcp", "/api")
@@ -22,10 +22,10 @@ def surroundings() -> Surroundings:
     return Surroundings(home=Path.home(), environ=os.environ)
 
 
-def settings_for(context: CliContext) -> Settings:
+def settings_for(context: CliContext) -> SetupSettings:
     """What clients are told: the server that was named, else the one that owns the store, else that of the settings."""
     has_token = context.settings.agent_mail_token is not None or context.settings.http_bearer_token is not None
-    return Settings(am=path_of_am(), url=_mcp_url(context), has_token=has_token)
+    return SetupSettings(am=path_of_am(), url=_mcp_url(context), has_token=has_token)
 
 
 def path_of_am() -> str:
@@ -37,7 +37,7 @@ def path_of_am() -> str:
     return str(own)
 
 
-def notes_on(context: CliContext, settings: Settings) -> list[str]:
+def notes_on(context: CliContext, settings: SetupSettings) -> list[str]:
     """What could surprise whoever starts a client later."""
     notes = []
     if context.named_url() is None and not settings.url.startswith(context.settings_url()):

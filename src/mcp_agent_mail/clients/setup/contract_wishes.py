@@ -11,8 +11,8 @@ from pathlib import Path
 
 from mcp_agent_mail.clients.contracts.reader import SERVER, Contract, read_contract
 from mcp_agent_mail.clients.setup.edits.whole_files import MARK
-from mcp_agent_mail.clients.setup.found import Surroundings
-from mcp_agent_mail.clients.setup.wishes import Entry, FileFormat, FileWish, Hook, Json, Part, Scope
+from mcp_agent_mail.clients.setup.places import Surroundings
+from mcp_agent_mail.clients.setup.wishes import EntryWish, FileFormat, FileWish, HookWish, Json, Part, Scope
 
 _TOKEN_VARIABLE = "AGENT_MAIL_TOKEN"
 _TRANSPORTS = ("command", "args", "env", "environment", "cwd", "url", "httpUrl", "serverUrl", "type")
@@ -21,7 +21,7 @@ _PLUGINS = {"opencode": "opencode.js", "amp": "amp.js"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class SetupSettings:
     """`am` is the absolute path that hooks run; `url` is that of MCP. With a token, clients refer to its variable."""
 
     am: str
@@ -29,7 +29,7 @@ class Settings:
     has_token: bool
 
 
-def wishes_of(client: str, settings: Settings, around: Surroundings, project: Path | None) -> list[FileWish]:
+def wishes_of(client: str, settings: SetupSettings, around: Surroundings, project: Path | None) -> list[FileWish]:
     """The user's files of a client; with `project` that project's instead. Without those, nothing."""
     contract = read_contract(client)
     scope = Scope.PROJECT if project is not None else Scope.USER
@@ -55,7 +55,7 @@ class _Place:
     scope: Scope
 
 
-def _mcp(contract: Contract, row: Contract, place: _Place, settings: Settings) -> Iterator[FileWish]:
+def _mcp(contract: Contract, row: Contract, place: _Place, settings: SetupSettings) -> Iterator[FileWish]:
     reference = contract["token"]["reference"] if settings.has_token else None
     value = _filled(row["entry"], {"{url}": settings.url, "{token}": reference})
     yield FileWish(
@@ -64,7 +64,7 @@ def _mcp(contract: Contract, row: Contract, place: _Place, settings: Settings) -
         scope=place.scope,
         path=place.path,
         file_format=FileFormat.TOML if row["format"] == "toml" else FileFormat.JSON,
-        entries=[Entry(path=[*row["keys"], SERVER], value=value, drop=[t for t in _TRANSPORTS if t not in value])],
+        entries=[EntryWish(path=[*row["keys"], SERVER], value=value, drop=[t for t in _TRANSPORTS if t not in value])],
     )
 
 
@@ -83,7 +83,7 @@ def _filled(template: Json, values: Mapping[str, str | None]) -> Json:
     return template
 
 
-def _hooks(contract: Contract, row: Contract, place: _Place, settings: Settings) -> Iterator[FileWish]:
+def _hooks(contract: Contract, row: Contract, place: _Place, settings: SetupSettings) -> Iterator[FileWish]:
     client, shape = contract["client"], row["shape"]
     if shape == "plugin":
         yield _whole_file(client, place.path, place.scope, plugin_text(client, settings.am))
@@ -100,9 +100,9 @@ def _hooks(contract: Contract, row: Contract, place: _Place, settings: Settings)
         scope=place.scope,
         path=place.path,
         file_format=FileFormat.JSON,
-        entries=[Entry(path=["version"], value=1, is_scaffold=True)] if shape in _VERSIONED else [],
+        entries=[EntryWish(path=["version"], value=1, is_scaffold=True)] if shape in _VERSIONED else [],
         hooks=[
-            Hook(
+            HookWish(
                 path=[*row["keys"], event],
                 mark=f"hook {client} {event}",
                 item=_ITEMS[shape](_command(settings.am, client, event), install),

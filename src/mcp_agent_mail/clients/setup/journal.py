@@ -56,6 +56,7 @@ class Record:
     mode: int | None = None
 
     def to_json(self) -> dict[str, Json]:
+        """The original as Base64: it may be no text."""
         original = None if self.original is None else base64.b64encode(self.original).decode()
         return {
             "path": str(self.path),

@@ -13,8 +13,8 @@ from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import put_into, take_out
 from mcp_agent_mail.clients.setup.journal import Journal, Record, digest, make_folders
 from mcp_agent_mail.clients.setup.targets import (
+    FileNotWritable,
     Target,
-    UnfitTarget,
     look_at,
     missing_folders,
     replace,
@@ -27,7 +27,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FileChange:
     """`after` None: the file goes. `mode` None: it stays."""
 
     target: Target
@@ -69,7 +69,7 @@ class LeftAlone:
 class Plan:
     """`settled`: files that hold all that is wished already."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[FileChange] = field(default_factory=list)
     left_alone: list[LeftAlone] = field(default_factory=list)
     settled: list[Path] = field(default_factory=list)
 
@@ -87,10 +87,10 @@ def make_plan(wishes: Iterable[FileWish], *, project: Path | None) -> Plan:
                 plan.settled.append(path)
                 continue
             require_writable(target)
-        except (UnfitText, UnfitTarget) as unfit:
+        except (UnfitText, FileNotWritable) as unfit:
             plan.left_alone.append(left_alone(path, clients, unfit))
             continue
-        plan.changes.append(Change(target=target, after=after, wishes=wanted, mode=mode))
+        plan.changes.append(FileChange(target=target, after=after, wishes=wanted, mode=mode))
     return plan
 
 
@@ -101,7 +101,7 @@ def _wanted_mode(target: Target, wanted: Sequence[FileWish]) -> int | None:
     return runnable(target.mode)
 
 
-def left_alone(path: Path, clients: Sequence[str], unfit: UnfitText | UnfitTarget) -> LeftAlone:
+def left_alone(path: Path, clients: Sequence[str], unfit: UnfitText | FileNotWritable) -> LeftAlone:
     line = unfit.line if isinstance(unfit, UnfitText) else None
     return LeftAlone(path=path, clients=clients, reason=unfit.message, line=line, hint=unfit.hint)
 
@@ -114,13 +114,13 @@ def carry_out(plan: Plan, journal: Journal, fault_hook: FaultHook = no_fault) ->
     each(plan, lambda change: _carry_out(change, journal, fault_hook))
 
 
-def each(plan: Plan, carry: Callable[[Change], None]) -> None:
+def each(plan: Plan, carry: Callable[[FileChange], None]) -> None:
     """Carry each change out; those that fail move to what is left alone."""
-    done: list[Change] = []
+    done: list[FileChange] = []
     for change in plan.changes:
         try:
             carry(change)
-        except (UnfitText, UnfitTarget) as unfit:
+        except (UnfitText, FileNotWritable) as unfit:
             plan.left_alone.append(left_alone(change.target.path, change.clients, unfit))
         except OSError as failed:
             reason = f"it cannot be written: {failed.strerror or failed}"
@@ -130,7 +130,7 @@ def each(plan: Plan, carry: Callable[[Change], None]) -> None:
     plan.changes = done
 
 
-def _carry_out(change: Change, journal: Journal, fault_hook: FaultHook) -> None:
+def _carry_out(change: FileChange, journal: Journal, fault_hook: FaultHook) -> None:
     target = change.target
     assert change.after is not None
     require_unchanged(target)
@@ -149,7 +149,7 @@ def _carry_out(change: Change, journal: Journal, fault_hook: FaultHook) -> None:
     fault_hook(FailPoint.SETUP_WRITTEN)
 
 
-def _record(change: Change, former: Record | None) -> Record:
+def _record(change: FileChange, former: Record | None) -> Record:
     """What the way back needs: of a file that others changed since, the original is what is theirs now."""
     target, written = change.target, str(digest(change.after))
     record = Record(

@@ -12,7 +12,7 @@ from mcp_agent_mail.clients.setup.contract_wishes import lacks_token_reference
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import differences
-from mcp_agent_mail.clients.setup.targets import UnfitTarget, look_at, runnable
+from mcp_agent_mail.clients.setup.targets import FileNotWritable, look_at, runnable
 from mcp_agent_mail.clients.setup.wishes import FileWish, Part
 
 _TOKEN_BY_HAND = (
@@ -102,7 +102,7 @@ def _look_at_file(wish: FileWish, project: Path | None) -> FileState:
         found = differences(target.content, wish)
         if not found and wish.is_executable and target.mode != runnable(target.mode):
             found = [Difference(what="it may not be run", line=1)]
-    except (UnfitText, UnfitTarget) as unfit:
+    except (UnfitText, FileNotWritable) as unfit:
         return FileState(
             path=wish.path,
             part=wish.part,

@@ -20,7 +20,7 @@ _NEW_FILE = 0o644
 _NEW_PROGRAM = 0o755
 
 
-class UnfitTarget(Conflict):
+class FileNotWritable(Conflict):
     """A file that is left alone: no plain one, not ours to write, or changed while we were at it."""
 
 
@@ -36,43 +36,43 @@ class Target:
 
 
 def look_at(path: Path, *, within: Path | None = None) -> Target:
-    """Raises UnfitTarget, with the reason. With `within` (a stranger may have laid it) no link leads out of there."""
+    """Raises FileNotWritable, with the reason. With `within` (a stranger may have laid it) no link leads out of there."""
     try:
         real = Path(real_path(str(path)))
     except UnfitFile as unfit:
-        raise UnfitTarget(unfit.message) from unfit
+        raise FileNotWritable(unfit.message) from unfit
     if within is not None and not real.is_relative_to(within.resolve()):
-        raise UnfitTarget(f"it is a link that leads out of {within}, to {real}")
+        raise FileNotWritable(f"it is a link that leads out of {within}, to {real}")
     try:
         found = real.stat()
     except (FileNotFoundError, NotADirectoryError):
         return _absent(path, real)
     except OSError as failed:
-        raise UnfitTarget(f"it cannot be looked at: {failed.strerror}") from failed
+        raise FileNotWritable(f"it cannot be looked at: {failed.strerror}") from failed
     if not stat.S_ISREG(found.st_mode):
-        raise UnfitTarget("it is no plain file")
+        raise FileNotWritable("it is no plain file")
     try:
         content = read_plain(str(real), MAX_BYTES)
     except UnfitFile as unfit:
-        raise UnfitTarget(unfit.message) from unfit
+        raise FileNotWritable(unfit.message) from unfit
     mode = stat.S_IMODE(found.st_mode)
     return Target(path=path, real=real, content=content, mode=mode, owner=(found.st_uid, found.st_gid))
 
 
 def require_writable(target: Target) -> None:
-    """Raises UnfitTarget for a file that is read-only, or lies where nothing can be written."""
+    """Raises FileNotWritable for a file that is read-only, or lies where nothing can be written."""
     if target.mode is not None and not (target.mode & 0o222 and os.access(target.real, os.W_OK)):
-        raise UnfitTarget("it is read-only")
+        raise FileNotWritable("it is read-only")
     folder = target.real.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     if not folder.is_dir() or not folder.stat().st_mode & 0o222 or not os.access(folder, os.W_OK | os.X_OK):
-        raise UnfitTarget(f"nothing can be written in {folder}")
+        raise FileNotWritable(f"nothing can be written in {folder}")
 
 
 def _absent(path: Path, real: Path) -> Target:
     if path.is_symlink() and not real.parent.is_dir():
-        raise UnfitTarget(f"it is a link to {real}, where no folder is")
+        raise FileNotWritable(f"it is a link to {real}, where no folder is")
     return Target(path=path, real=real, content=None, mode=None, owner=None)
 
 
@@ -94,7 +94,7 @@ def runnable(mode: int | None) -> int:
 def replace(target: Target, content: bytes, fault_hook: FaultHook, *, mode: int | None = None) -> None:
     """Put `content` there in one step, if there still is what `target` says. Its mode stays, unless one is given.
 
-    Raises UnfitTarget, OSError.
+    Raises FileNotWritable, OSError.
     """
     staged = staged_at(target.real)
     with suppress(FileNotFoundError):
@@ -137,7 +137,7 @@ def staged_at(real: Path) -> Path:
 def require_unchanged(target: Target) -> None:
     now = look_at(target.path)
     if (now.real, now.content, now.mode) != (target.real, target.content, target.mode):
-        raise UnfitTarget("it was changed by somebody else just now; run the same command again")
+        raise FileNotWritable("it was changed by somebody else just now; run the same command again")
 
 
 def _umask() -> int:

@@ -11,10 +11,10 @@ from pathlib import Path
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import put_into, take_out
 from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
-from mcp_agent_mail.clients.setup.plan import Change, Plan, each, left_alone
+from mcp_agent_mail.clients.setup.plan import FileChange, Plan, each, left_alone
 from mcp_agent_mail.clients.setup.targets import (
+    FileNotWritable,
     Target,
-    UnfitTarget,
     look_at,
     remove,
     replace,
@@ -29,7 +29,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 class UndoPlan(Plan):
     """`idle`: records whose files are as they were; only the journal, and folders of ours, have to go."""
 
-    idle: list[Change] = field(default_factory=list)
+    idle: list[FileChange] = field(default_factory=list)
 
 
 def make_undo_plan(journal: Journal, *, clients: Sequence[str], project: Path | None) -> UndoPlan:
@@ -44,10 +44,10 @@ def make_undo_plan(journal: Journal, *, clients: Sequence[str], project: Path | 
             continue
         try:
             target = look_at(record.path, within=project)
-            change = Change(target=target, after=_before_us(record, target, going), wishes=going, mode=record.mode)
+            change = FileChange(target=target, after=_before_us(record, target, going), wishes=going, mode=record.mode)
             if change.after != target.content:
                 require_writable(target)
-        except (UnfitText, UnfitTarget) as unfit:
+        except (UnfitText, FileNotWritable) as unfit:
             plan.left_alone.append(left_alone(record.path, list(dict.fromkeys(wish.client for wish in going)), unfit))
             continue
         (plan.idle if change.after == target.content else plan.changes).append(change)
@@ -88,7 +88,7 @@ def _unless_shared(wish: FileWish, staying: Sequence[FileWish]) -> FileWish:
     return altered(wish, entries=[entry for entry in wish.entries if tuple(entry.path) not in kept])
 
 
-def _take_back(change: Change, journal: Journal, fault_hook: FaultHook) -> None:
+def _take_back(change: FileChange, journal: Journal, fault_hook: FaultHook) -> None:
     if change.after is None:
         remove(change.target)
     else:
@@ -97,7 +97,7 @@ def _take_back(change: Change, journal: Journal, fault_hook: FaultHook) -> None:
     _settle(change, journal)
 
 
-def _settle(change: Change, journal: Journal) -> None:
+def _settle(change: FileChange, journal: Journal) -> None:
     """The file is as it should be: what a kill left beside it goes, and the journal no longer speaks of it."""
     target = change.target
     record = journal.records[target.path.as_posix()]

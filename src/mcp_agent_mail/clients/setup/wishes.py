@@ -36,7 +36,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class EntryWish:
     """A value at a path of names. Of a table or object that is there, what we do not set stays, but the names `drop`.
 
     A scaffold is what the file needs to be read at all (`version`): only where it is missing, and gone with the last
@@ -50,7 +50,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hook:
+class HookWish:
     """An item of the array at `path`, known by the command in it: `am`, then `mark`."""
 
     path: Sequence[str]
@@ -67,8 +67,8 @@ class FileWish:
     scope: Scope
     path: Path
     file_format: FileFormat
-    entries: Sequence[Entry] = ()
-    hooks: Sequence[Hook] = ()
+    entries: Sequence[EntryWish] = ()
+    hooks: Sequence[HookWish] = ()
     content: str | None = None
     is_executable: bool = False
 
@@ -85,8 +85,8 @@ class FileWish:
                 "scope": Scope(kept["scope"]),
                 "path": Path(kept["path"]),
                 "file_format": FileFormat(kept["file_format"]),
-                "entries": [Entry(**entry) for entry in kept["entries"]],
-                "hooks": [Hook(**hook) for hook in kept["hooks"]],
+                "entries": [EntryWish(**entry) for entry in kept["entries"]],
+                "hooks": [HookWish(**hook) for hook in kept["hooks"]],
             }
         )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.json_wishes import differences, put_into, take_out
 from mcp_agent_mail.clients.setup.edits.look import Difference
-from mcp_agent_mail.clients.setup.wishes import Entry, FileFormat, FileWish, Hook, Part, Scope
+from mcp_agent_mail.clients.setup.wishes import EntryWish, FileFormat, FileWish, HookWish, Part, Scope
 
 OURS = {"hooks": [{"type": "command", "command": "/x/am hook claude Stop", "timeout": 5}]}
 WISH = FileWish(
@@ -15,10 +15,10 @@ WISH = FileWish(
     path=Path("/nowhere"),
     file_format=FileFormat.JSON,
     entries=[
-        Entry(path=["version"], value=1, is_scaffold=True),
-        Entry(path=["m", "agent-mail"], value={"url": "u", "headers": {"A": "1"}}, drop=["command"]),
+        EntryWish(path=["version"], value=1, is_scaffold=True),
+        EntryWish(path=["m", "agent-mail"], value={"url": "u", "headers": {"A": "1"}}, drop=["command"]),
     ],
-    hooks=[Hook(path=["hooks", "Stop"], mark="hook claude Stop", item=OURS)],
+    hooks=[HookWish(path=["hooks", "Stop"], mark="hook claude Stop", item=OURS)],
 )
 
 

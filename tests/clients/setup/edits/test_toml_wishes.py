@@ -4,7 +4,7 @@ from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.toml_wishes import differences, put_into, take_out
-from mcp_agent_mail.clients.setup.wishes import Entry, FileFormat, FileWish, Part, Scope
+from mcp_agent_mail.clients.setup.wishes import EntryWish, FileFormat, FileWish, Part, Scope
 
 WISH = FileWish(
     client="codex",
@@ -12,7 +12,7 @@ WISH = FileWish(
     scope=Scope.USER,
     path=Path("/nowhere"),
     file_format=FileFormat.TOML,
-    entries=[Entry(path=["mcp_servers", "agent-mail"], value={"url": "u", "n": 1}, drop=["command"])],
+    entries=[EntryWish(path=["mcp_servers", "agent-mail"], value={"url": "u", "n": 1}, drop=["command"])],
 )
 
 

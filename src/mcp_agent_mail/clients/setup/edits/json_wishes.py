@@ -8,7 +8,7 @@ from mcp_agent_mail.clients.setup.edits import json_edit
 from mcp_agent_mail.clients.setup.edits.json_text import Json, Node, parse
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.text import line_at
-from mcp_agent_mail.clients.setup.wishes import Entry, FileWish, Hook, is_ours
+from mcp_agent_mail.clients.setup.wishes import EntryWish, FileWish, HookWish, is_ours
 
 _Place = tuple[int, int | None]
 """The index of an item of ours, and within a group that of its handler."""
@@ -66,7 +66,7 @@ def take_out(text: str, wish: FileWish, original: str | None) -> str | None:
 # --- Entries ------------------------------------------------------------------------------------------------------
 
 
-def _put_entry(text: str, entry: Entry) -> str:
+def _put_entry(text: str, entry: EntryWish) -> str:
     node = parse(text).find_path(entry.path)
     if node is not None and entry.is_scaffold:
         return text
@@ -92,7 +92,7 @@ def _leaves(value: dict[str, Json], path: tuple[str, ...] = ()) -> Iterator[tupl
             yield (*path, name), inner
 
 
-def _unlike(node: Node, entry: Entry) -> Iterator[tuple[Sequence[str], Node]]:
+def _unlike(node: Node, entry: EntryWish) -> Iterator[tuple[Sequence[str], Node]]:
     """The values of an entry that are not as wished, and where to look for them."""
     if entry.is_scaffold:
         return
@@ -109,7 +109,7 @@ def _unlike(node: Node, entry: Entry) -> Iterator[tuple[Sequence[str], Node]]:
             yield path, there or node
 
 
-def _take_entry(text: str, entry: Entry, before: Node, original: str | None) -> str:
+def _take_entry(text: str, entry: EntryWish, before: Node, original: str | None) -> str:
     node, former = parse(text).find_path(entry.path), before.find_path(entry.path)
     if node is None:
         return text
@@ -132,7 +132,7 @@ def _take_entry(text: str, entry: Entry, before: Node, original: str | None) -> 
 # --- Hooks --------------------------------------------------------------------------------------------------------
 
 
-def _put_hook(text: str, hook: Hook) -> str:
+def _put_hook(text: str, hook: HookWish) -> str:
     array = parse(text).find_path(hook.path)
     places = _places(array.value if array is not None else None, hook.mark)
     for place in reversed(places[1:]):
@@ -168,7 +168,7 @@ def _is_as_wished(items: Json, place: _Place, wanted: Json) -> bool:
     return bool(item == wanted)
 
 
-def _take_hook(text: str, hook: Hook, before: Node) -> str:
+def _take_hook(text: str, hook: HookWish, before: Node) -> str:
     array, former = parse(text).find_path(hook.path), before.find_path(hook.path)
     places = _places(array.value if array is not None else None, hook.mark)
     earlier = _places(former.value if former is not None else None, hook.mark)

@@ -13,7 +13,7 @@ from mcp_agent_mail.clients.setup.edits.toml_edit import (
     set_table,
 )
 from mcp_agent_mail.clients.setup.edits.toml_text import read_values
-from mcp_agent_mail.clients.setup.wishes import Entry, FileWish
+from mcp_agent_mail.clients.setup.wishes import EntryWish, FileWish
 
 
 def put_into(text: str, wish: FileWish) -> str:
@@ -57,7 +57,7 @@ def take_out(text: str, wish: FileWish, original: str | None) -> str | None:
     return None if original is None and not text.strip() else text
 
 
-def _unlike(text: str, entry: Entry) -> list[str]:
+def _unlike(text: str, entry: EntryWish) -> list[str]:
     """The names of an entry that are not as wished."""
     there = find_table(read_values(text), entry.path)
     if not isinstance(there, Mapping):

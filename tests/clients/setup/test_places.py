@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS
-from mcp_agent_mail.clients.setup.found import PLACES, Surroundings
+from mcp_agent_mail.clients.setup.places import PLACES, Surroundings
 
 
 def test_every_client_has_its_place() -> None:
