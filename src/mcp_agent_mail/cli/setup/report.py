@@ -54,8 +54,8 @@ def tell_plan(plan: Plan, *, as_json: bool, is_dry: bool) -> None:
 
 
 def tell_outcome(outcome: SetupReport, *, as_json: bool) -> None:
-    """What was changed and left alone, then each client's proof with what is left for a person. Diffs were shown before;
-    in JSON they are part of it.
+    """What was changed and left alone, then each client's proof with what is left for a person. Diffs were shown
+    before; in JSON they are part of it.
     """
     if as_json:
         print_json(

@@ -36,7 +36,7 @@ class Target:
 
 
 def look_at(path: Path, *, within: Path | None = None) -> Target:
-    """Raises FileNotWritable, with the reason. With `within` (a stranger may have laid it) no link leads out of there."""
+    """Raises FileNotWritable, with the reason. With `within`, which a stranger may have laid out, no link leads out."""
     try:
         real = Path(real_path(str(path)))
     except UnfitFile as unfit:
