@@ -48,7 +48,7 @@ def test_every_value_says_where_it_stands() -> None:
 def test_of_two_members_of_one_name_the_last_counts() -> None:
     root = parse('{"a": 1, "a": 2}')
 
-    assert root.find("a") is root.members[1]
+    assert root.find("a") == root.members[1]
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,15 @@ def test_what_is_no_json_is_named_with_its_line(text: str, line: int) -> None:
         parse(text)
 
     assert unfit.value.line == line
+
+
+def test_words_that_only_the_standard_library_takes_for_json_are_none() -> None:
+    with pytest.raises(UnfitText, match="begins no JSON value"):
+        parse('{"a": {"b": NaN}}')
+
+
+def test_what_is_nested_beyond_reason_is_refused_and_no_fault() -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+
+    with pytest.raises(UnfitText, match="nested"):
+        parse(f'{{"a": {deep}}}')

@@ -43,7 +43,11 @@ def _judged(text: str, changed: str, expected: Json) -> str:
         held = parse(changed).value
     except UnfitText as unfit:
         raise _unfit(text, unfit.message) from unfit
-    if json.dumps(held) != json.dumps(expected):
+    try:
+        is_expected = json.dumps(held) == json.dumps(expected)
+    except RecursionError:
+        raise _unfit(text, "it is nested too deeply") from None
+    if not is_expected:
         raise _unfit(text, "it reads another way then")
     return changed
 

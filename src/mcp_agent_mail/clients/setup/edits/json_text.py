@@ -29,13 +29,26 @@ _COMMENT = re.compile(r"//[^\r\n]*|/\*(?s:.*?)\*/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A value from `start` up to `end`; `close` is where the closing bracket of an object or array stands."""
+    """A value of `text`, from `start` up to `end`; `close` is where the closing bracket of an object or array stands.
 
+    Its parts are looked for when they are asked for: of a large file only the way to our entry is read by us, the
+    rest by the standard library, in a hundredth of the time.
+    """
+
+    text: str = field(repr=False)
     start: int
     end: int
-    value: Json
-    members: Sequence[Member] = ()
-    items: Sequence[Node] = ()
+    value: Json = field(repr=False)
+
+    @property
+    def members(self) -> Sequence[Member]:
+        """Those of an object, in order."""
+        return _Reading(self.text, at=self.start).members() if isinstance(self.value, dict) else ()
+
+    @property
+    def items(self) -> Sequence[Node]:
+        """Those of an array, in order."""
+        return _Reading(self.text, at=self.start).items() if isinstance(self.value, list) else ()
 
     @property
     def close(self) -> int:
@@ -47,17 +60,15 @@ class Node:
 
     def find_path(self, path: Path) -> Node | None:
         """The value at the path; None where there is none."""
-        node = self
+        node: Node | None = self
         for key in path:
-            if isinstance(key, int):
-                if key >= len(node.items):
-                    return None
-                node = node.items[key]
-                continue
-            member = node.find(key)
-            if member is None:
+            if node is None:
                 return None
-            node = member.node
+            if isinstance(key, int):
+                node = node.items[key] if isinstance(node.value, list) and key < len(node.value) else None
+            else:
+                member = node.find(key)
+                node = None if member is None else member.node
         return node
 
 
@@ -86,11 +97,18 @@ def skip_gap(text: str, at: int) -> int:
     return found.end() if found else at
 
 
+def _refuse(word: str) -> Json:
+    raise ValueError(f"{word} is no JSON")
+
+
+_PLAIN_JSON = json.JSONDecoder(parse_constant=_refuse)
+
+
 @dataclass(slots=True)
 class _Reading:
     text: str
     at: int = 0
-    depth: int = field(default=0)
+    depth: int = 0
 
     def whole(self) -> Node:
         self._skip()
@@ -99,6 +117,31 @@ class _Reading:
         if self.at < len(self.text):
             raise self._unfit("something follows the end of the JSON value")
         return node
+
+    def members(self) -> list[Member]:
+        """Of the object that begins here."""
+        self.at += 1
+        found: list[Member] = []
+        while self._more("}", bool(found)):
+            start = self.at
+            if self._next() != '"':
+                raise self._unfit("a name in double quotes is missing")
+            key = self._string()
+            self._skip()
+            if self._next() != ":":
+                raise self._unfit(f"a colon is missing after {key!r:.80}")
+            self.at += 1
+            self._skip()
+            found.append(Member(key=key, start=start, node=self._value()))
+        return found
+
+    def items(self) -> list[Node]:
+        """Of the array that begins here."""
+        self.at += 1
+        found: list[Node] = []
+        while self._more("]", bool(found)):
+            found.append(self._value())
+        return found
 
     def _skip(self) -> None:
         self.at = skip_gap(self.text, self.at)
@@ -109,30 +152,41 @@ class _Reading:
     def _unfit(self, what: str) -> UnfitText:
         return UnfitText(what, line=line_at(self.text, self.at))
 
+    def _node(self, start: int, value: Json) -> Node:
+        return Node(text=self.text, start=start, end=self.at, value=value)
+
     def _value(self) -> Node:
         start, first = self.at, self._next()
         if first in ("{", "["):
-            self.depth += 1
-            if self.depth > MAX_DEPTH:
-                raise self._unfit(f"it is nested more than {MAX_DEPTH} deep")
-            self.at += 1
-            node = self._object(start) if first == "{" else self._array(start)
-            self.depth -= 1
-            return node
+            return self._node(start, self._container(first))
         if first == '"':
-            return self._text(start)
+            return self._node(start, self._string())
         found = _PLAIN.match(self.text, start)
         if found is None:
             raise self._unfit(f"{first!r} begins no JSON value" if first else "the JSON ends before its value does")
         self.at = found.end()
         try:
-            return Node(start=start, end=self.at, value=json.loads(found[0]))
+            return self._node(start, json.loads(found[0]))
         except ValueError:
             raise self._unfit("that number is too long") from None
 
-    def _text(self, start: int) -> Node:
-        value = self._string()
-        return Node(start=start, end=self.at, value=value)
+    def _container(self, first: str) -> Json:
+        try:
+            value, self.at = _PLAIN_JSON.raw_decode(self.text, self.at)
+        except (ValueError, RecursionError):
+            # With comments, trailing commas, or a fault of which we say the line.
+            pass
+        else:
+            return value
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self._unfit(f"it is nested more than {MAX_DEPTH} deep")
+        if first == "{":
+            value = {member.key: member.node.value for member in self.members()}
+        else:
+            value = [item.value for item in self.items()]
+        self.depth -= 1
+        return value
 
     def _string(self) -> str:
         found = _STRING.match(self.text, self.at)
@@ -140,28 +194,6 @@ class _Reading:
             raise self._unfit("a JSON string begins here that does not end, or holds what none may hold")
         self.at = found.end()
         return str(json.loads(found[0]))
-
-    def _object(self, start: int) -> Node:
-        members: list[Member] = []
-        while self._more("}", bool(members)):
-            key_start = self.at
-            if self._next() != '"':
-                raise self._unfit("a name in double quotes is missing")
-            key = self._string()
-            self._skip()
-            if self._next() != ":":
-                raise self._unfit(f"a colon is missing after {key!r:.80}")
-            self.at += 1
-            self._skip()
-            members.append(Member(key=key, start=key_start, node=self._value()))
-        value = {member.key: member.node.value for member in members}
-        return Node(start=start, end=self.at, value=value, members=members)
-
-    def _array(self, start: int) -> Node:
-        items: list[Node] = []
-        while self._more("]", bool(items)):
-            items.append(self._value())
-        return Node(start=start, end=self.at, value=[item.value for item in items], items=items)
 
     def _more(self, close: str, has_some: bool) -> bool:
         """Whether another part follows, up to which all is read; else the bracket is."""
