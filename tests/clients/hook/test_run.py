@@ -228,14 +228,29 @@ def test_in_a_project_that_nobody_knows_nobody_is_told_to_register(home: HookHom
     assert home.play("claude", "SessionStart") == ""
 
 
-def test_a_window_is_asked_for_where_nobody_is_named(home: HookHome, answers: HookAnswers) -> None:
+def test_a_window_is_whom_registrations_from_it_go_by(home: HookHome, answers: HookAnswers) -> None:
     del home.settings["AGENT_NAME"]
     window = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"
+    others = {"window_uuid": "4" + window[1:], "display_name": "RedStone"}
+    answers.windows = {"identities": [others, {"window_uuid": window, "display_name": "GreenHill"}]}
 
-    home.play("claude", "UserPromptSubmit", MCP_AGENT_MAIL_WINDOW_ID=window)
+    for _ in range(2):
+        home.play("claude", "UserPromptSubmit", MCP_AGENT_MAIL_WINDOW_ID=window.upper())
 
-    assert f"X-Agent-Window: {window}" in answers.heads[0]
-    assert "agent_name" not in answers.bodies("/event")[0]
+    assert [one["agent_name"] for one in answers.bodies("/event")] == ["GreenHill"] * 2
+    assert f"X-Agent-Window: {window.upper()}" in answers.heads[0]
+    assert answers.bodies("/rpc/list_window_identities") == [{"project_key": str(home.code)}]
+
+
+@pytest.mark.parametrize("windows", [{}, [], {"identities": [{}]}, {"error": {"type": "NOT_FOUND"}}, b""])
+def test_a_window_that_nobody_knows_is_nobodys(windows: Any, home: HookHome, answers: HookAnswers) -> None:
+    del home.settings["AGENT_NAME"]
+    answers.windows = windows
+
+    printed = home.play("claude", "Stop", MCP_AGENT_MAIL_WINDOW_ID="3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11")
+
+    assert printed == ""
+    assert answers.bodies("/event") == []
 
 
 def test_without_a_session_there_is_no_mail(home: HookHome, answers: HookAnswers) -> None:
