@@ -19,6 +19,7 @@ from mcp_agent_mail.cli.output import print_json
 from mcp_agent_mail.cli.setup import report
 from mcp_agent_mail.cli.setup.surroundings import notes_on, require_server, settings_for, surroundings
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
+from mcp_agent_mail.clients.setup.codex_query import read_trust
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings, wishes_of
 from mcp_agent_mail.clients.setup.journal import Journal
 from mcp_agent_mail.clients.setup.plan import Plan, carry_out, make_plan
@@ -210,6 +211,7 @@ def _status(asked: Asked, context: CliContext) -> int:
             wishes_of(name, settings, around, asked.project),
             has_token=settings.has_token,
             project=asked.project,
+            read_trust=lambda: read_trust(os.environ, asked.project or Path.home()),
         )
         for name in asked.clients
     ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from mcp_agent_mail.clients.contracts.reader import MARKS, Contract, read_contract
+from mcp_agent_mail.clients.setup.codex_query import in_words
 from mcp_agent_mail.clients.setup.contract_wishes import lacks_token_reference
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
@@ -19,8 +20,11 @@ _TOKEN_BY_HAND = (
     "It knows no reference to the environment: put the server's token into the entry's Authorization header yourself, "
     "and never into a file that Git tracks."
 )
-_TRUST = ("codex",)
-"""Clients that skip a hook in silence until their user trusts it, and tell nobody else whether he does."""
+_WANTS_TRUST = ("codex",)
+"""Clients that skip a hook in silence until their user trusts it."""
+
+ReadTrust = Callable[[], Mapping[str, str] | None]
+"""Asks such a client of our hooks, by event: `codex_query.read_trust`."""
 
 
 class State(StrEnum):
@@ -46,7 +50,7 @@ class FileState:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientState:
     """`marks`: how many rows of the contract are documented, measured or inferred. `cannot`: what the client has no
-    way for; `advisory` says it in words. `trust`: what nobody but the client's user can see.
+    way for; `advisory` says it in words. `trust`: whether its user lets our hooks run.
     """
 
     client: str
@@ -71,8 +75,15 @@ class ClientState:
         return State.PARTLY if State.INSTALLED in found else State.MISSING
 
 
-def look_at_client(client: str, wishes: Sequence[FileWish], *, has_token: bool, project: Path | None) -> ClientState:
-    """Changes nothing, asks nobody."""
+def look_at_client(
+    client: str,
+    wishes: Sequence[FileWish],
+    *,
+    has_token: bool,
+    project: Path | None,
+    read_trust: ReadTrust = lambda: None,
+) -> ClientState:
+    """Changes nothing; `read_trust` is asked only where hooks of ours are, and wanted to be trusted."""
     contract = read_contract(client)
     files = [_look_at_file(wish, project) for wish in wishes]
     return ClientState(
@@ -83,7 +94,7 @@ def look_at_client(client: str, wishes: Sequence[FileWish], *, has_token: bool, 
         marks=_marks(contract),
         cannot=_cannot(contract),
         advisory=contract["advisory"],
-        trust=_trust(client, files),
+        trust=_trust(client, files, read_trust),
         person=persons_part(contract, has_token=has_token),
     )
 
@@ -135,10 +146,6 @@ def _cannot(contract: Contract) -> list[str]:
     return lacking + (["wake"] if contract["wake"]["way"] is None else [])
 
 
-def _trust(client: str, files: Sequence[FileState]) -> str | None:
+def _trust(client: str, files: Sequence[FileState], read_trust: ReadTrust) -> str | None:
     has_hooks = any(file.part is Part.HOOKS and file.state is not State.MISSING for file in files)
-    return (
-        "untrusted until you say otherwise in /hooks; nobody else can see it"
-        if client in _TRUST and has_hooks
-        else None
-    )
+    return in_words(read_trust()) if client in _WANTS_TRUST and has_hooks else None
