@@ -59,7 +59,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, and the rounds of hooks
+check-all: test cover testers llm hooks homes extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, and the rounds of hooks
 
 .PHONY: lint
 lint: $(DEV)
@@ -108,6 +108,10 @@ llm: $(TOKENS) ## Summaries refined through the real LiteLLM, against a model se
 .PHONY: faults
 faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
 	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/faults tests/cli/test_doctor_check.py $(ARGS)
+
+.PHONY: homes
+homes: $(DEV) ## `am setup` on made-up homes: ten clients, twelve kinds, each with the proof by a real server; a kill at each write
+	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/clients/setup tests/cli/setup $(ARGS)
 
 .PHONY: attack
 attack: $(DEV) ## What an attacker would try: hostile repositories, settings, requests, reports

@@ -15,6 +15,7 @@ BEGIN, END = "<!-- commands: begin -->", "<!-- commands: end -->"
 COMMANDS: tuple[tuple[str, ...], ...] = (
     (),
     ("serve",),
+    ("setup",),
     ("status",),
     ("mail",),
     ("mail", "inbox"),

@@ -19,6 +19,7 @@ _HERE = "mcp_agent_mail.cli"
 
 ENTRIES = {
     "serve": Entry(f"{_HERE}.commands.serve", "Run the server until Ctrl-C."),
+    "setup": Entry(f"{_HERE}.setup.command", "Set up the agent command lines here: MCP entry and hooks, or undo."),
     "status": Entry(f"{_HERE}.commands.status", "Is the server up, who owns the store, what is pending."),
     "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail as a person; reading consumes nothing."),
     "agents": Entry(f"{_HERE}.commands.agents", "List, show and retire agents."),

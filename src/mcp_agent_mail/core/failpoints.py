@@ -55,6 +55,10 @@ class FailPoint(StrEnum):
     SAVE = "save"
     SAVE_STAGED = "save-staged"
     SAVE_NAMED = "save-named"
+    SETUP_NOTED = "setup-noted"
+    SETUP_STAGED = "setup-staged"
+    SETUP_WRITTEN = "setup-written"
+    SETUP_TAKEN_BACK = "setup-taken-back"
 
 
 FaultHook = Callable[[FailPoint], None]

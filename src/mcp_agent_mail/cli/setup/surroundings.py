@@ -1,0 +1,92 @@
+"""Where `am setup` stands: the path of `am`, the address that clients are given, and the server behind it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from mcp_agent_mail.cli.context import CliContext, read_client_settings
+from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
+from mcp_agent_mail.cli.gateway.port import find_server, server_at
+from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings
+from mcp_agent_mail.clients.setup.places import Surroundings
+from mcp_agent_mail.core.escaping import visible
+
+_MCP_PATHS = ("/mcp", "/api")
+
+
+def surroundings() -> Surroundings:
+    return Surroundings(home=Path.home(), environ=os.environ)
+
+
+def settings_for(context: CliContext) -> SetupSettings:
+    """What clients are told: the server that was named, else the one that owns the store, else that of the settings."""
+    has_token = context.settings.agent_mail_token is not None or context.settings.http_bearer_token is not None
+    return SetupSettings(am=path_of_am(), url=_mcp_url(context), has_token=has_token)
+
+
+def path_of_am() -> str:
+    """The absolute path of this very `am`: by the name on PATH where that is it, which outlives a new version."""
+    own = Path(sys.executable).absolute().with_name("am")
+    on_path = shutil.which("am")
+    if on_path is not None and (not own.exists() or os.path.realpath(on_path) == os.path.realpath(own)):
+        return str(Path(on_path).absolute())
+    return str(own)
+
+
+def notes_on(context: CliContext, settings: SetupSettings) -> list[str]:
+    """What could surprise whoever starts a client later."""
+    notes = []
+    if context.named_url() is None and not settings.url.startswith(context.settings_url()):
+        notes.append(
+            f"The server listens at {settings.url}, and the settings say {context.settings_url()}: after a restart "
+            "the entries may lead nowhere. Set HTTP_PORT, and run am setup again."
+        )
+    if context.names_store:
+        notes.append(
+            f"Hooks find the store by their environment: set STORAGE_ROOT={context.storage_root} where clients start."
+        )
+    return notes
+
+
+def require_server(context: CliContext) -> HttpGateway:
+    """An open gateway to the server, which is started in the background if need be. Raises NoServer."""
+    found = find_server(context)
+    if found is None and not context.may_own_store():
+        # It may run as another user, as for every other command.
+        elsewhere = HttpGateway(server_at(context.settings_url(), context))
+        try:
+            elsewhere.connect()
+        except Unreachable:
+            pass
+        else:
+            return elsewhere
+    gateway = HttpGateway(found or _started(context))
+    gateway.connect()
+    return gateway
+
+
+def _started(context: CliContext) -> Server:
+    from mcp_agent_mail.cli.stdio.upstream import Upstream
+
+    Upstream(read_client_settings(None), tell=_tell).connect().close()
+    found = find_server(context)
+    if found is None:
+        raise NoServer("The server that was started is gone again.", hint="Look at `am status`.")
+    return found
+
+
+def _tell(words: str) -> None:
+    sys.stderr.write(f"{visible(words)}\n")
+
+
+def _mcp_url(context: CliContext) -> str:
+    named = context.settings.agent_mail_url
+    if named is not None:
+        bare = named.rstrip("/")
+        known = (*_MCP_PATHS, context.settings.http_path.rstrip("/"))
+        return bare if any(path and bare.endswith(path) for path in known) else f"{bare}/mcp"
+    return f"{context.owner_url() or context.settings_url()}/mcp"

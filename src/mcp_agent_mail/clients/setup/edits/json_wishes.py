@@ -1,0 +1,227 @@
+"""What we wish for in a JSON file: put in, looked at, and taken out again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mcp_agent_mail.clients.setup.edits import json_edit
+from mcp_agent_mail.clients.setup.edits.json_text import Json, Node, parse
+from mcp_agent_mail.clients.setup.edits.look import Difference
+from mcp_agent_mail.clients.setup.edits.text import line_at
+from mcp_agent_mail.clients.setup.wishes import EntryWish, FileWish, HookWish, is_ours
+
+_Place = tuple[int, int | None]
+"""The index of an item of ours, and within a group that of its handler."""
+
+
+def put_into(text: str, wish: FileWish) -> str:
+    """The text with all that is wished; as it is where that is there. Raises UnfitText."""
+    text = json_edit.begun(text)
+    for entry in wish.entries:
+        text = _put_entry(text, entry)
+    for hook in wish.hooks:
+        text = _put_hook(text, hook)
+    return text
+
+
+def differences(text: str, wish: FileWish) -> list[Difference]:
+    """What is missing (`line` None) or differs from what is wished, with its line. Raises UnfitText."""
+    root = parse(json_edit.begun(text))
+    found: list[Difference] = []
+    for entry in wish.entries:
+        name, node = ".".join(entry.path), root.find_path(entry.path)
+        if node is None:
+            found.append(Difference(what=name, line=None))
+            continue
+        found += [
+            Difference(what=f"{name}.{'.'.join(path)}".rstrip("."), line=line_at(text, at.start))
+            for path, at in _unlike(node, entry)
+        ]
+    for hook in wish.hooks:
+        array = root.find_path(hook.path)
+        places = _places(array.value if array is not None else None, hook.mark)
+        if array is None or not places:
+            found.append(Difference(what=hook.mark, line=None))
+        elif len(places) > 1 or not _is_as_wished(array.value, places[0], hook.item):
+            found.append(Difference(what=hook.mark, line=line_at(text, array.items[places[-1][0]].start)))
+    return found
+
+
+def take_out(text: str, wish: FileWish, original: str | None) -> str | None:
+    """The text without ours, with what stood in its place in `original`; None where nothing is left that was not ours.
+
+    Raises UnfitText.
+    """
+    before = parse(json_edit.begun(original or ""))
+    for hook in reversed(wish.hooks):
+        text = _take_hook(text, hook, before)
+        text = _tidied(text, hook.path, before, original)
+    for entry in wish.entries:
+        if not entry.is_scaffold:
+            text = _take_entry(text, entry, before, original)
+            text = _tidied(text, entry.path[:-1], before, original)
+    return _without_scaffold(text, wish, before, original)
+
+
+# --- Entries ------------------------------------------------------------------------------------------------------
+
+
+def _put_entry(text: str, entry: EntryWish) -> str:
+    node = parse(text).find_path(entry.path)
+    if node is not None and entry.is_scaffold:
+        return text
+    if node is None or not isinstance(node.value, dict) or not isinstance(entry.value, dict):
+        is_same = node is not None and node.value == entry.value
+        return text if is_same else json_edit.set_value(text, entry.path, entry.value)
+    for name in entry.drop:
+        if name in node.value and name not in entry.value:
+            text = json_edit.remove_member(text, [*entry.path, name])
+    for path, value in _leaves(entry.value):
+        there = node.find_path(path)
+        if there is None or there.value != value:
+            text = json_edit.set_value(text, [*entry.path, *path], value)
+    return text
+
+
+def _leaves(value: dict[str, Json], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """The innermost values with their paths; an empty object is one."""
+    for name, inner in value.items():
+        if isinstance(inner, dict) and inner:
+            yield from _leaves(inner, (*path, name))
+        else:
+            yield (*path, name), inner
+
+
+def _unlike(node: Node, entry: EntryWish) -> Iterator[tuple[Sequence[str], Node]]:
+    """The values of an entry that are not as wished, and where to look for them."""
+    if entry.is_scaffold:
+        return
+    if not isinstance(node.value, dict) or not isinstance(entry.value, dict):
+        if node.value != entry.value:
+            yield (), node
+        return
+    for name in entry.drop:
+        if name in node.value and name not in entry.value:
+            yield (name,), node.find_path([name]) or node
+    for path, value in _leaves(entry.value):
+        there = node.find_path(path)
+        if there is None or there.value != value:
+            yield path, there or node
+
+
+def _take_entry(text: str, entry: EntryWish, before: Node, original: str | None) -> str:
+    node, former = parse(text).find_path(entry.path), before.find_path(entry.path)
+    if node is None:
+        return text
+    if former is None or original is None:
+        return json_edit.remove_member(text, entry.path)
+    expected = parse(_put_entry(original, entry)).find_path(entry.path)
+    if (expected is not None and expected.value == node.value) or not isinstance(former.value, dict):
+        return json_edit.set_source(text, entry.path, original[former.start : former.end])
+    for path, value in _leaves(entry.value):
+        there, was = node.find_path(path), former.find_path(path)
+        if there is not None and there.value == value:
+            whole = [*entry.path, *path]
+            text = json_edit.remove_member(text, whole) if was is None else json_edit.set_value(text, whole, was.value)
+    for name in entry.drop:
+        if name in former.value and name not in node.value:
+            text = json_edit.set_value(text, [*entry.path, name], former.value[name])
+    return text
+
+
+# --- Hooks --------------------------------------------------------------------------------------------------------
+
+
+def _put_hook(text: str, hook: HookWish) -> str:
+    array = parse(text).find_path(hook.path)
+    places = _places(array.value if array is not None else None, hook.mark)
+    for place in reversed(places[1:]):
+        text = _without_place(text, hook.path, place)
+    if array is None or not places:
+        return json_edit.add_item(text, hook.path, hook.item)
+    if _is_as_wished(array.value, places[0], hook.item):
+        return text
+    index, inner = places[0]
+    if inner is None or len(array.value[index]["hooks"]) == 1:
+        return json_edit.set_value(text, [*hook.path, index], hook.item)
+    return _with_handler(text, hook.path, places[0], hook.item["hooks"][0])
+
+
+def _places(items: Json, mark: str) -> list[_Place]:
+    """Where handlers of ours stand in an array of handlers, or of groups with `hooks`."""
+    found: list[_Place] = []
+    for index, item in enumerate(items if isinstance(items, list) else []):
+        inner = item.get("hooks") if isinstance(item, dict) else None
+        if isinstance(inner, list):
+            found += [(index, at) for at, handler in enumerate(inner) if is_ours(handler, mark)]
+        elif is_ours(item, mark):
+            found.append((index, None))
+    return found
+
+
+def _is_as_wished(items: Json, place: _Place, wanted: Json) -> bool:
+    """A group that holds handlers of others too has what else they gave it."""
+    index, inner = place
+    item = items[index]
+    if inner is not None and len(item["hooks"]) > 1:
+        return bool(item["hooks"][inner] == wanted["hooks"][0])
+    return bool(item == wanted)
+
+
+def _take_hook(text: str, hook: HookWish, before: Node) -> str:
+    array, former = parse(text).find_path(hook.path), before.find_path(hook.path)
+    places = _places(array.value if array is not None else None, hook.mark)
+    earlier = _places(former.value if former is not None else None, hook.mark)
+    for place in reversed(places[1:]):
+        text = _without_place(text, hook.path, place)
+    if not places:
+        return text
+    if not earlier or former is None:
+        return _without_place(text, hook.path, places[0])
+    was = former.value[earlier[0][0]]
+    handler = was if earlier[0][1] is None else was["hooks"][earlier[0][1]]
+    return _with_handler(text, hook.path, places[0], handler)
+
+
+def _without_place(text: str, path: Sequence[str], place: _Place) -> str:
+    """The handler goes, and its group when nothing is left in it."""
+    index, inner = place
+    array = parse(text).find_path(path)
+    assert array is not None
+    if inner is None or len(array.value[index]["hooks"]) == 1:
+        return json_edit.remove_item(text, path, index)
+    return json_edit.remove_item(text, [*path, index, "hooks"], inner)
+
+
+def _with_handler(text: str, path: Sequence[str], place: _Place, handler: Json) -> str:
+    index, inner = place
+    return json_edit.set_value(text, [*path, index] if inner is None else [*path, index, "hooks", inner], handler)
+
+
+# --- What is left -------------------------------------------------------------------------------------------------
+
+
+def _tidied(text: str, path: Sequence[str], before: Node, original: str | None) -> str:
+    """Without the containers on the way that hold nothing now and were not there; those that were are as written."""
+    for depth in range(len(path), 0, -1):
+        node, former = parse(text).find_path(path[:depth]), before.find_path(path[:depth])
+        if node is None or node.value or text[node.start + 1 : node.close].strip():
+            return text
+        if former is None:
+            text = json_edit.remove_member(text, path[:depth])
+        elif original is not None and not former.value:
+            return json_edit.set_source(text, path[:depth], original[former.start : former.end])
+    return text
+
+
+def _without_scaffold(text: str, wish: FileWish, before: Node, original: str | None) -> str | None:
+    """A file that was there goes on without what it never had; others in one that we made need it."""
+    scaffolds = [entry for entry in wish.entries if entry.is_scaffold and before.find_path(entry.path) is None]
+    if original is not None or set(parse(text).value) <= {entry.path[0] for entry in scaffolds}:
+        for entry in scaffolds:
+            text = json_edit.remove_member(text, entry.path)
+    if "".join(text.split()) != "{}":
+        return text
+    if original is None:
+        return None
+    return text if "".join(original.split()).strip("{}") else original

@@ -1,0 +1,195 @@
+"""What `am setup` has changed, written before each change: the original bytes, and what of ours went where.
+
+One file that this user alone may read, since configuration holds secrets of others. A kill at any instant leaves it
+whole, and enough in it for the way back.
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.clients.setup.targets import MAX_BYTES
+from mcp_agent_mail.clients.setup.wishes import FileWish, Json
+from mcp_agent_mail.core.errors import Busy, Conflict
+from mcp_agent_mail.core.file_sync import sync_path
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+
+FOLDER = ".config/mcp-agent-mail/setup"
+_FILE = "journal.json"
+_VERSION = 1
+_MAX_FILES = 1_000
+_MAX_JOURNAL_BYTES = 64 * MAX_BYTES
+
+
+class UnfitJournal(Conflict):
+    """The journal cannot be read, so nothing is changed."""
+
+
+class SetupRunning(Busy):
+    """Another `am setup` of this user is at work."""
+
+
+def digest(content: bytes | None) -> str | None:
+    """What tells whether a file still is as we left it; None for no file."""
+    return None if content is None else hashlib.sha256(content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One file. `original` None: there was none. `written`: digests of what we have put there, the last two.
+
+    `mode` is that of the original, where we had to let a file be run.
+    """
+
+    path: Path
+    original: bytes | None
+    written: Sequence[str]
+    wishes: Sequence[FileWish]
+    mode: int | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """The original as Base64: it may be no text."""
+        original = None if self.original is None else base64.b64encode(self.original).decode()
+        return {
+            "path": str(self.path),
+            "original": original,
+            "written": list(self.written),
+            "mode": self.mode,
+            "wishes": [wish.to_json() for wish in self.wishes],
+        }
+
+    @classmethod
+    def from_json(cls, kept: dict[str, Json]) -> Record:
+        """Raises KeyError, TypeError or ValueError for what no journal of ours holds."""
+        original = kept["original"]
+        return cls(
+            path=Path(kept["path"]),
+            original=None if original is None else base64.b64decode(original),
+            written=list(kept["written"]),
+            mode=kept["mode"],
+            wishes=[FileWish.from_json(wish) for wish in kept["wishes"]],
+        )
+
+
+class Journal:
+    """The records by path. `keep` and `forget` are on disk when they return."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / FOLDER
+        self._path = self._folder / _FILE
+        self._made: list[Path] = []
+        self._is_read = False
+        self.records: dict[str, Record] = {}
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    def read(self) -> None:
+        """Raises UnfitJournal."""
+        try:
+            content = read_plain(str(self._path), _MAX_JOURNAL_BYTES, follow=False)
+            kept: dict[str, Json] = (
+                {"version": _VERSION, "folders": [], "files": []} if content is None else json.loads(content)
+            )
+            if kept["version"] != _VERSION:
+                raise ValueError(f"it is of version {kept['version']}")
+            self._made = [Path(folder) for folder in kept["folders"]]
+            self.records = {record.path.as_posix(): record for record in map(Record.from_json, kept["files"])}
+            self._is_read = True
+        except (UnfitFile, LookupError, TypeError, ValueError, AttributeError, RecursionError) as unfit:
+            raise UnfitJournal(
+                f"The journal {self._path} cannot be read: {str(unfit)[:200]}.",
+                hint="It holds what your configuration was. Mend it from a backup, or move it away to begin anew.",
+                data={"path": str(self._path)},
+            ) from unfit
+
+    def keep(self, record: Record, folders: Sequence[Path] = ()) -> None:
+        """Note what is about to be done with a file, and which folders are about to be made for it."""
+        if len(self.records) >= _MAX_FILES and str(record.path) not in self.records:
+            raise UnfitJournal(
+                f"{_MAX_FILES} files are set up already.", hint="am setup --undo --project DIR takes some back."
+            )
+        self.records[record.path.as_posix()] = record
+        self._made += [folder for folder in folders if folder not in self._made]
+        self._write()
+
+    def forget(self, path: Path) -> None:
+        """Folders of ours that hold nothing now go; with the last file the journal does too. Its own folder is held,
+        and goes at the end of that.
+        """
+        self.records.pop(path.as_posix(), None)
+        remove_folders([folder for folder in self._made if not self._folder.is_relative_to(folder)])
+        if self.records:
+            self._write()
+        else:
+            self._path.unlink(missing_ok=True)
+
+    def _leave(self) -> None:
+        """Our own two folders go even if a kill came before it was noted who made them."""
+        self._path.unlink(missing_ok=True)
+        self._staged.unlink(missing_ok=True)
+        remove_folders([*self._made, self._folder.parent, self._folder])
+
+    @property
+    def _staged(self) -> Path:
+        return self._path.with_suffix(".new")
+
+    def _write(self) -> None:
+        kept = {
+            "version": _VERSION,
+            "folders": [str(folder) for folder in self._made],
+            "files": [record.to_json() for record in self.records.values()],
+        }
+        self._staged.unlink(missing_ok=True)
+        descriptor = os.open(self._staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(kept, file)
+            file.flush()
+            os.fsync(descriptor)
+        self._staged.replace(self._path)
+        sync_path(self._folder)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Alone at the journal, which is read; its folder is made, and goes again if nothing was kept."""
+        made = make_folders(self._folder, 0o700)
+        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as held:
+                raise SetupRunning("Another am setup of yours is at work.") from held
+            self.read()
+            self._made = [*self._made, *(folder for folder in made if folder not in self._made)]
+            yield
+        finally:
+            if self._is_read and not self.records:
+                self._leave()
+            os.close(descriptor)
+
+
+def make_folders(folder: Path, mode: int = 0o777) -> list[Path]:
+    """Make a folder and those above it that are missing; returns those, the outermost first."""
+    missing: list[Path] = []
+    while not folder.exists():
+        missing.insert(0, folder)
+        folder = folder.parent
+    for each in missing:
+        each.mkdir(mode=mode, exist_ok=True)
+    return missing
+
+
+def remove_folders(folders: Sequence[Path]) -> None:
+    """Those that hold nothing, the innermost first."""
+    for folder in sorted(folders, key=lambda each: len(each.parts), reverse=True):
+        with suppress(OSError):
+            folder.rmdir()

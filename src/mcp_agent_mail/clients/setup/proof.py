@@ -1,0 +1,186 @@
+"""The proof that a client is set up: its entry is read back and called as it says, and a message to a scratch agent
+comes out of the hook command that is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from mcp_agent_mail.clients.contracts.reader import Contract, read_contract
+from mcp_agent_mail.clients.setup.mcp_call import list_tools
+from mcp_agent_mail.clients.setup.read_back import NotReadBack, read_command, read_entry
+from mcp_agent_mail.clients.setup.wishes import FileWish, Part
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.ids import new_token
+
+HOOK_WITHIN_S = 20.0
+_MAX_SHOWN = 200
+_NAMES_OF_SURROUNDINGS = ("AGENT_NAME", "AGENT_MAIL_PROJECT", "MCP_AGENT_MAIL_WINDOW_ID")
+
+# Any: the answers are plain JSON.
+Call = Callable[[str, Mapping[str, Any]], Any]
+"""Runs a tool of the server as its operator. Raises AgentMailError."""
+
+
+class Outcome(StrEnum):
+    """`not possible`: the client has no way in which it could be shown."""
+
+    PROVEN = "proven"
+    FAILED = "failed"
+    LEFT_OUT = "left out"
+    NOT_POSSIBLE = "not possible"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofStep:
+    name: str
+    outcome: Outcome
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What proofs are run with. `project` is where the scratch agents are; `can_hook`: this build has `am hook`."""
+
+    call: Call
+    project: Path
+    environ: Mapping[str, str]
+    can_hook: bool
+
+
+def prove(client: str, wishes: Sequence[FileWish], bench: Bench) -> list[ProofStep]:
+    """Each step for one client. Raises nothing that a client can be at fault for."""
+    return [_prove_entry(wishes, bench), _prove_hook(client, wishes, bench)]
+
+
+def _prove_entry(wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
+    wish = next((wish for wish in wishes if wish.part is Part.MCP), None)
+    if wish is None:
+        return ProofStep(name="entry", outcome=Outcome.NOT_POSSIBLE, note="the client reads no MCP entry there")
+    try:
+        entry = read_entry(wish, bench.environ)
+        count = list_tools(entry)
+    except NotReadBack as failed:
+        return ProofStep(name="entry", outcome=Outcome.FAILED, note=str(failed)[:_MAX_SHOWN])
+    note = f"{count} tools at {entry.url}"
+    if entry.unset:
+        note += f"; {', '.join(sorted(set(entry.unset)))} is not set here, and has to be where the client runs"
+    return ProofStep(name="entry", outcome=Outcome.PROVEN, note=note)
+
+
+def _prove_hook(client: str, wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
+    contract = read_contract(client)
+    event = _telling_event(contract)
+    hooks = [wish for wish in wishes if wish.part is Part.HOOKS]
+    if event is None or not hooks:
+        note = contract["advisory"] or "the client has no hook that carries text"
+        return ProofStep(name="hook", outcome=Outcome.NOT_POSSIBLE, note=note)
+    if not bench.can_hook:
+        return ProofStep(name="hook", outcome=Outcome.LEFT_OUT, note="this version of am has no am hook")
+    try:
+        command = read_command(hooks, client, event)
+        if command is None:
+            return ProofStep(name="hook", outcome=Outcome.FAILED, note=f"no file has a hook for {event}")
+        note = _deliver(contract, event, command, bench)
+        if contract["events"][event]["install"] is None:
+            note += f", run as the plugin does; that {contract['title']} loads the plugin is not shown"
+    except (NotReadBack, AgentMailError, OSError, subprocess.SubprocessError) as failed:
+        said = failed.message if isinstance(failed, AgentMailError) else str(failed)
+        return ProofStep(name="hook", outcome=Outcome.FAILED, note=said[:_MAX_SHOWN])
+    return ProofStep(name="hook", outcome=Outcome.PROVEN, note=note)
+
+
+def _telling_event(contract: Contract) -> str | None:
+    """The event that tells the most: any mail, else what is high, else what is urgent."""
+    events = contract["events"]
+    for least in ("any", "high", "urgent"):
+        for name, event in events.items():
+            if event["tells"] == least and (event["install"] is not None or event["output"] == "plugin"):
+                return str(name)
+    return None
+
+
+def _deliver(contract: Contract, event: str, command: str, bench: Bench) -> str:
+    """Send a message to a scratch agent and find it in what the hook prints. Raises NotReadBack, AgentMailError."""
+    key = str(bench.project)
+    bench.call("ensure_project", {"human_key": key})
+    named: list[str] = []
+    try:
+        for role in ("sender", "receiver"):
+            registered = bench.call(
+                "register_agent",
+                {"project_key": key, "program": "am setup", "model": "none", "task_description": f"proof: {role}"},
+            )
+            named.append(str(registered["name"]))
+        sender, receiver = named
+        word = f"setup-proof-{new_token('')[:12]}"
+        bench.call(
+            "send_message",
+            {
+                "project_key": key,
+                "sender_name": sender,
+                "to": [receiver],
+                "subject": word,
+                "body_md": "A message of am setup, to see that it comes out of the hook.",
+                "importance": "urgent",
+            },
+        )
+        with tempfile.TemporaryDirectory(prefix="am-setup-") as state:
+            printed = _run(command, _payload(contract, event, bench.project), _environment(bench, receiver, state))
+    finally:
+        for name in named:
+            with suppress(AgentMailError):
+                bench.call("deregister_agent", {"project_key": key, "agent_name": name})
+    if word not in printed:
+        raise NotReadBack(f"the message did not come out of {command}; it printed {printed[:80]!r}")
+    return f"a message came out of {event}"
+
+
+def _payload(contract: Contract, event: str, project: Path) -> dict[str, Any]:
+    """What the client would say of that event, as far as its contract says where things stand."""
+    payload: dict[str, Any] = {"hook_event_name": event}
+    for place, value in (("session", f"setup-{new_token('')[:12]}"), ("cwd", str(project))):
+        if contract[place]:
+            _put(payload, contract[place][0], value)
+    return payload
+
+
+def _put(payload: dict[str, Any], path: Sequence[str | int], value: str) -> None:
+    first, *rest = path
+    if not rest:
+        payload[str(first)] = value
+    elif isinstance(rest[0], int):
+        payload[str(first)] = [value]
+    else:
+        _put(payload.setdefault(str(first), {}), rest, value)
+
+
+def _environment(bench: Bench, agent: str, state: str) -> dict[str, str]:
+    """What the hook keeps of this session goes with us."""
+    kept = {name: value for name, value in bench.environ.items() if name not in _NAMES_OF_SURROUNDINGS}
+    return {**kept, "AGENT_NAME": agent, "AGENT_MAIL_PROJECT": str(bench.project), "XDG_STATE_HOME": state}
+
+
+def _run(command: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """What the command prints, run by a shell as clients do."""
+    ended = subprocess.run(
+        ["/bin/sh", "-c", command],
+        input=json.dumps(payload).encode(),
+        capture_output=True,
+        timeout=HOOK_WITHIN_S,
+        env=dict(environ),
+        cwd=os.sep,
+        check=False,
+    )
+    if ended.returncode != 0:
+        raise NotReadBack(f"{command} ended with {ended.returncode}: {ended.stderr[:100].decode('utf-8', 'replace')}")
+    return ended.stdout.decode("utf-8", "replace")

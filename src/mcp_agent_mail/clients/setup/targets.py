@@ -1,0 +1,146 @@
+"""One file that we may write: what it is now, and how it is replaced. A link stays a link; mode and owner stay."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
+from mcp_agent_mail.core.file_sync import sync_path
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
+
+MAX_BYTES = 16 * 1024 * 1024
+STAGED_SUFFIX = ".agent-mail-new"
+
+_NEW_FILE = 0o644
+_NEW_PROGRAM = 0o755
+
+
+class FileNotWritable(Conflict):
+    """A file that is left alone: no plain one, not ours to write, or changed while we were at it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """`path` as the client knows it, `real` where the bytes are. `content` None: there is no file."""
+
+    path: Path
+    real: Path
+    content: bytes | None
+    mode: int | None
+    owner: tuple[int, int] | None
+
+
+def look_at(path: Path, *, within: Path | None = None) -> Target:
+    """Raises FileNotWritable, with the reason. With `within`, which a stranger may have laid out, no link leads out."""
+    try:
+        real = Path(real_path(str(path)))
+    except UnfitFile as unfit:
+        raise FileNotWritable(unfit.message) from unfit
+    if within is not None and not real.is_relative_to(within.resolve()):
+        raise FileNotWritable(f"it is a link that leads out of {within}, to {real}")
+    try:
+        found = real.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return _absent(path, real)
+    except OSError as failed:
+        raise FileNotWritable(f"it cannot be looked at: {failed.strerror}") from failed
+    if not stat.S_ISREG(found.st_mode):
+        raise FileNotWritable("it is no plain file")
+    try:
+        content = read_plain(str(real), MAX_BYTES)
+    except UnfitFile as unfit:
+        raise FileNotWritable(unfit.message) from unfit
+    mode = stat.S_IMODE(found.st_mode)
+    return Target(path=path, real=real, content=content, mode=mode, owner=(found.st_uid, found.st_gid))
+
+
+def require_writable(target: Target) -> None:
+    """Raises FileNotWritable for a file that is read-only, or lies where nothing can be written."""
+    if target.mode is not None and not (target.mode & 0o222 and os.access(target.real, os.W_OK)):
+        raise FileNotWritable("it is read-only")
+    folder = target.real.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir() or not folder.stat().st_mode & 0o222 or not os.access(folder, os.W_OK | os.X_OK):
+        raise FileNotWritable(f"nothing can be written in {folder}")
+
+
+def _absent(path: Path, real: Path) -> Target:
+    if path.is_symlink() and not real.parent.is_dir():
+        raise FileNotWritable(f"it is a link to {real}, where no folder is")
+    return Target(path=path, real=real, content=None, mode=None, owner=None)
+
+
+def missing_folders(target: Target) -> list[Path]:
+    """Those that have to be made, the outermost first."""
+    found: list[Path] = []
+    folder = target.real.parent
+    while not folder.exists():
+        found.insert(0, folder)
+        folder = folder.parent
+    return found
+
+
+def runnable(mode: int | None) -> int:
+    """The mode with which whoever may read a file may run it too; that of a new program for no file."""
+    return _NEW_PROGRAM if mode is None else mode | (mode & 0o444) >> 2
+
+
+def replace(target: Target, content: bytes, fault_hook: FaultHook, *, mode: int | None = None) -> None:
+    """Put `content` there in one step, if there still is what `target` says. Its mode stays, unless one is given.
+
+    Raises FileNotWritable, OSError.
+    """
+    staged = staged_at(target.real)
+    with suppress(FileNotFoundError):
+        staged.unlink()
+    if mode is None:
+        mode = target.mode
+    elif target.mode is None:
+        mode &= ~_umask()
+    descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            if target.owner is not None and target.owner != (os.geteuid(), os.getegid()):
+                os.fchown(descriptor, *target.owner)
+            os.fchmod(descriptor, _NEW_FILE & ~_umask() if mode is None else mode)
+            os.fsync(descriptor)
+        fault_hook(FailPoint.SETUP_STAGED)
+        require_unchanged(target)
+        staged.replace(target.real)
+    except BaseException:
+        staged.unlink(missing_ok=True)
+        raise
+    sync_path(target.real.parent)
+
+
+def remove(target: Target) -> None:
+    """The file goes, if there still is what `target` says; a link to it stays where it was."""
+    require_unchanged(target)
+    with suppress(FileNotFoundError):
+        target.real.unlink()
+        sync_path(target.real.parent)
+
+
+def staged_at(real: Path) -> Path:
+    """Where the new content lies until it has its name; what a kill has left there goes with the next try."""
+    return real.with_name(f".{real.name}{STAGED_SUFFIX}")
+
+
+def require_unchanged(target: Target) -> None:
+    now = look_at(target.path)
+    if (now.real, now.content, now.mode) != (target.real, target.content, target.mode):
+        raise FileNotWritable("it was changed by somebody else just now; run the same command again")
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,98 @@
+"""What one file of a client's configuration should hold of ours. Journals keep it, so that it can be taken out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+# Any: a plain JSON value.
+Json = Any
+
+
+class FileFormat(StrEnum):
+    """How a file is written; a `file` is ours as a whole."""
+
+    JSON = "json"
+    TOML = "toml"
+    FILE = "file"
+
+
+class Part(StrEnum):
+    """What of a client a file sets up."""
+
+    MCP = "mcp"
+    HOOKS = "hooks"
+
+
+class Scope(StrEnum):
+    """For whom: a user in every project, or everyone in one project."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryWish:
+    """A value at a path of names. Of a table or object that is there, what we do not set stays, but the names `drop`.
+
+    A scaffold is what the file needs to be read at all (`version`): only where it is missing, and gone with the last
+    of ours.
+    """
+
+    path: Sequence[str]
+    value: Json
+    drop: Sequence[str] = ()
+    is_scaffold: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookWish:
+    """An item of the array at `path`, known by the command in it: `am`, then `mark`."""
+
+    path: Sequence[str]
+    mark: str
+    item: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWish:
+    """One client's part of one file. `content` is that of a whole file of ours."""
+
+    client: str
+    part: Part
+    scope: Scope
+    path: Path
+    file_format: FileFormat
+    entries: Sequence[EntryWish] = ()
+    hooks: Sequence[HookWish] = ()
+    content: str | None = None
+    is_executable: bool = False
+
+    def to_json(self) -> dict[str, Json]:
+        return {**asdict(self), "path": str(self.path)}
+
+    @classmethod
+    def from_json(cls, kept: dict[str, Json]) -> Self:
+        """Raises KeyError, TypeError or ValueError for what no journal of ours holds."""
+        return cls(
+            **{
+                **kept,
+                "part": Part(kept["part"]),
+                "scope": Scope(kept["scope"]),
+                "path": Path(kept["path"]),
+                "file_format": FileFormat(kept["file_format"]),
+                "entries": [EntryWish(**entry) for entry in kept["entries"]],
+                "hooks": [HookWish(**hook) for hook in kept["hooks"]],
+            }
+        )
+
+
+def is_ours(handler: Json, mark: str) -> bool:
+    """Whether a hook's handler, as clients write it, runs `am` with these words, wherever that lies."""
+    wanted = re.compile(rf"(?:.*[/\\\\'\"])?am(?:\.exe)?['\"]?\s+{re.escape(mark)}\s*")
+    values = handler.values() if isinstance(handler, dict) else ()
+    return any(isinstance(value, str) and wanted.fullmatch(value) for value in values)

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.clients.contracts.reader import CLIENTS
+from tests.cli.shell import Shell
+from tests.clients.setup.conftest import Ground, ground
+from tests.clients.setup.homes import CASES, KINDS, Kind, made_up, snapshot
+
+__all__ = ["ground"]
+
+DONE, REFUSED, USAGE, NO_SERVER = 0, 1, 2, 69
+NOBODY = "http://127.0.0.1:1"
+
+
+@pytest.fixture
+def person(ground: Ground, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """Somebody at home where the server of `ground` is named, and whose clients run its `am`."""
+    monkeypatch.setattr("mcp_agent_mail.cli.setup.surroundings.path_of_am", lambda: str(ground.am))
+    shell.set(AGENT_MAIL_URL=f"http://127.0.0.1:{ground.server.port}")
+    return shell
+
+
+def named(*clients: str) -> list[str]:
+    return [word for client in clients for word in ("--client", client)]
+
+
+def outcomes(answer: Any) -> dict[str, list[str]]:
+    return {client: [step["outcome"] for step in steps] for client, steps in answer["proof"].items()}
+
+
+def test_all_clients_are_set_up_proven_and_taken_back(person: Shell, tmp_path: Path) -> None:
+    for client in CLIENTS:
+        made_up(tmp_path / client, client, KINDS[2])
+    before = snapshot(person.home)
+
+    shown = person.am("setup", *named(*CLIENTS), "--dry-run")
+    assert snapshot(person.home) == before
+    first = person.am("setup", *named(*CLIENTS), "--yes", "--json")
+    between = snapshot(person.home)
+    again = person.am("setup", *named(*CLIENTS), "--json")
+    status = person.am("setup", *named(*CLIENTS), "--status", "--json")
+    after = snapshot(person.home)
+    back = person.am("setup", "--undo", "--yes", "--json")
+    twice = person.am("setup", "--undo", "--yes")
+
+    assert (shown.code, first.code, again.code, status.code, back.code, twice.code) == (DONE,) * 6
+    assert shown.out.count("--- /dev/null") == len(first.json()["changed"]) == len(back.json()["changed"])
+    assert (again.json()["changed"], first.json()["left_alone"]) == ([], [])
+    assert outcomes(first.json()) == outcomes(again.json())
+    assert {
+        client for client, (entry, hook) in outcomes(first.json()).items() if (entry, hook) == ("proven", "proven")
+    } == {*CLIENTS} - {"windsurf"}
+    assert between == after
+    assert {row["client"]: row["state"] for row in status.json()} == dict.fromkeys(CLIENTS, "installed")
+    assert snapshot(person.home) == before
+    assert "Nothing to do." in twice.out
+
+
+def test_without_a_terminal_consent_is_given_in_the_command(person: Shell) -> None:
+    before = snapshot(person.home)
+
+    asked = person.am("setup", *named("claude"))
+
+    assert asked.code == USAGE
+    assert "--yes" in asked.err
+    assert snapshot(person.home) == before
+
+
+@pytest.mark.parametrize(
+    "words", [["--client", "emacs"], ["--project", "/no/such/folder"], ["--undo", "--status"]], ids=str
+)
+def test_what_cannot_be_meant_is_a_mistake_of_usage(words: list[str], person: Shell) -> None:
+    assert person.am("setup", *words).code == USAGE
+
+
+def test_without_a_server_nothing_is_written(person: Shell) -> None:
+    person.set(AGENT_MAIL_URL=NOBODY)
+    before = snapshot(person.home)
+
+    ended = person.am("setup", *named("claude"), "--yes")
+
+    assert ended.code == NO_SERVER
+    assert snapshot(person.home) == before
+
+
+def test_nobody_to_set_up_is_said(person: Shell) -> None:
+    person.set(PATH="/nowhere")
+
+    assert person.am("setup", "--yes").out.startswith("No agent command line was found")
+    assert person.am("setup", "--json").json()["clients"] == []
+
+
+def test_what_cannot_be_written_is_named_and_the_others_go_on(person: Shell) -> None:
+    (person.home / ".cursor").mkdir()
+    (person.home / ".cursor/mcp.json").write_text('{\n"a": 1,,\n}')
+    (person.home / ".codex").mkdir()
+    person.set(PATH="/nowhere")
+
+    ended = person.am("setup", "--yes")
+
+    assert ended.code == REFUSED
+    left = [line for line in ended.lines() if line[0] == "left alone"]
+    assert [line[1].split(": ")[0] for line in left] == [f"{person.home}/.cursor/mcp.json:2"]
+    assert (person.home / ".codex/config.toml").exists()
+    assert (person.home / ".cursor/hooks.json").exists()
+    assert (person.home / ".cursor/mcp.json").read_text() == '{\n"a": 1,,\n}'
+
+
+def test_a_project_gets_its_own_files_and_no_token(person: Shell, tmp_path: Path) -> None:
+    project = tmp_path / "app"
+    project.mkdir()
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    person.set(AGENT_MAIL_TOKEN="s3cret" * 8)
+
+    # A token that this server does not ask for: it is the entry's own business.
+    person.am("setup", *named("claude", "codex", "gemini"), "--project", str(project), "--yes")
+
+    written = [path for path in project.rglob("*") if path.is_file() and ".git/" not in str(path)]
+    assert {str(path.relative_to(project)) for path in written} == {
+        ".mcp.json",
+        ".claude/settings.json",
+        ".codex/config.toml",
+        ".codex/hooks.json",
+        ".gemini/settings.json",
+    }
+    assert all("s3cret" not in path.read_text() for path in written)
+    assert "AGENT_MAIL_TOKEN" in (project / ".mcp.json").read_text()
+    assert [path.name for path in person.home.iterdir() if path.name in (".claude", ".codex", ".gemini")] == []
+    assert person.am("setup", "--undo", "--project", str(project), "--yes").code == DONE
+    assert [path.name for path in project.iterdir()] == [".git"]
+
+
+def test_drift_is_told_with_its_line_and_put_right(person: Shell) -> None:
+    person.am("setup", *named("codex"), "--yes")
+    path = person.home / ".codex/config.toml"
+    path.write_text(path.read_text().replace("startup_timeout_sec = 10", "startup_timeout_sec = 1"))
+
+    told = person.am("setup", *named("codex"), "--status")
+    person.am("setup", *named("codex"), "--yes")
+    mended = person.am("setup", *named("codex"), "--status")
+
+    assert told.code == REFUSED
+    assert "drifted: line 3 mcp_servers.agent-mail.startup_timeout_sec" in told.out
+    assert "untrusted" in told.out
+    assert mended.code == DONE
+
+
+@pytest.mark.parametrize(("answer", "is_written"), [("y\n", True), ("n\n", False)])
+def test_on_a_terminal_it_shows_the_diff_and_asks(
+    answer: str, is_written: bool, ground: Ground, tmp_path: Path
+) -> None:
+    (tmp_path / ".cursor").mkdir()
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcp_agent_mail", "setup", "--client", "cursor"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**ground.environment(), "HOME": str(tmp_path)},
+    )
+    os.close(theirs)
+    os.write(ours, answer.encode())
+    said = process.communicate(timeout=60)[0].decode()
+    os.close(ours)
+
+    assert "+++ " in said
+    assert "Write these changes?" in said
+    assert (tmp_path / ".cursor/mcp.json").exists() is is_written
+    assert process.returncode == (DONE if is_written else REFUSED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("client", "kind"), CASES, ids=lambda value: getattr(value, "name", value))
+def test_every_made_up_home_is_proven(client: str, kind: Kind, person: Shell) -> None:
+    home = person.home / "of somebody"
+    made_up(home, client, kind)
+    person.set(HOME=str(home))
+    before = snapshot(home)
+
+    first = person.am("setup", *named(client), "--yes", "--json")
+    again = person.am("setup", *named(client), "--yes", "--json")
+    person.am("setup", "--undo", "--yes")
+
+    assert first.code == again.code == (REFUSED if kind.is_refused else DONE)
+    assert again.json()["changed"] == []
+    if not kind.is_refused:
+        assert set(outcomes(first.json())[client]) <= {"proven", "not possible"}
+    assert snapshot(home) == before
+
+
+def test_json_is_all_that_is_printed_when_asked_for(person: Shell) -> None:
+    assert json.loads(person.am("setup", *named("amp"), "--dry-run", "--json").out)["changed"]

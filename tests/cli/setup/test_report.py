@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.cli.setup import report
+from mcp_agent_mail.clients.setup.plan import Plan, make_plan
+from mcp_agent_mail.clients.setup.proof import Outcome, ProofStep
+from mcp_agent_mail.clients.setup.status import look_at_client
+from tests.clients.setup.homes import KINDS, made_up
+
+FOREIGN, CRLF = KINDS[2], KINDS[5]
+
+
+def plan_of(tmp_path: Path, name: str = "cursor") -> Plan:
+    wanted = made_up(tmp_path / "home", name, CRLF)
+    wanted[0].path.write_text("{\n]")
+    return make_plan(wanted, project=None)
+
+
+def test_a_plan_is_told_with_its_diff_and_what_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = plan_of(tmp_path)
+
+    report.tell_plan(plan, as_json=False, is_dry=True)
+
+    said = capsys.readouterr().out
+    assert f"+++ {plan.changes[0].target.path}\n" in said
+    assert "\\r" not in said
+    assert f"would change\t{plan.changes[0].target.path} (cursor)\n" in said
+    assert f"left alone\t{plan.left_alone[0].path}:2: a name in double quotes is missing\n" in said
+
+
+def test_the_same_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = plan_of(tmp_path)
+    outcome = report.SetupReport(
+        plan=plan,
+        proofs={"cursor": [ProofStep(name="hook", outcome=Outcome.FAILED, note="no")]},
+        person={"cursor": ["Restart it."]},
+        notes=["Look."],
+    )
+
+    report.tell_outcome(outcome, as_json=True)
+
+    told = json.loads(capsys.readouterr().out)
+    assert [(left["line"], left["clients"]) for left in told["left_alone"]] == [(2, ["cursor"])]
+    assert told["proof"] == {"cursor": [{"step": "hook", "outcome": "failed", "note": "no"}]}
+    assert (told["person"], told["notes"]) == ({"cursor": ["Restart it."]}, ["Look."])
+
+
+def test_people_read_proofs_and_what_is_left_for_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = report.SetupReport(
+        plan=plan_of(tmp_path),
+        proofs={"cursor": [ProofStep(name="hook", outcome=Outcome.PROVEN, note="a message came out of stop")]},
+        person={"cursor": ["Restart it."]},
+        notes=["Look."],
+    )
+
+    report.tell_outcome(outcome, as_json=False)
+
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "cursor\thook proven: a message came out of stop",
+        "cursor\tto do: Restart it.",
+        "note\tLook.",
+    ]
+
+
+def test_a_state_is_told_file_by_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = made_up(tmp_path / "home", "claude", FOREIGN)
+    wanted[0].path.write_text('{"mcpServers": {"agent-mail": {}}}')
+    wanted[1].path.write_text("{")
+
+    report.tell_states([look_at_client("claude", wanted, has_token=False, project=None)])
+
+    said = capsys.readouterr().out
+    assert "state\tunreadable\n" in said
+    assert f"mcp\t{wanted[0].path} drifted: line 1 mcpServers.agent-mail.type," in said
+    assert f"hooks\t{wanted[1].path}:1 unreadable: " in said
+    assert "documented" in said

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mcp_agent_mail.clients.setup.edits.json_wishes import differences, put_into, take_out
+from mcp_agent_mail.clients.setup.edits.look import Difference
+from mcp_agent_mail.clients.setup.wishes import EntryWish, FileFormat, FileWish, HookWish, Part, Scope
+
+OURS = {"hooks": [{"type": "command", "command": "/x/am hook claude Stop", "timeout": 5}]}
+WISH = FileWish(
+    client="claude",
+    part=Part.HOOKS,
+    scope=Scope.USER,
+    path=Path("/nowhere"),
+    file_format=FileFormat.JSON,
+    entries=[
+        EntryWish(path=["version"], value=1, is_scaffold=True),
+        EntryWish(path=["m", "agent-mail"], value={"url": "u", "headers": {"A": "1"}}, drop=["command"]),
+    ],
+    hooks=[HookWish(path=["hooks", "Stop"], mark="hook claude Stop", item=OURS)],
+)
+
+
+def test_what_is_there_already_is_not_written_again() -> None:
+    text = put_into("", WISH)
+
+    assert put_into(text, WISH) == text
+    assert differences(text, WISH) == []
+
+
+def test_an_entry_by_our_name_keeps_what_we_do_not_set() -> None:
+    before = '{"m": {"agent-mail": {"command": "am", "url": "old", "mine": [1], "headers": {"B": "2"}}}}'
+
+    text = put_into(before, WISH)
+
+    entry = json.loads(text)["m"]["agent-mail"]
+    assert entry == {"url": "u", "mine": [1], "headers": {"B": "2", "A": "1"}}
+    assert json.loads(take_out(text, WISH, before) or "")["m"] == json.loads(before)["m"]
+
+
+def test_a_handler_of_ours_in_a_group_of_others_is_mended_and_goes_alone() -> None:
+    theirs = {"type": "command", "command": "lint"}
+    old = {"type": "command", "command": "'/old place/am' hook claude Stop"}
+    before = json.dumps({"hooks": {"Stop": [{"matcher": "X", "hooks": [theirs, old]}]}}, indent=2)
+
+    text = put_into(before, WISH)
+
+    (group,) = json.loads(text)["hooks"]["Stop"]
+    assert group == {"matcher": "X", "hooks": [theirs, OURS["hooks"][0]]}
+    gone = json.loads(take_out(text, WISH, "{}") or "")
+    assert gone["hooks"]["Stop"] == [{"matcher": "X", "hooks": [theirs]}]
+
+
+def test_of_two_handlers_of_ours_one_is_left() -> None:
+    before = json.dumps({"hooks": {"Stop": [OURS, OURS]}})
+
+    assert json.loads(put_into(before, WISH))["hooks"]["Stop"] == [OURS]
+
+
+def test_what_is_missing_has_no_line_and_what_differs_has_one() -> None:
+    text = '{\n"m": {"agent-mail": {"url": "u",\n"headers": {"A": "2"}}}\n}'
+
+    assert differences(text, WISH) == [
+        Difference(what="version", line=None),
+        Difference(what="m.agent-mail.headers.A", line=3),
+        Difference(what="hook claude Stop", line=None),
+    ]
+
+
+def test_what_the_file_needs_to_be_read_stays_with_hooks_of_others_in_a_file_that_we_made() -> None:
+    text = put_into("", WISH).replace('"Stop": [', '"Other": [1],\n    "Stop": [')
+
+    assert json.loads(take_out(text, WISH, None) or "") == {"version": 1, "hooks": {"Other": [1]}}
+
+
+def test_nothing_is_left_of_a_file_of_ours_alone() -> None:
+    assert take_out(put_into("", WISH), WISH, None) is None

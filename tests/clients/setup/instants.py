@@ -1,0 +1,11 @@
+"""The named instants of a setup: `test_kills` kills at each of them."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core.failpoints import FailPoint
+
+OF_WRITES = (FailPoint.SETUP_NOTED, FailPoint.SETUP_STAGED, FailPoint.SETUP_WRITTEN)
+"""Reached once for each file that is written."""
+
+OF_THE_WAY_BACK = (FailPoint.SETUP_TAKEN_BACK,)
+KILLED_AT = {*OF_WRITES, *OF_THE_WAY_BACK}

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail import __version__
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
+from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings, plugin_text, wishes_of
+from mcp_agent_mail.clients.setup.places import Surroundings
+from mcp_agent_mail.clients.setup.wishes import FileWish, Part
+from tests.clients.setup.homes import SETTINGS
+
+HOME = Surroundings(home=Path("/home/me"), environ={})
+SECRET = "s3cret-token"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("project", [None, Path("/code/app")])
+def test_the_files_are_those_of_the_contract(client: str, project: Path | None) -> None:
+    files = read_contract(client)["files"]
+    scope = "user" if project is None else "project"
+
+    found = wishes_of(client, SETTINGS, HOME, project)
+
+    for part in Part:
+        row = files[part][scope]
+        paths = {str(wish.path) for wish in found if wish.part is part}
+        if row is None:
+            assert paths == set()
+            continue
+        place = f"{project}/{row['path']}" if project else row["path"].replace("~", "/home/me")
+        assert paths
+        assert all(path == place or path.startswith(f"{place}/") for path in paths)
+
+
+def hooks_of(client: str) -> list[FileWish]:
+    return [wish for wish in wishes_of(client, SETTINGS, HOME, None) if wish.part is Part.HOOKS]
+
+
+def installed_of(client: str) -> list[str]:
+    return [name for name, event in read_contract(client)["events"].items() if event["install"]]
+
+
+@pytest.mark.parametrize("client", [client for client in CLIENTS if client not in ("opencode", "cline", "amp")])
+def test_every_event_that_is_installed_runs_am_by_its_absolute_path(client: str) -> None:
+    (wish,) = hooks_of(client)
+    text = json.dumps(wish.to_json())
+
+    assert [hook.mark for hook in wish.hooks] == [f"hook {client} {event}" for event in installed_of(client)]
+    assert text.count(f"{shlex.quote(SETTINGS.am)} hook {client} ") == len(wish.hooks)
+    assert __version__ not in text
+
+
+def test_a_client_that_runs_programs_gets_one_for_each_event() -> None:
+    wishes = hooks_of("cline")
+
+    assert [wish.path.name for wish in wishes] == installed_of("cline")
+    assert all(wish.is_executable for wish in wishes)
+    assert all(f"exec {shlex.quote(SETTINGS.am)} hook cline" in (wish.content or "") for wish in wishes)
+
+
+@pytest.mark.parametrize("client", ["opencode", "amp"])
+def test_a_client_that_loads_a_plugin_gets_one(client: str) -> None:
+    (wish,) = hooks_of(client)
+
+    assert f"const AM = {json.dumps(SETTINGS.am)}\n" in (wish.content or "")
+    assert __version__ not in (wish.content or "")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_token_is_named_by_its_variable_and_only_where_there_is_one(
+    client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_MAIL_TOKEN", SECRET)
+    (mcp,) = [wish for wish in wishes_of(client, SETTINGS, HOME, None) if wish.part is Part.MCP]
+    (without,) = [
+        wish for wish in wishes_of(client, replace(SETTINGS, has_token=False), HOME, None) if wish.part is Part.MCP
+    ]
+
+    text, bare = json.dumps(mcp.to_json()), json.dumps(without.to_json()["entries"][0]["value"])
+
+    assert SECRET not in text
+    assert ("AGENT_MAIL_TOKEN" in text) == (read_contract(client)["token"]["reference"] is not None)
+    assert "AGENT_MAIL_TOKEN" not in bare
+    assert "Bearer" not in bare
+    assert SETTINGS.url in bare
+
+
+def test_a_path_of_any_letters_is_one_word_of_a_plugin() -> None:
+    odd = SetupSettings(am='/a "b"\\c/am', url="", has_token=False)
+
+    line = next(line for line in plugin_text("opencode", odd.am).split("\n") if line.startswith("const AM = "))
+
+    assert json.loads(line.removeprefix("const AM = ")) == odd.am

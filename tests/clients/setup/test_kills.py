@@ -1,0 +1,96 @@
+"""`kill -9` at each instant of a setup and of its undo: the way back is always there, and leads to the same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.failpoints import FailPoint
+from tests.clients.setup.homes import KINDS, Kind, made_up, snapshot
+from tests.clients.setup.instants import OF_THE_WAY_BACK, OF_WRITES
+
+BOTH = "claude,codex,cline"
+FILES = 12
+"""Two of Claude's, two of Codex's, eight of Cline's."""
+
+SCRIPT = Path(__file__).with_name("killed.py")
+JOURNAL = ".config/mcp-agent-mail/setup/journal.json"
+
+
+def run(home: Path, action: str, *doom: object) -> int:
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    command = [sys.executable, "-P", str(SCRIPT), str(home), action, BOTH, *map(str, doom)]
+    return subprocess.run(command, env=environ, check=False, timeout=60).returncode
+
+
+def home_of(tmp_path: Path, kind: Kind) -> Path:
+    """Three clients in one home."""
+    made = tmp_path / "home"
+    for client in BOTH.split(","):
+        made_up(tmp_path / client, client, kind)
+    made.mkdir()
+    for client in BOTH.split(","):
+        for path in sorted((tmp_path / client).rglob("*")):
+            there = made / path.relative_to(tmp_path / client)
+            if path.is_dir():
+                there.mkdir(exist_ok=True)
+            else:
+                path.rename(there)
+    return made
+
+
+KILLED = (KINDS[0], KINDS[2])
+INSTANTS = [(point, nth) for point in OF_WRITES for nth in (1, 3, FILES)]
+
+
+@pytest.mark.parametrize("kind", KILLED, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(("point", "nth"), INSTANTS)
+def test_a_killed_setup_is_taken_back_and_a_killed_one_is_finished(
+    point: FailPoint, nth: int, kind: Kind, tmp_path: Path
+) -> None:
+    home = home_of(tmp_path, kind)
+    before = snapshot(home)
+    nth = min(nth, FILES if kind.name == "absent" else 4)
+
+    assert run(home, "setup", point.value, nth) == -signal.SIGKILL
+    assert stat.S_IMODE((home / JOURNAL).stat().st_mode) == 0o600
+    assert run(home, "undo") == 0
+    assert snapshot(home) == before
+
+    assert run(home, "setup", point.value, nth) == -signal.SIGKILL
+    finished = run(home, "setup")
+    assert run(home, "undo") == 0
+
+    # A hook of somebody else's where Cline runs one file only: left alone each time.
+    assert finished == 0
+    assert snapshot(home) == before
+
+
+@pytest.mark.parametrize("kind", KILLED, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(("point", "nth"), [(point, nth) for point in OF_THE_WAY_BACK for nth in (1, 4)])
+def test_a_killed_undo_is_finished(point: FailPoint, nth: int, kind: Kind, tmp_path: Path) -> None:
+    home = home_of(tmp_path, kind)
+    before = snapshot(home)
+    assert run(home, "setup") == 0
+
+    assert run(home, "undo", point.value, nth) == -signal.SIGKILL
+    assert run(home, "undo") == 0
+
+    assert snapshot(home) == before
+
+
+def test_a_kill_while_a_file_is_staged_for_the_way_back_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    home = home_of(tmp_path, KINDS[2])
+    before = snapshot(home)
+    assert run(home, "setup") == 0
+
+    assert run(home, "undo", FailPoint.SETUP_STAGED.value, 1) == -signal.SIGKILL
+    assert run(home, "undo") == 0
+
+    assert snapshot(home) == before

@@ -1,0 +1,188 @@
+"""The plugins beside hosts that call them as OpenCode 1.x, 2.x and Amp do: what they ask, and where it goes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.clients.contracts.reader import read_contract
+from mcp_agent_mail.clients.setup.contract_wishes import plugin_text
+
+NODE = shutil.which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="SKIPPED: node runs the plugins")
+
+ANSWERS = {
+    "session.start": {"text": "you are BlueLake"},
+    "turn": {"text": "two messages"},
+    "tool.before": {"refuse": "held by RedStone"},
+    "tool.after": {"text": "an urgent one"},
+    "idle": {"continue": "one more"},
+}
+
+V1 = """
+const told = []
+const client = { session: { promptAsync: async (call) => told.push(call) } }
+const plugin = (await import(process.argv[2])).default
+const hooks = await plugin.server({ client, directory: "/code/app" })
+await hooks.event({ event: { type: "session.created", properties: { info: { id: "s1", parentID: "s0" } } } })
+const output = { message: { id: "m1" }, parts: [] }
+await hooks["chat.message"]({ sessionID: "s1" }, output)
+let refused = ""
+try {
+  await hooks["tool.execute.before"]({ sessionID: "s1", tool: "edit" }, { args: { filePath: "/code/app/a.py" } })
+} catch (error) { refused = error.message }
+const result = { output: "done" }
+await hooks["tool.execute.after"]({ sessionID: "s1", tool: "bash", args: {} }, result)
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "s1" } } })
+// The message that we sent ourselves was told all there is.
+const own = { message: { id: "m2" }, parts: [] }
+await hooks["chat.message"]({ sessionID: "s1" }, own)
+await hooks.event({ event: { type: "session.compacted", properties: { sessionID: "s1" } } })
+await hooks.event({ event: { type: "session.deleted", properties: { info: { id: "s1" } } } })
+console.log(JSON.stringify({ id: plugin.id, texts: output.parts.map((part) => part.text), own: own.parts, refused,
+  result: result.output, told }))
+"""
+
+V2 = """
+const hooks = {}
+const told = []
+const waiting = []
+let wake = () => {}
+// Over once the plugin asks for the next one.
+const emit = (type, data) => new Promise((done) => { waiting.push([{ type, data }, done]); wake() })
+const ctx = {
+  location: { directory: "/code/app" },
+  session: { hook: async (name, run) => { hooks[name] = run }, synthetic: async (call) => told.push(call) },
+  tool: { hook: async (name, run) => { hooks[name] = run } },
+  event: { subscribe: async function* () {
+    for (;;) {
+      if (!waiting.length) await new Promise((done) => { wake = done })
+      const [event, done] = waiting.shift()
+      yield event
+      done()
+    }
+  } },
+}
+const plugin = (await import(process.argv[2])).default
+await plugin.setup(ctx)
+await hooks["prompt"]({ sessionID: "s1", prompt: { text: "go" } })
+const first = { sessionID: "s1", system: [] }
+hooks["context"](first)
+let refused = ""
+try { await hooks["execute.before"]({ sessionID: "s1", tool: "edit", input: { filePath: "a" } }) }
+catch (error) { refused = error.message }
+await hooks["execute.after"]({ sessionID: "s1", tool: "bash", input: {}, result: "done" })
+const second = { sessionID: "s1", system: [] }
+hooks["context"](second)
+await emit("session.execution.succeeded", { sessionID: "s1" })
+const third = { sessionID: "s1", system: [] }
+hooks["context"](third)
+console.log(JSON.stringify({ first: first.system, second: second.system, third: third.system, refused, told }))
+process.exit(0)
+"""
+
+AMP = """
+const hooks = {}
+const plugin = (await import(process.argv[2])).default
+plugin({ on: (name, run) => { hooks[name] = run } })
+const thread = { id: "T-1" }
+const start = await hooks["agent.start"]({ thread, message: "go" })
+const call = await hooks["tool.call"]({ thread, tool: "edit_file", input: { path: "a" } })
+const text = await hooks["tool.result"]({ thread, tool: "Bash", input: {}, output: "done", status: "done" })
+const list = await hooks["tool.result"]({ thread, tool: "Bash", input: {}, output: [], status: "done" })
+const none = await hooks["tool.result"]({ thread, tool: "Bash", input: {}, output: { a: 1 }, status: "done" })
+const end = await hooks["agent.end"]({ thread, status: "done" })
+const own = await hooks["agent.start"]({ thread, message: "one more" })
+console.log(JSON.stringify({ start, call, text, list, none: none ?? null, end, own }))
+"""
+
+
+# Plain JSON.
+def run(client: str, host: str, tmp_path: Path, answers: dict[str, Any] = ANSWERS) -> tuple[Any, list[Any]]:
+    """What the host saw, and what the hook was asked: event and payload, in order."""
+    am = tmp_path / "bin dir/am"
+    am.parent.mkdir()
+    for event, answer in answers.items():
+        (am.parent / event).write_text(json.dumps(answer))
+    am.write_text(
+        f'#!/bin/sh\nprintf \'%s \' "$*" >> "{tmp_path}/asked"\ncat >> "{tmp_path}/asked"\necho >> "{tmp_path}/asked"\n'
+        f'cat "{am.parent}/$3" 2>/dev/null || echo "{{}}"\n'
+    )
+    am.chmod(0o755)
+    plugin = tmp_path / "agent-mail.mjs"
+    plugin.write_text(plugin_text(client, str(am)))
+    host_file = tmp_path / "host.mjs"
+    host_file.write_text(host)
+    ended = subprocess.run(
+        [str(NODE), str(host_file), plugin.as_uri()], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == 0, ended.stderr
+    asked = [line.split(" ", 3) for line in (tmp_path / "asked").read_text().splitlines()]
+    assert all(words[:2] == ["hook", client] for words in asked)
+    return json.loads(ended.stdout), [(words[2], json.loads(words[3])) for words in asked]
+
+
+def test_opencode_1_gets_its_texts_where_they_belong(tmp_path: Path) -> None:
+    seen, asked = run("opencode", V1, tmp_path)
+
+    assert seen["id"] == "agent-mail"
+    assert seen["texts"] == ["you are BlueLake", "two messages"]
+    assert seen["own"] == []
+    assert seen["refused"] == "held by RedStone"
+    assert seen["result"] == "done\n\nan urgent one"
+    assert [call["path"] for call in seen["told"]] == [{"id": "s1"}]
+    assert [part["text"] for part in seen["told"][0]["body"]["parts"]] == ["one more"]
+    events = [event for event, _ in asked]
+    assert events == ["session.start", "turn", "tool.before", "tool.after", "idle", "compact", "session.end"]
+    assert set(events) == set(read_contract("opencode")["events"])
+    assert all(said["session"] == "s1" and said["cwd"] == "/code/app" and said["parent"] == "s0" for _, said in asked)
+    assert dict(asked)["tool.before"]["input"] == {"filePath": "/code/app/a.py"}
+
+
+def test_opencode_2_says_it_at_every_call_of_the_turn_and_no_longer(tmp_path: Path) -> None:
+    seen, asked = run("opencode", V2, tmp_path)
+
+    assert [part["text"] for part in seen["first"]] == ["you are BlueLake", "two messages"]
+    assert [part["text"] for part in seen["second"]] == ["you are BlueLake", "two messages", "an urgent one"]
+    assert seen["third"] == []
+    assert seen["refused"] == "held by RedStone"
+    assert seen["told"] == [{"sessionID": "s1", "text": "one more"}]
+    assert [event for event, _ in asked] == ["session.start", "turn", "tool.before", "tool.after", "idle"]
+
+
+def test_amp_gets_its_texts_where_they_belong(tmp_path: Path) -> None:
+    seen, asked = run("amp", AMP, tmp_path)
+
+    assert seen["start"] == {"message": {"content": "you are BlueLake\n\ntwo messages", "display": False}}
+    assert seen["call"] == {"action": "reject-and-continue", "message": "held by RedStone"}
+    assert seen["text"] == {"status": "done", "output": "done\n\nan urgent one"}
+    assert seen["list"] == {"status": "done", "output": [{"type": "text", "text": "an urgent one"}]}
+    # No place for text: mail is not even asked for.
+    assert seen["none"] is None
+    assert seen["end"] == {"action": "continue", "userMessage": "one more"}
+    assert seen["own"] == {}
+    assert [event for event, _ in asked] == [
+        "session.start",
+        "turn",
+        "tool.before",
+        "tool.after",
+        "tool.after",
+        "idle",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("client", "host"), [("opencode", V1), ("opencode", V2), ("amp", AMP)], ids=["v1", "v2", "amp"]
+)
+def test_a_hook_that_has_nothing_to_say_changes_nothing(client: str, host: str, tmp_path: Path) -> None:
+    seen, _ = run(client, host, tmp_path, {})
+
+    assert seen.get("refused", "") == ""
+    assert not seen.get("told")
+    assert seen.get("call", {"action": "allow"}) == {"action": "allow"}
+    assert seen.get("texts", []) == seen.get("first", []) == []

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.clients.contracts.reader import CLIENTS
+from mcp_agent_mail.clients.setup.contract_wishes import wishes_of
+from mcp_agent_mail.clients.setup.file_edit import put_into
+from mcp_agent_mail.clients.setup.places import Surroundings
+from mcp_agent_mail.clients.setup.proof import Outcome, prove
+from mcp_agent_mail.clients.setup.wishes import FileWish
+from tests.clients.setup.conftest import Ground
+from tests.clients.setup.homes import by_file
+
+
+def written(ground: Ground, home: Path, client: str) -> list[FileWish]:
+    wanted = wishes_of(client, ground.settings, Surroundings(home=home, environ={}), None)
+    for path, wish in by_file(wanted).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(put_into(None, [wish]))
+        path.chmod(0o755)
+    return wanted
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_message_comes_out_of_what_is_installed(client: str, ground: Ground, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+
+    entry, hook = prove(client, written(ground, tmp_path, client), ground.bench(project))
+
+    assert (entry.outcome, entry.note.endswith(ground.settings.url)) == (Outcome.PROVEN, True)
+    assert hook.outcome is (Outcome.NOT_POSSIBLE if client == "windsurf" else Outcome.PROVEN), hook.note
+    if client == "windsurf":
+        return
+    with ground.server.connect() as connection:
+        connection.open_session()
+        agents = connection.read(f"resource://agents/{str(project).replace('/', '%2F')}?include_retired=true")["agents"]
+    assert len([agent for agent in agents if agent["program"] == "am setup"]) == 2
+    assert all(agent["retired_at"] for agent in agents if agent["program"] == "am setup")
+
+
+def test_a_command_that_says_nothing_is_not_proven_and_the_agents_retire_all_the_same(
+    ground: Ground, tmp_path: Path
+) -> None:
+    wanted = written(ground, tmp_path, "claude")
+    silent = tmp_path / "silent/am"
+    silent.parent.mkdir()
+    silent.write_text("#!/bin/sh\nexit 0\n")
+    silent.chmod(0o755)
+    wanted[1].path.write_text(wanted[1].path.read_text().replace(str(ground.am), str(silent)))
+
+    _, hook = prove("claude", wanted, ground.bench(tmp_path))
+
+    assert hook.outcome is Outcome.FAILED
+    assert "did not come out" in hook.note
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("am/am", "am/no-such/am", "ended with 127"),
+        ("hook claude UserPromptSubmit", "hook claude Nothing", "has no hook"),
+    ],
+)
+def test_a_command_that_is_not_there_is_said(old: str, new: str, said: str, ground: Ground, tmp_path: Path) -> None:
+    wanted = written(ground, tmp_path, "claude")
+    wanted[1].path.write_text(wanted[1].path.read_text().replace(old, new))
+
+    _, hook = prove("claude", wanted, ground.bench(tmp_path))
+
+    assert hook.outcome is Outcome.FAILED
+    assert said in hook.note
+
+
+def test_an_entry_that_leads_nowhere_is_not_proven(ground: Ground, tmp_path: Path) -> None:
+    wanted = written(ground, tmp_path, "codex")
+    wanted[0].path.write_text(wanted[0].path.read_text().replace(str(ground.server.port), "1"))
+
+    entry, _ = prove("codex", wanted, ground.bench(tmp_path))
+
+    assert entry.outcome is Outcome.FAILED
+    assert "does not answer" in entry.note
+
+
+def test_without_a_hook_command_the_step_is_left_out_and_said(ground: Ground, tmp_path: Path) -> None:
+    _, hook = prove("claude", written(ground, tmp_path, "claude"), ground.bench(tmp_path, can_hook=False))
+
+    assert hook.outcome is Outcome.LEFT_OUT

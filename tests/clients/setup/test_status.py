@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.clients.contracts.reader import CLIENTS
+from mcp_agent_mail.clients.setup.journal import Journal
+from mcp_agent_mail.clients.setup.plan import carry_out, make_plan
+from mcp_agent_mail.clients.setup.status import ClientState, State, look_at_client
+from mcp_agent_mail.clients.setup.wishes import FileWish
+from tests.clients.setup.homes import KINDS, made_up
+
+
+def look(client: str, wanted: list[FileWish], *, has_token: bool = True) -> ClientState:
+    return look_at_client(client, wanted, has_token=has_token, project=None)
+
+
+def set_up(home: Path, wanted: list[FileWish]) -> None:
+    with (journal := Journal(home)).held():
+        carry_out(make_plan(wanted, project=None), journal)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_is_missing_then_installed(client: str, tmp_path: Path) -> None:
+    wanted = made_up(tmp_path / "home", client, KINDS[2])
+    before = look(client, wanted)
+
+    set_up(tmp_path / "home", wanted)
+    after = look(client, wanted)
+
+    assert (before.state, after.state) == (State.MISSING, State.INSTALLED)
+    assert sum(after.marks.values()) > 5
+
+
+def test_some_of_it_is_partly_installed(tmp_path: Path) -> None:
+    wanted = made_up(tmp_path / "home", "codex", KINDS[0])
+
+    set_up(tmp_path / "home", wanted[:1])
+
+    assert look("codex", wanted).state is State.PARTLY
+
+
+def test_a_broken_file_is_named_with_its_line(tmp_path: Path) -> None:
+    wanted = made_up(tmp_path / "home", "claude", KINDS[0])
+    wanted[0].path.write_text("{\n  oops\n}")
+
+    state = look("claude", wanted)
+
+    assert state.state is State.UNREADABLE
+    assert (state.files[0].line, state.files[0].path) == (2, wanted[0].path)
+
+
+def test_a_program_that_may_not_be_run_has_drifted(tmp_path: Path) -> None:
+    wanted = made_up(tmp_path / "home", "cline", KINDS[0])
+    set_up(tmp_path / "home", wanted)
+    wanted[1].path.chmod(0o644)
+
+    assert look("cline", wanted).state is State.DRIFTED
+    set_up(tmp_path / "home", wanted)
+    assert look("cline", wanted).state is State.INSTALLED
+
+
+def test_what_only_a_person_sees_or_does_is_said(tmp_path: Path) -> None:
+    codex = made_up(tmp_path / "codex", "codex", KINDS[0])
+    assert look("codex", codex).trust is None
+    set_up(tmp_path / "codex", codex)
+
+    assert "/hooks" in str(look("codex", codex).trust)
+    assert look("codex", codex).cannot == ["wake"]
+    windsurf = look("windsurf", made_up(tmp_path / "windsurf", "windsurf", KINDS[0]))
+    assert "no text" in str(windsurf.advisory)
+    assert set(windsurf.cannot) >= {"inject", "continue"}
+    cline = made_up(tmp_path / "cline", "cline", KINDS[0])
+    assert ["token" in step for step in look("cline", cline).person] == [True]
+    assert look("cline", cline, has_token=False).person == []

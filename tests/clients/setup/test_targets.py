@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.clients.setup.targets import (
+    FileNotWritable,
+    look_at,
+    missing_folders,
+    remove,
+    replace,
+    require_writable,
+    runnable,
+    staged_at,
+)
+from mcp_agent_mail.core.failpoints import no_fault
+
+
+def test_a_link_stays_a_link_and_the_mode_stays(tmp_path: Path) -> None:
+    real = tmp_path / "real.json"
+    real.write_text("old")
+    real.chmod(0o604)
+    link = tmp_path / "link.json"
+    link.symlink_to("real.json")
+
+    replace(look_at(link), b"new", no_fault)
+
+    assert str(link.readlink()) == "real.json"
+    assert real.read_text() == "new"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o604
+
+
+def test_what_a_kill_has_left_beside_a_file_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    staged_at(path).write_text("half")
+
+    replace(look_at(path), b"new", no_fault)
+
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_file_that_changed_meanwhile_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("old")
+    target = look_at(path)
+    path.write_text("of somebody else")
+
+    with pytest.raises(FileNotWritable, match="just now"):
+        replace(target, b"new", no_fault)
+    with pytest.raises(FileNotWritable, match="just now"):
+        remove(target)
+
+    assert path.read_text() == "of somebody else"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_what_is_no_plain_file_is_left_alone_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "round").symlink_to("round")
+    (tmp_path / "lost").symlink_to("nowhere/at/all")
+
+    for name in ("fifo", "folder", "lost"):
+        with pytest.raises(FileNotWritable):
+            look_at(tmp_path / name)
+    with pytest.raises(FileNotWritable):
+        look_at(tmp_path / "round")
+
+
+def test_no_link_leads_out_of_a_project(tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    project.mkdir()
+    outside.mkdir()
+    (outside / "a.json").write_text("{}")
+    (project / ".claude").symlink_to(outside)
+    (project / "in.json").write_text("{}")
+    (project / ".mcp.json").symlink_to("in.json")
+
+    with pytest.raises(FileNotWritable, match="leads out of"):
+        look_at(project / ".claude/a.json", within=project)
+
+    assert look_at(project / ".mcp.json", within=project).content == b"{}"
+
+
+def test_read_only_files_and_folders_are_named_before_anything_is_tried(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("{}")
+    path.chmod(0o444)
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o555)
+
+    with pytest.raises(FileNotWritable, match="read-only"):
+        require_writable(look_at(path))
+    with pytest.raises(FileNotWritable, match="closed"):
+        require_writable(look_at(closed / "deeper/a.json"))
+
+
+def test_folders_that_are_missing_are_told_from_the_outside_in(tmp_path: Path) -> None:
+    target = look_at(tmp_path / "a/b/c.json")
+
+    assert missing_folders(target) == [tmp_path / "a", tmp_path / "a/b"]
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [(None, 0o755), (0o640, 0o750), (0o600, 0o700), (0o755, 0o755)])
+def test_whoever_may_read_a_program_may_run_it(mode: int | None, wanted: int) -> None:
+    assert runnable(mode) == wanted

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from mcp_agent_mail.clients.setup.journal import Journal
+from mcp_agent_mail.clients.setup.plan import carry_out, make_plan
+from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
+from tests.clients.setup.homes import KINDS, made_up, snapshot, wishes
+
+
+def set_up(home: Path, client: str, project: Path | None = None) -> Journal:
+    journal = Journal(home)
+    with journal.held():
+        carry_out(make_plan(wishes(home, client, project), project=project), journal)
+    return journal
+
+
+def undo(journal: Journal, *clients: str, project: Path | None = None) -> list[str]:
+    with journal.held():
+        plan = make_undo_plan(journal, clients=clients, project=project)
+        take_back(plan, journal)
+    return [left.reason for left in plan.left_alone]
+
+
+def test_a_file_that_somebody_removed_stays_removed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    wanted = made_up(home, "claude", KINDS[2])
+    journal = set_up(home, "claude")
+    wanted[0].path.unlink()
+
+    assert undo(journal) == []
+
+    assert not wanted[0].path.exists()
+    assert not journal.path.exists()
+
+
+def test_a_program_of_ours_that_somebody_changed_is_named_and_left(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    wanted = made_up(home, "cline", KINDS[0])
+    journal = set_up(home, "cline")
+    hook = wanted[1].path
+    hook.write_text(hook.read_text() + "echo mine\n")
+
+    (reason,) = undo(journal)
+
+    assert "changed" in reason
+    assert hook.exists()
+    assert [path.name for path in hook.parent.iterdir()] == [hook.name]
+    assert list(journal.records) == [str(hook)]
+
+
+def test_named_clients_and_projects_are_taken_back_alone(tmp_path: Path) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    made_up(home, "claude", KINDS[2])
+    project.mkdir()
+    before = snapshot(home)
+    set_up(home, "claude")
+    set_up(home, "codex")
+    journal = set_up(home, "claude", project)
+
+    undo(journal, project=project)
+    assert list(project.iterdir()) == []
+    assert len(journal.records) == 4
+    undo(journal, "codex")
+    assert len(journal.records) == 2
+    undo(journal)
+
+    assert snapshot(home) == before
+
+
+def test_a_file_that_became_read_only_is_named_and_comes_back_later(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    wanted = made_up(home, "cursor", KINDS[2])
+    before = snapshot(home)
+    journal = set_up(home, "cursor")
+    wanted[0].path.chmod(0o440)
+
+    assert undo(journal) == ["it is read-only"]
+    wanted[0].path.chmod(0o640)
+    assert undo(journal) == []
+
+    assert snapshot(home) == before

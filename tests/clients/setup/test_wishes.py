@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.clients.contracts.reader import CLIENTS
+from mcp_agent_mail.clients.setup.wishes import FileWish, is_ours
+from tests.clients.setup.homes import wishes
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_journal_gives_back_what_was_wished(client: str) -> None:
+    for wish in wishes(Path("/home/me"), client):
+        text = json.dumps(wish.to_json())
+
+        assert json.dumps(FileWish.from_json(json.loads(text)).to_json()) == text
+
+
+@pytest.mark.parametrize(
+    ("command", "is_it"),
+    [
+        ("/opt/bin/am hook claude Stop", True),
+        ("'/opt/agent mail/bin/am' hook claude Stop", True),
+        ("am hook claude Stop ", True),
+        ("am hook claude Stop --wake", False),
+        ("/opt/bin/am hook claude StopFailure", False),
+        ("/opt/bin/am hook codex Stop", False),
+        ("cd /x && am hook claude Stop", False),
+        ("/opt/bin/spam hook claude Stop", False),
+        ("/opt/bin/am guard check", False),
+    ],
+)
+def test_a_handler_is_ours_by_the_words_that_it_runs(command: str, is_it: bool) -> None:
+    assert is_ours({"type": "command", "bash": command}, "hook claude Stop") is is_it
