@@ -41,6 +41,11 @@ ALLOWED = {
         "ensure_future",
     ): "part of a call: listens for its client while it waits, and ends with it",
     ("features/archiving/threads.py", "Thread"): "in the archiver: whoever collects its job hears what it ended of",
+    (
+        "notify/webhooks.py",
+        "TaskGroup",
+    ): "in the keeper's own task: what one webhook's raises ends all, and they begin anew",
+    ("notify/webhooks.py", "create_task"): "likewise",
     ("features/guarding/spool.py", "to_thread"): OUR_OWN_WORK,
     ("features/archiving/offline_drain.py", "to_thread"): "a command without a server, which waits for it",
 }
