@@ -16,6 +16,11 @@ def main() -> None:
         from mcp_agent_mail.guard.entry import main as guard
 
         sys.exit(guard(arguments[1:]))
+    if arguments[:1] == ["hook"] and not _HELP & set(arguments[1:]):
+        # Likewise: an agent CLI waits for it at every event.
+        from mcp_agent_mail.clients.hook.entry import main as hook
+
+        sys.exit(hook(arguments[1:]))
     from mcp_agent_mail.cli.app import run
 
     sys.exit(run(arguments))

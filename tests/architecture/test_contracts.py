@@ -62,6 +62,9 @@ _BREAKS = [
     ("settings", "store/transaction.py", f"import {_HOUSE}.core.settings.client", "store.transaction -> "),
     ("guard", "guard/hook.py", "import orjson", "guard.hook -> orjson"),
     ("guard", "core/escaping.py", "import asyncio", "core.escaping -> asyncio"),
+    ("hook", "clients/hook/run.py", "import orjson", "hook.run -> orjson"),
+    ("hook", "clients/contracts/reader.py", "import asyncio", "contracts.reader -> asyncio"),
+    ("layers", "clients/hook/run.py", f"import {_HOUSE}.server.mcp", "hook.run -> "),
     ("decouple", "server/mcp.py", "from decouple import config", "server.mcp -> decouple"),
 ]
 

@@ -16,7 +16,7 @@ PLAIN = frozenset(
 a abandoned acquired action activity addres addresse addressed addressee admission admitted adopted adoption aggregate
 ahead aliase already ambiguou amount answer answered app archiving argument assessment at audience auth authentication
 auto backfill background backlog bad behind beside blocked body both bound boundary bounded branch bu budget busy by
-call cannot care carrier change changed check checked checkout choice claim cli client clock closed closing column
+call cannot care carrier change changed check checked checkout choice cli client clock closed closing column
 command committed completion config contradict conversation conversion converted copie costly count counter counting
 cue cursor cutoff cycled damaged data database deadline declined definition denied derived differ direction directory
 disk done draft drained draining duration echo echoing either else empty ended endpoint enforcement entry env error
@@ -36,7 +36,7 @@ recent recipient record recorded recording recovered ref refined refiner refresh
 released remembered remote renamed renew renewed repack repairer replayed reply report reporter repository request
 requested required reserve reserved reserver resolver resolving response restorer result retry rewrite root round row
 rpc rule run running sample scan scanner scene scope scripted sealed search secret section seen selector self send
-sender sent serve server service session set setting shared shown sighting signature silence size skipped somebody
+sender sent serve server service set setting shared shown sighting signature silence size skipped somebody
 source span spec spending spool staged stalenes start started state statu step stranger subject such suggested
 suggestion summarized summary supervisor supplie sweep syncing table taken target tell template text the there time to
 too tracer translation tx type unavailable undecodable undo unfit uninstalled unknown unqueued unreachable unread

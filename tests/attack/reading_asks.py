@@ -52,6 +52,8 @@ TOOLS: Mapping[str, Arguments] = {
     "set_contact_policy": {**_SPARE, "policy": "auto"},
     "list_contacts": {"project_key": APP, "agent_name": "GreyOwl"},
     "heartbeat": {**_SPARE, "session": "a", "event": "idle", "client": "tests"},
+    "hook_event": {**_AS_BLIND, "session": "a", "event": "turn", "least": "any", "stop": True, "reprime": True},
+    "hook_told": {**_SPARE, "session": "a", "claim": "none"},
     "held_mail": {"project_key": APP, "agent_name": "GreyOwl"},
     "contact_requests": {"project_key": APP, "agent_name": "GreyOwl"},
     "send_message": {"project_key": APP, "sender_name": BLIND, **_LETTER},

@@ -72,6 +72,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("guard", "status"),
     ("guard", "check"),
     ("guard", "log"),
+    ("hook",),
     ("run",),
     ("env",),
     ("token",),

@@ -37,6 +37,7 @@ COMMANDS = (
     ("env", "--help"),
     ("guard", "check", "--help"),
     ("guard", "log", "--help"),
+    ("hook", "--help"),
     ("token", "reissue", "--help"),
     ("doctor", "verify", "--help"),
     ("config", "show", "--help"),

@@ -29,6 +29,7 @@ MINE = {**HERE, "agent_name": BLUE}
 NEWCOMER = {"program": "tests", "model": "none"}
 LETTER = {**HERE, "sender_name": BLUE, "subject": "Plan", "body_md": "body"}
 
+THE_CLAIM = "of the event before"
 ADDS: dict[str, dict[str, Any]] = {
     "ensure_project": {"human_key": "/code/other"},
     "register_agent": {**HERE, **NEWCOMER, "name": "NewFox"},
@@ -50,6 +51,8 @@ ADDS: dict[str, dict[str, Any]] = {
 """Calls that make the store grow, each of which would be done if it might."""
 
 GOES_ON: dict[str, dict[str, Any]] = {
+    "hook_event": {**HERE, "agent_name": RED, "session": "one", "event": "turn", "least": "any"},
+    "hook_told": {**HERE, "agent_name": RED, "session": "one", "claim": THE_CLAIM},
     "mark_message_read": {**HERE, "agent_name": RED, "message_id": 1},
     "acknowledge_message": {**HERE, "agent_name": RED, "message_id": 1},
     "withdraw_message": {**HERE, "sender_name": BLUE, "message_id": 1},
@@ -116,6 +119,10 @@ async def measure(home: Harness) -> None:
 
 
 async def outcome(home: Harness, tool: str, arguments: dict[str, Any]) -> str:
+    if arguments.get("claim") == THE_CLAIM:
+        with closing(open_reading(home.database)) as reading:
+            ((claim,),) = reading.execute("SELECT DISTINCT claim FROM announcements").fetchall()
+        arguments = {**arguments, "claim": claim}
     try:
         await home.call_as_operator(tool, **arguments)
     except AgentMailError as refusal:

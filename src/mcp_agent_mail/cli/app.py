@@ -30,6 +30,7 @@ ENTRIES = {
     "archive": Entry(f"{_HERE}.commands.archives", "Look at and look after the projects' archives."),
     "history": Entry(f"{_HERE}.commands.history", "Look back: at a message, an agent, a file, an inbox of then."),
     "guard": Entry(f"{_HERE}.commands.guard", "Let Git refuse commits of files that another agent has reserved."),
+    "hook": Entry(f"{_HERE}.commands.hook", "Answer an event of an agent CLI, which runs this."),
     "run": Entry(f"{_HERE}.build_slots.run", "Hold a build slot while a command runs."),
     "env": Entry(f"{_HERE}.build_slots.env", "Print what am run tells a command, for a shell."),
     "token": Entry(f"{_HERE}.commands.tokens", "Replace a lost agent token."),

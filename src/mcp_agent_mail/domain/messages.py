@@ -215,7 +215,7 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMessage:
-    """A message about to be stored, from `sender` of `project`."""
+    """A message about to be stored, from `sender` of `project`, which has proven to be it where it `is_verified`."""
 
     sender: Agent
     project: Project
@@ -228,6 +228,7 @@ class NewMessage:
     reply_to: MessageId | None
     is_system: bool = False
     is_private: bool = False
+    is_verified: bool = False
     attachments: tuple[Attachment, ...] = ()
     terms: Terms = NO_TERMS
 

@@ -68,7 +68,7 @@ def _lines(given: bytes) -> list[str]:
 
 def run_check(session: Session, asked: CheckArguments) -> bool:
     """Whether all are free: held by nobody else, or by the asking agent too. Raises PathOutside and CannotTell."""
-    of_project = {path: _in_project(session, path) for path in dict.fromkeys(asked.paths)}
+    of_project = {path: path_in_project(session, path) for path in dict.fromkeys(asked.paths)}
     answer = session.ask(list(dict.fromkeys(of_project.values())))
     is_free = all(path.is_own_too for path in answer.held)
     if asked.is_json:
@@ -90,7 +90,7 @@ def _tell(session: Session, answer: LeaseAnswer, *, is_free: bool, is_json: bool
         say(report.warning(facts, "you hold them too"))
 
 
-def _in_project(session: Session, path: str) -> str:
+def path_in_project(session: Session, path: str) -> str:
     """The project's path of a file named from where we stand, whether it exists or not."""
     top = session.repository.top
     if top is None:

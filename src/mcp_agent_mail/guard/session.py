@@ -57,10 +57,10 @@ class UnfitSettings(Exception):
 
 class Session:
     """`hook` is pre-commit, pre-push or check; `deed` what people call it: commit, push, edit. Closing the session
-    records mistakes in the settings that no other record has told.
+    records mistakes in the settings that no other record has told. `patience` is for a caller that has used up some.
     """
 
-    def __init__(self, hook: str, deed: str, read: ReadSettings) -> None:
+    def __init__(self, hook: str, deed: str, read: ReadSettings, *, patience: Deadline | None = None) -> None:
         self.hook = hook
         self.deed = deed
         self.settings = settings = read.settings
@@ -73,7 +73,7 @@ class Session:
             requires_name=settings.agent_mail_guard_require_name == "true",
         )
         self.mark = find_mark(os.environ)
-        self._patience: Deadline | None = None
+        self._patience = patience
         self._repository: CheckoutLayout | None = None
         self._cwd = os.getcwd()  # noqa: PTH109  # as Git means it
         self._open = ExitStack()

@@ -49,6 +49,7 @@ AGENT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("feed", "about_id"): AdoptionRule.MOVE,
     ("feed", "agent_id"): AdoptionRule.MOVE,
     ("guard_events", "reporter_id"): AdoptionRule.MOVE,
+    ("hook_sessions", "agent_id"): AdoptionRule.MOVE,
     ("idempotency_keys", "agent_id"): AdoptionRule.MERGE,
     ("join_codes", "agent_id"): AdoptionRule.MOVE,
     ("leases", "agent_id"): AdoptionRule.MOVE,

@@ -190,10 +190,16 @@ class Feed:
         if last + every <= now:
             self._connection.execute(_MARK, {"now": now})
 
+    def last_before(self, before: Micros, now: Micros) -> int | None:
+        """The last number that is known to be older; None where none is."""
+        key = {"before": before, "now": now, "all": MOST_NUMBER}
+        (cursor,) = self._connection.execute(_OLD, key).fetchone()
+        return None if cursor is None else int(cursor)
+
     def forget(self, before: Micros, now: Micros, limit: int) -> bool:
         """Drop up to `limit` events that are older; whether there are more."""
         times = {"before": before, "now": now}
-        (cursor,) = self._connection.execute(_OLD, {**times, "all": MOST_NUMBER}).fetchone()
+        cursor = self.last_before(before, now)
         if cursor is not None:
             self._connection.execute(_RAISE_FLOOR, (cursor,))
             if self._connection.execute(_FORGET, (cursor, limit)).rowcount == limit:

@@ -11,6 +11,7 @@ from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
+from mcp_agent_mail.store.announcements import Announcements
 from mcp_agent_mail.store.backfill import Backfill
 from mcp_agent_mail.store.contacts import ContactHistory, Contacts
 from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
@@ -70,6 +71,7 @@ class View:
         self.ladder = Ladder(connection)
         self.feed = Feed(connection)
         self.deliveries = Deliveries(connection)
+        self.announcements = Announcements(connection)
         self.acquaintance = ContactHistory(connection)
         self.leases = Leases(connection)
         self.guard_events = GuardEvents(connection)

@@ -38,6 +38,7 @@ class ClientSettings:
     agent_mail_guard_require_name: str
     agent_mail_guard_on_error: str
     agent_mail_bypass: bool
+    agent_mail_interval: int
     mcp_agent_mail_window_id: str | None
 
 

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import Row, Values
 from mcp_agent_mail.core.settings.rows_attachments import ATTACHMENT_ROWS
 from mcp_agent_mail.core.settings.rows_coordination import LEASE_ROWS, PROJECT_ROWS, WINDOW_CLIENT_ROWS, WINDOW_ROWS
-from mcp_agent_mail.core.settings.rows_delivery import DELIVERY_ROWS
+from mcp_agent_mail.core.settings.rows_delivery import DELIVERY_ROWS, HOOK_ROW
 from mcp_agent_mail.core.settings.rows_llm import LLM_ROWS
 from mcp_agent_mail.core.settings.rows_server import SURFACE_ROWS, WATCHING_ROWS
 from mcp_agent_mail.core.settings.rows_upkeep import UPKEEP_ROWS
@@ -389,6 +389,7 @@ ROWS: tuple[Row, ...] = (
     *_LOGS,
     *WATCHING_ROWS,
     *_CLIENT,
+    HOOK_ROW,
     *WINDOW_CLIENT_ROWS,
 )
 CLIENT_ROWS: tuple[Row, ...] = tuple(row for row in ROWS if row.client)

@@ -197,6 +197,7 @@ def _post_intro(tx: Tx, source: Actor, target: Actor, request: LinkRequest) -> N
         ack_required=True,
         reply_to=None,
         is_private=request.is_private,
+        is_verified=source.verified,
     )
     post(tx, new, [NewRecipient(agent=target.agent, project=target.project, kind=RecipientKind.TO)])
 

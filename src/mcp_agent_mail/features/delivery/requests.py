@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.hooks.announcements import MAX_ITEMS, ImportanceBound
 from mcp_agent_mail.domain.presence import SessionEvent
 
 
@@ -67,3 +68,27 @@ class HeartbeatRequest:
     agent_name: str
     session: str
     event: SessionEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookEventRequest:
+    """A heartbeat, and what of the agent's mail the hook can tell just now: by `least` (None: nothing) up to `limit`
+    messages. `stop`: the event is before a tool call, which can be refused. `reprime`: the session begins, or has lost
+    what it knew.
+    """
+
+    heartbeat: HeartbeatRequest
+    least: ImportanceBound | None = None
+    limit: int = MAX_ITEMS
+    stop: bool = False
+    reprime: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookClaimRequest:
+    """The hook of the session has printed what it was given by `claim`."""
+
+    project_key: str
+    agent_name: str
+    session: str
+    claim: str

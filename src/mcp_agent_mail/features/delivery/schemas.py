@@ -6,7 +6,10 @@ from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.hooks.announcements import MAX_STOP_TEXT, Announcement, age_s, first_line
 from mcp_agent_mail.features.delivery.feed import FeedPage
+from mcp_agent_mail.features.delivery.hooks.agent_place import AgentPlace
+from mcp_agent_mail.features.delivery.hooks.announcements import HookAnswer
 from mcp_agent_mail.features.delivery.presence import HeardSession
 from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.features.delivery.wait import FoundMail
@@ -110,3 +113,59 @@ def show_event(entry: FeedEntry, seen_from: ProjectId) -> JsonObject:
 def show_heard(heard: HeardSession) -> JsonObject:
     """The answer of `heartbeat`: null once the session has ended."""
     return {"listening_until": iso_or_none(heard.listening_until)}
+
+
+def show_announced(heard: HeardSession, announced: HookAnswer) -> JsonObject:
+    """The answer of `hook_event`."""
+    seen_from = announced.actor.project.id
+    return {
+        **show_heard(heard),
+        "unread": announced.unread,
+        "messages": [
+            {
+                **_show_sender(one, seen_from),
+                "age_s": age_s(one.since_ts, announced.at),
+                "importance": one.importance,
+                "subject": one.subject,
+                "first_line": first_line(one.beginning),
+                "ack_required": one.ack_required,
+            }
+            for one in announced.mail
+        ],
+        "more": announced.more,
+        "claim": announced.claim,
+        "stop": None if announced.stop is None else _show_stop(announced.stop, seen_from),
+        "reprime": None if announced.place is None else _show_place(announced, announced.place),
+    }
+
+
+def _show_sender(mail: Announcement, seen_from: ProjectId) -> JsonObject:
+    return {
+        "id": mail.id,
+        "from": mail.sender,
+        "from_project": None if mail.project_id == seen_from else mail.project_slug,
+        "verified": mail.is_verified,
+    }
+
+
+def _show_stop(mail: Announcement, seen_from: ProjectId) -> JsonObject:
+    return {**_show_sender(mail, seen_from), "subject": mail.subject, "text": mail.beginning[:MAX_STOP_TEXT]}
+
+
+def _show_place(announced: HookAnswer, place: AgentPlace) -> JsonObject:
+    seen_from = announced.actor.project.id
+    return {
+        "agent": announced.actor.agent.name,
+        "project": announced.actor.project.human_key,
+        "peers": list(place.peers),
+        "peers_more": place.peers_more,
+        "leases": [{"path_pattern": one.path_pattern, "expires_ts": iso(one.expires_ts)} for one in place.leases],
+        "leases_more": place.leases_more,
+        "unread": announced.unread,
+        "to_acknowledge": [
+            {"id": one.id, "from": shown_name(one.sender, one.project_id, one.project_slug, seen_from)}
+            | {"subject": one.subject}
+            for one in place.to_acknowledge
+        ],
+        "to_acknowledge_more": place.to_acknowledge_more,
+    }

@@ -8,6 +8,7 @@ from dataclasses import replace
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, Identify
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
+from mcp_agent_mail.features.delivery.hooks.announcements import HookAnnouncements, HookAnswer
 from mcp_agent_mail.features.delivery.presence import (
     HeardSession,
     Presences,
@@ -19,6 +20,8 @@ from mcp_agent_mail.features.delivery.requests import (
     FeedRequest,
     FollowRequest,
     HeartbeatRequest,
+    HookClaimRequest,
+    HookEventRequest,
     StatusRequest,
     WaitRequest,
     WithdrawRequest,
@@ -28,6 +31,7 @@ from mcp_agent_mail.features.delivery.stream import FeedStream
 from mcp_agent_mail.features.delivery.wait import FoundMail, look_for_mail, wait_for_mail
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.delivery.withdraw import Withdrawal, withdraw
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.delivery_hooks import NoteHanded, note_nothing
 from mcp_agent_mail.store.database import Store
 
@@ -51,6 +55,7 @@ class DeliveryService:
         self._note_activity = note_activity
         self._note_handed = note_handed
         self._presence = presence
+        self._announcing = HookAnnouncements(store, presence)
 
     async def status(self, caller: Caller, request: StatusRequest) -> MessageStatus:
         """What became of each copy that the caller may know of."""
@@ -117,6 +122,21 @@ class DeliveryService:
         actor = await self._store.read(lambda view: require_heard(view, caller, request))
         if caller.is_operator:
             return HeardSession(actor=actor, listening_until=None)
+        return self._hear(actor, request)
+
+    def _hear(self, actor: Actor, request: HeartbeatRequest) -> HeardSession:
+        """The one way in which a hook is heard."""
         self._note_activity(actor.agent)
         until = self._presence.hear(actor.agent.id, request.session, request.event)
         return HeardSession(actor=actor, listening_until=until)
+
+    async def hook_event(self, caller: Caller, request: HookEventRequest) -> tuple[HeardSession, HookAnswer]:
+        """A heartbeat, and what the hook may tell of the agent's mail. The operator's word counts as the agent's: it
+        is its user's, whose client runs the hook.
+        """
+        announced = await self._announcing.tell(caller, request)
+        return self._hear(announced.actor, request.heartbeat), announced
+
+    async def hook_told(self, caller: Caller, request: HookClaimRequest) -> int:
+        """The hook has printed what it was given: how many messages that hands over."""
+        return await self._announcing.confirm(caller, request)

@@ -9,6 +9,7 @@ from mcp_agent_mail.core.cursors import Cursor
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import CALLER_NAME, PROJECT_KEY, Choice, Count, Flag, Id, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.domain.hooks.announcements import MAX_ITEMS, ImportanceBound
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.presence import SessionEvent
 from mcp_agent_mail.features.delivery import schemas
@@ -16,6 +17,8 @@ from mcp_agent_mail.features.delivery.requests import (
     FeedRequest,
     FollowRequest,
     HeartbeatRequest,
+    HookClaimRequest,
+    HookEventRequest,
     StatusRequest,
     WaitRequest,
     WithdrawRequest,
@@ -29,6 +32,9 @@ _CURSOR = Cursor()
 _TIMEOUT = Count(1, 50)
 _SESSION = Text(max_length=200)
 _CLIENT = Text(max_length=128, may_be_blank=True)
+_LEAST = Choice(tuple(one.value for one in ImportanceBound))
+_ITEMS = Count(0, MAX_ITEMS)
+_CLAIM = Text(max_length=64)
 _HEARD = Choice(tuple(one.value for one in SessionEvent))
 
 
@@ -147,4 +153,50 @@ def hook_tools(service: DeliveryService, current_caller: Callable[[], Awaitable[
         )
         return schemas.show_heard(await service.heartbeat(await current_caller(), request))
 
-    return [tool(heartbeat, cluster="delivery", title="Tell that a session lives", idempotent=True, off_mcp=True)]
+    async def hook_event(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, CALLER_NAME],
+        session: Annotated[str, _SESSION],
+        event: Annotated[str, _HEARD],
+        client: Annotated[str, _CLIENT] = "",  # noqa: ARG001  # said by hooks, and nothing rests on it
+        least: Annotated[str | None, _LEAST] = None,
+        limit: Annotated[int, _ITEMS] = MAX_ITEMS,
+        stop: Annotated[bool, Flag()] = False,
+        reprime: Annotated[bool, Flag()] = False,
+    ) -> Json:
+        """A heartbeat that also asks what the hook may tell of unread mail: by least (urgent: after a tool, high: at
+        the end of a turn, any: at the next turn) up to limit messages, in each session each once. What is given has a
+        claim, to be confirmed by hook_told once it is printed. stop: before a tool call, which an urgent message of
+        the topic stop refuses. reprime: who the agent is and where it stands.
+        """
+        heartbeat = HeartbeatRequest(
+            project_key=project_key, agent_name=agent_name, session=session, event=SessionEvent(event)
+        )
+        request = HookEventRequest(
+            heartbeat=heartbeat,
+            least=None if least is None else ImportanceBound(least),
+            limit=limit,
+            stop=stop,
+            reprime=reprime,
+        )
+        return schemas.show_announced(*await service.hook_event(await current_caller(), request))
+
+    async def hook_told(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, CALLER_NAME],
+        session: Annotated[str, _SESSION],
+        claim: Annotated[str, _CLAIM],
+    ) -> Json:
+        """The hook has printed what hook_event gave it, and flushed its output: that mail is handed over. A repeat
+        says told: 0.
+        """
+        request = HookClaimRequest(project_key=project_key, agent_name=agent_name, session=session, claim=claim)
+        return {"told": await service.hook_told(await current_caller(), request)}
+
+    return [
+        tool(heartbeat, cluster="delivery", title="Tell that a session lives", idempotent=True, off_mcp=True),
+        tool(hook_event, cluster="delivery", title="Ask what a hook may tell", off_mcp=True),
+        tool(hook_told, cluster="delivery", title="Confirm what a hook told", idempotent=True, off_mcp=True),
+    ]

@@ -1,4 +1,6 @@
-"""What feeds need beside the requests: events that are too old go, and mail expires though nobody asks."""
+"""What feeds need beside the requests: events that are too old go, with what hooks told in that time, and mail expires
+though nobody asks.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.transaction import Tx
 
 HOUR_S = 3_600
 DAY = Micros(24 * HOUR_S * SECOND)
@@ -44,9 +47,16 @@ class FeedWorker:
     async def keep_up(self) -> None:
         """Note how far the feeds are, and drop what is older than is kept: to the hour, since that is what is noted."""
         await self._store.write(lambda tx: tx.feed.mark(tx.now, Micros(HOUR_S * SECOND)))
+        # Before the feed: it forgets by which number it went.
+        while not self._upkeep.is_stopping and await self._store.write(self._forget_announcements):
+            pass
         while not self._upkeep.is_stopping:
             has_more = await self._store.write(
                 lambda tx: tx.feed.forget(Micros(tx.now - self._keep), tx.now, FORGOTTEN_AT_ONCE)
             )
             if not has_more:
                 return
+
+    def _forget_announcements(self, tx: Tx) -> bool:
+        last = tx.feed.last_before(Micros(tx.now - self._keep), tx.now)
+        return last is not None and tx.announcements.forget(last, FORGOTTEN_AT_ONCE)

@@ -40,6 +40,7 @@ def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: Syst
         reply_to=None,
         is_system=True,
         is_private=notice.is_private,
+        is_verified=True,
     )
     message, _ = post(tx, new, [NewRecipient(agent=one, project=project, kind=RecipientKind.TO) for one in to])
     return message

@@ -112,6 +112,7 @@ def compose_new(view: View, delivery: DeliveryPolicy, sender: Actor, request: Se
         importance=request.importance,
         ack_required=request.ack_required,
         reply_to=request.reply_to,
+        is_verified=sender.verified,
         terms=_terms_of(view, sender, request),
     )
     if request.broadcast:
@@ -234,6 +235,7 @@ def compose_reply(view: View, delivery: DeliveryPolicy, sender: Actor, request: 
         importance=original.importance if request.importance is None else request.importance,
         ack_required=bool(request.ack_required),
         reply_to=original.id,
+        is_verified=sender.verified,
     )
     return _with_consent(view, delivery, sender, new, chosen)
 

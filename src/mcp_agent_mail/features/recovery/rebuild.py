@@ -36,6 +36,8 @@ NOT_REBUILT = (
     "presence",
     "steps handed_over and shown",
     "feed of events",
+    "what hooks have told of mail",
+    "whether senders had proven to be it",
     "windows",
     "stored summaries",
     "guard log",

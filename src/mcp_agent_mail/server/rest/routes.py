@@ -120,6 +120,8 @@ ROUTES: tuple[RestRoute, ...] = (
     _post("reservations/renew", "renew_file_reservations"),
     _post("reservations/release", "release_file_reservations"),
     _post("heartbeat", "heartbeat"),
+    _post("hooks/event", "hook_event"),
+    _post("hooks/told", "hook_told"),
     RestRoute(
         method="GET",
         path=EVENTS,

@@ -28,8 +28,8 @@ from mcp_agent_mail.store.engine.migrate import (
 
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
 
-NEWEST_VERSION = 20
-NEWEST_SHA256 = "9d598bc5b3f1c3bef974f9a604324381687103f4bdcef01debbc9109c16b33f3"
+NEWEST_VERSION = 21
+NEWEST_SHA256 = "9fab0a3308d16fecddb980538189b8b60b57e2d5d50ec40ca111de686b980f50"
 """Of what all migrations make: a database that has it need not be compared with that, which is made in 0.1 s. Another
 SQLite may spell a definition otherwise; it is compared then."""
 

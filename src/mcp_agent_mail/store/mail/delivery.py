@@ -20,8 +20,8 @@ WHERE name IN ('delivery', 'delivered_ts') RETURNING name, value
 """
 _ADD = """
 INSERT INTO messages (project_id, sender_id, thread_id, topic, subject, importance, ack_required, created_ts,
-                      reply_to, is_system, scope, body_bytes, body_md)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+                      reply_to, is_system, scope, body_bytes, body_md, is_verified)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
 """
 _ADD_PROJECT = """
 INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic_key, delivery_seq)
@@ -178,6 +178,7 @@ def _add_row(connection: sqlite3.Connection, new: NewMessage, scope: str, now: M
         scope,
         len(new.body_md.encode()),
         new.body_md,
+        int(new.is_verified),
     )
     (row_id,) = connection.execute(_ADD, values).fetchone()
     return MessageId(row_id)

@@ -81,6 +81,7 @@ RULES: Mapping[str, TableRule] = MappingProxyType(
                 "id", "project_id", "sender_id", "thread_id", "topic", "subject", "importance", "ack_required",
                 "created_ts", "reply_to", "is_system", "scope", "body_bytes", "body_md", "purged_ts",
             ),
+            left_out={"is_verified": "no archive tells how a sender was known: it counts as not proven"},
         ),
         "message_projects": TableRule(
             origin=Origin.DERIVED, of="recipients: whose mail a message became with which delivery",
@@ -169,6 +170,8 @@ RULES: Mapping[str, TableRule] = MappingProxyType(
         "digests": TableRule(origin=Origin.LOST, of="can be made again out of the mail"),
         "feed": TableRule(origin=Origin.LOST, of="events of delivery: a cursor from before has expired"),
         "feed_marks": TableRule(origin=Origin.LOST, of="times of cursors, which begin anew with the feed"),
+        "hook_sessions": TableRule(origin=Origin.LOST, of="sessions of clients, whose hooks may tell of mail anew"),
+        "announcements": TableRule(origin=Origin.LOST, of="what those sessions were told, which they may be again"),
         "llm_spending": TableRule(origin=Origin.LOST, of="of the days that have passed"),
     }
 )  # fmt: skip

@@ -18,6 +18,7 @@ class MessageRow(SQLModel, table=True):
         CheckConstraint("importance IN ('low', 'normal', 'high', 'urgent')"),
         CheckConstraint("ack_required IN (0, 1)"),
         CheckConstraint("is_system IN (0, 1)"),
+        CheckConstraint("is_verified IN (0, 1)"),
         Index("messages_sender", "sender_id", "id"),
         Index("messages_unpurged", "project_id", "created_ts", "id", **where("purged_ts IS NULL")),
         Index("messages_reply_to", "reply_to", **where("reply_to IS NOT NULL")),
@@ -38,6 +39,7 @@ class MessageRow(SQLModel, table=True):
     body_bytes: int
     body_md: str = Field(sa_type=Text)
     purged_ts: int | None
+    is_verified: int = Field(sa_column_kwargs={"server_default": text("0")})
 
 
 class MessageProjectRow(SQLModel, table=True):

@@ -1,0 +1,33 @@
+"""`am hook`: its help page. What a client runs does not come here: `__main__` answers it without Typer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.clients.hook.entry import main as hook_main
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command("hook", cls=LeanCommand)
+def hook(
+    client: Annotated[
+        str,
+        typer.Argument(
+            metavar="CLIENT",
+            help="claude, codex, gemini, cursor, opencode, copilot, windsurf, cline, droid or amp.",
+        ),
+    ],
+    event: Annotated[str, typer.Argument(metavar="EVENT", help="The event, as the client calls it.")],
+) -> int:
+    """Answer an event of an agent CLI, which runs this.
+
+    It reads the client's JSON on standard input, and prints what that client reads: new mail, a
+    refusal of an edit of what another agent holds, who the agent is after a compaction, or what
+    says nothing. It ends with 0 within a second whatever happens, but where a client knows no
+    other refusal than another exit code.
+    """
+    return hook_main([client, event])

@@ -1,0 +1,102 @@
+"""`am hook CLIENT EVENT`: what an agent CLI runs at its events. `main(arguments)` gives the exit code.
+
+It ends with 0 and the contract's neutral output whatever happens, or with the one refusal that a contract knows; after
+a second at the latest, by an alarm. The standard library alone, and little of that: a client waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
+from mcp_agent_mail.clients.hook.output import Printed, neutral
+from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from mcp_agent_mail.clients.hook.run import Reply
+
+    # Any: see Contract.
+    Json = Any
+
+ALARM_S = 0.9
+"""Of the second that a run may take; Python's own start is the rest."""
+
+_STDOUT, _STDERR = 1, 2
+
+
+class _Alarm:
+    """Prints the neutral output when time is over, unless something was printed, and ends the process."""
+
+    def __init__(self) -> None:
+        self.neutral = Printed()
+        self.is_printing = False
+        signal.signal(signal.SIGALRM, self._over)
+        signal.setitimer(signal.ITIMER_REAL, ALARM_S)
+
+    def _over(self, _number: int, _frame: object) -> None:
+        if not self.is_printing:
+            _write(_STDOUT, self.neutral.stdout)
+        os._exit(0)
+
+    def print(self, printed: Printed) -> bool:
+        """Whether all of it has gone to the client. Standard error first, which can prove nothing."""
+        self.is_printing = True
+        _write(_STDERR, printed.stderr)
+        return _write(_STDOUT, printed.stdout)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Never raises."""
+    alarm = _Alarm()
+    reply: Reply | None = None
+    try:
+        reply = _reply(arguments, alarm)
+    except Exception as failed:  # noqa: BLE001  # whatever it is: the client goes on
+        alarm.neutral.stderr = f"agent-mail hook: {type(failed).__name__}; nothing was done.\n"
+    printed = alarm.neutral if reply is None else reply.printed
+    is_flushed = alarm.print(printed)
+    if reply is not None:
+        try:
+            reply.after(is_flushed=is_flushed)
+        except Exception:  # noqa: BLE001  # as above; what was printed is printed
+            return printed.code
+    return printed.code
+
+
+def _reply(arguments: Sequence[str], alarm: _Alarm) -> Reply | None:
+    """What is to be printed; None for the neutral output."""
+    client, name = [*arguments, "", ""][:2]
+    if client not in CLIENTS:
+        alarm.neutral.stderr = f"agent-mail hook: no client is called {client[:40]!r}: {', '.join(CLIENTS)}.\n"
+        return None
+    contract = read_contract(client)
+    event: Json = contract["events"].get(name)
+    alarm.neutral = neutral(contract["neutral"] if event is None else event["neutral"])
+    if event is None:
+        alarm.neutral.stderr = f"agent-mail hook: {client} has no event {name[:40]!r} that is known here.\n"
+        return None
+    value = read_payload()
+    if value is None:
+        return None
+    payload = HookPayload(contract, value)
+    if payload.is_foreign():
+        return None
+    from mcp_agent_mail.clients.hook.run import HookRun  # noqa: PLC0415  # only where there is something to do
+
+    return HookRun(contract, name, payload, os.environ).reply()
+
+
+def _write(descriptor: int, words: str) -> bool:
+    """Straight to the descriptor: what `write` took has left this process."""
+    rest = words.encode("utf-8", "backslashreplace")
+    try:
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,345 @@
+"""One event of a client: who the session is, what the server says, and what is printed of it.
+
+The server decides what is told, and notes it as given to this session. What was printed and flushed is confirmed
+afterwards. A run that ends in between leaves its entry in the session's file: the next one says how much is unread.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mcp_agent_mail.clients.hook import ask, text
+from mcp_agent_mail.clients.hook.hook_settings import HookSettings
+from mcp_agent_mail.clients.hook.output import Printed, encode, neutral
+from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
+from mcp_agent_mail.clients.hook.who import find_standing, registered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from mcp_agent_mail.clients.contracts.reader import Contract
+    from mcp_agent_mail.clients.hook.payload import HookPayload
+    from mcp_agent_mail.clients.hook.who import Standing
+
+    # Any: JSON of the server, and our own.
+    Json = Any
+
+WIRE_EVENTS = {
+    "start": "start",
+    "turn": "turn",
+    "before_tool": "tool",
+    "after_tool": "tool",
+    "turn_end": "idle",
+    "compact": "tool",
+    "end": "end",
+    "subagent": "tool",
+    "other": "tool",
+}
+"""What the server calls the moments of a contract."""
+
+MAX_CONTINUED = 3
+"""So often in a row a turn goes on for mail; what is new then waits for the next turn. Clients stop at 5 or 8."""
+
+_ONE_START_S = 3.0
+"""Two starts of one session within this time are one: its hook is installed twice."""
+
+_ASKED_FOR_S = 5.0
+_MAX_ASKING = 16
+_MAX_WIRE_SESSION = 200
+_WITH_REPRIME = 1
+_NAMELESS = (
+    "Agent mail is on in this project, and this session has no name in it yet.\n"
+    "Call macro_start_session with human_key set to the path of this directory; a name you were given goes in as "
+    "agent_name."
+)
+
+
+class Reply:
+    """What is printed, and what is done once that was flushed, or could not be."""
+
+    __slots__ = ("_run", "printed", "said")
+
+    def __init__(self, printed: Printed, run: HookRun | None = None, said: dict[str, Json] | None = None) -> None:
+        self.printed = printed
+        self._run = run
+        self.said = said
+
+    def after(self, *, is_flushed: bool) -> None:
+        if self._run is not None:
+            self._run.finish(self.said, is_flushed=is_flushed)
+
+
+class HookRun:
+    """`event` is the contract's row of the event that the client calls `name`."""
+
+    def __init__(self, contract: Contract, name: str, payload: HookPayload, environ: Mapping[str, str]) -> None:
+        self._contract = contract
+        self._name = name
+        self._event: Contract = contract["events"][name]
+        self._payload = payload
+        self._environ = environ
+        self._settings = HookSettings(environ)
+        self._patience = ask.Patience()
+        self._server: ask.HookServer | None = None
+        self._session = payload.session
+        client = contract["client"]
+        self._file = SessionFile(state_folder(environ), plain_name(client, self._session or ""))
+        self._key = [os.getpid(), time.time()]
+        self._standing: Standing | None = None
+        self._state: dict[str, Json] = {}
+        self._missed: list[Json] = []
+        self._is_asking = False
+        self._is_reprimed = False
+
+    # --- What is asked ---
+
+    @property
+    def _moment(self) -> str:
+        return str(self._event["moment"])
+
+    def _can(self, what: str) -> bool:
+        return what in self._event["can"] and not self._payload.is_subagents
+
+    def reply(self) -> Reply:
+        """What the client gets. Raises nothing that is expected."""
+        standing = self._find_standing()
+        self._server = ask.find_server(self._settings)
+        if self._session is None or (standing.agent is None and self._settings.window is None):
+            return self._as_nobody(standing)
+        answer = self._ask_event(standing)
+        if self._moment == "end":
+            self._file.forget()
+        if answer is None:
+            return self._without_mail(standing)
+        return self._with(answer, standing)
+
+    def _find_standing(self) -> Standing:
+        payload = self._payload
+        self._state = self._file.read() if self._session is not None else {}
+        if self._session is not None and self._moment == "after_tool" and not payload.is_subagents:
+            found = registered(self._contract, payload)
+            if found is not None:
+                self._state = self._file.change(lambda state: state.update(agent=found[0], project=found[1]))
+        folder = payload.folder
+        if folder is None or not os.path.isdir(folder):  # noqa: PTH112  # starts faster
+            folder = os.getcwd()  # noqa: PTH109  # as above
+        self._standing = find_standing(self._settings, self._state, folder, self._environ)
+        return self._standing
+
+    def _as_nobody(self, standing: Standing) -> Reply:
+        """Silence, and the guard; but a session that starts in a project that is known hears how to register."""
+        if self._moment != "start" or not self._can("inject") or standing.agent is not None or self._session is None:
+            return self._without_mail(standing)
+        asked = {"project": standing.project, "agent": None, "author": None, "hook": "check", "paths": []}
+        try:
+            if self._server is None:
+                return self._nothing()
+            self._server.ask(ask.CHECK, asked, self._patience)
+        except (ask.NoAnswer, ask.Refused):
+            return self._nothing()
+        return Reply(self._told("inject", _NAMELESS))
+
+    def _ask_event(self, standing: Standing) -> Json:
+        """The server's answer to this event; None without one. What it may give is noted before it is asked."""
+        self._is_reprimed = is_reprimed = self._wants_reprime()
+        least = self._least()
+        asks_stop = self._moment == "before_tool" and self._can("refuse")
+        if least is not None or asks_stop or is_reprimed or self._moment in ("compact", "turn"):
+                self._state = self._file.change(self._begin)
+        if self._server is None:
+            return None
+        value = {
+            **self._who(standing),
+            "client": self._contract["client"],
+            "event": WIRE_EVENTS[self._moment],
+            "least": least,
+            "limit": _WITH_REPRIME if is_reprimed else text.MAX_ITEMS,
+            "stop": asks_stop,
+            "reprime": is_reprimed,
+        }
+        try:
+            answer = self._server.ask(ask.EVENT, value, self._patience)
+        except ask.NoAnswer:
+            return None
+        except ask.Refused:
+            # Nothing was given: an unknown name or project, a token that is wrong.
+            self._file.change(self._end)
+            self._is_asking = False
+            return None
+        return answer if isinstance(answer, dict) else None
+
+    def _who(self, standing: Standing) -> dict[str, Json]:
+        client = self._contract["client"]
+        session = plain_name(client, self._session or "", _MAX_WIRE_SESSION)
+        agent = {"agent_name": standing.agent} if standing.agent is not None else {}
+        return {"project_key": standing.project, **agent, "session": session}
+
+    def _least(self) -> str | None:
+        if self._payload.is_subagents or self._event["tells"] is None:
+            return None
+        if self._moment == "turn_end" and self._payload.is_continued and _whole(self._state, "row") >= MAX_CONTINUED:
+            return None
+        least: str = self._event["tells"]
+        return least
+
+    def _wants_reprime(self) -> bool:
+        if not self._can("reprime"):
+            return False
+        if self._moment != "start":
+            return self._state.get("compacted") is True
+        last = self._state.get("reprimed")
+        is_same = isinstance(last, list) and last[:1] == [self._payload.start_source]
+        return not (is_same and isinstance(last, list) and time.time() - _seconds(last[1:]) < _ONE_START_S)
+
+    def _begin(self, state: dict[str, Json]) -> None:
+        """Note that we ask, and find out whether an earlier run of this session was cut off."""
+        now = time.time()
+        asking = [one for one in state.get("asking") or [] if _is_entry(one)]
+        self._missed = [one for one in asking if not _is_alive(one, now)]
+        state["asking"] = [*asking, self._key][-_MAX_ASKING:]
+        self._is_asking = True
+        if self._is_reprimed and self._moment == "start":
+            state["reprimed"] = [self._payload.start_source, now]
+        if self._is_reprimed:
+            state["compacted"] = False
+        if self._moment == "compact":
+            state["compacted"] = True
+        if self._moment == "turn":
+            state["row"] = 0
+
+    # --- What is printed ---
+
+    def _nothing(self) -> Reply:
+        return Reply(neutral(self._event["neutral"]), self)
+
+    def _told(self, kind: str, words: str) -> Printed:
+        return encode(self._event["output"], self._name, kind, words)
+
+    def _without_mail(self, standing: Standing) -> Reply:
+        return self._guarded(standing, None) if self._moment == "before_tool" else self._nothing()
+
+    def _with(self, answer: dict[str, Json], standing: Standing) -> Reply:
+        if self._moment == "before_tool":
+            return self._guarded(standing, answer)
+        lines = self._lines(answer)
+        said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim"), "has_told": bool(lines)}
+        if not lines:
+            return Reply(neutral(self._event["neutral"]), self, said)
+        kind = "inject" if "inject" in self._event["can"] else "continue"
+        return Reply(self._told(kind, text.fit(lines)), self, said)
+
+    def _lines(self, answer: dict[str, Json]) -> list[str]:
+        agent = self._agent()
+        lines = text.mail_lines(agent, answer) if text.items(answer.get("messages"), 1) else []
+        reprimed = answer.get("reprime")
+        if isinstance(reprimed, dict):
+            from mcp_agent_mail.clients.hook.reprime import MAX_BYTES, reprime_lines  # noqa: PLC0415  # at a start alone
+
+            most = min(MAX_BYTES, text.MAX_BYTES - len(text.fit(lines).encode()) - 1)
+            return [*text.fit(reprime_lines(reprimed), most).split("\n"), *lines]
+        if lines or not self._counts(text.whole(answer.get("unread"))):
+            return lines
+        return [text.count_line(agent, text.whole(answer.get("unread")))]
+
+    def _agent(self) -> str:
+        return (self._standing.agent if self._standing is not None else None) or ""
+
+    def _counts(self, unread: int) -> bool:
+        """Is the bare count worth saying here? Where all mail is told, if it changed, and not too often."""
+        if self._event["tells"] != "any" or not self._can("inject") or not unread:
+            return False
+        if self._missed or self._state.get("must") is True:
+            return True
+        is_changed = unread != self._state.get("said")
+        return is_changed and time.time() - _seconds([self._state.get("said_at")]) >= self._settings.interval_s
+
+    def _guarded(self, standing: Standing, answer: dict[str, Json] | None) -> Reply:
+        """Before a tool call: a stop refuses it, else the guard may."""
+        stop = answer.get("stop") if answer is not None else None
+        said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim")} if answer else None
+        if isinstance(stop, dict) and "refuse" in self._event["can"]:
+            return Reply(self._told("refuse", text.fit(text.stop_lines(stop))), self, said)
+        return Reply(self._ask_guard(standing), self, said)
+
+    def _ask_guard(self, standing: Standing) -> Printed:
+        from mcp_agent_mail.clients.hook.targets import targets  # noqa: PLC0415  # before a tool call alone
+
+        nothing = neutral(self._event["neutral"])
+        paths = targets(self._contract, self._name, self._payload)
+        if not paths or "refuse" not in self._event["can"]:
+            return nothing
+        try:
+            patience_s = self._patience.left_s()
+        except ask.NoAnswer:
+            patience_s = 0.0  # What the disk says, the guard may still read.
+        from mcp_agent_mail.clients.hook.edits import ask_guard  # noqa: PLC0415  # for edits alone
+
+        verdict = ask_guard(paths, standing, self._environ, patience_s)
+        if verdict is None:
+            return nothing
+        words = text.fit(verdict.lines)
+        if verdict.is_refused:
+            return self._told("refuse", words)
+        if "say" in self._event["can"]:
+            return self._told("say", words)
+        nothing.stderr = verdict.lines[0] + "\n"
+        return nothing
+
+    # --- Afterwards ---
+
+    def finish(self, said: dict[str, Json] | None, *, is_flushed: bool) -> None:
+        """Confirm what was printed, and note what the session has been told."""
+        claim = said.get("claim") if said is not None else None
+        if is_flushed and isinstance(claim, str) and self._server is not None and self._standing is not None:
+            try:
+                self._server.ask(ask.TOLD, {**self._who(self._standing), "claim": claim}, self._patience)
+            except (ask.NoAnswer, ask.Refused):
+                claim = None  # It stays unconfirmed, and counts as unread like all other mail.
+        if self._is_asking:
+            self._file.change(lambda state: self._note(state, said, is_flushed=is_flushed))
+
+    def _end(self, state: dict[str, Json]) -> None:
+        """Take our entry back: nothing was given that could be lost."""
+        state["asking"] = [one for one in state.get("asking") or [] if one != self._key]
+
+    def _note(self, state: dict[str, Json], said: dict[str, Json] | None, *, is_flushed: bool) -> None:
+        self._end(state)
+        if said is None or not is_flushed:
+            # Asked, and who knows what was given: the next count is said whatever it is.
+            state["must"] = True
+            state["compacted"] = state.get("compacted") is True or (self._is_reprimed and self._moment != "start")
+            return
+        unread = said["unread"]
+        if said.get("has_told"):
+            state["said"], state["said_at"], state["must"] = unread, time.time(), False
+            state["asking"] = [one for one in state["asking"] if one not in self._missed]
+            if self._moment == "turn_end":
+                state["row"] = _whole(state, "row") + 1
+        elif isinstance(state.get("said"), int):
+            state["said"] = min(state["said"], unread)
+
+
+def _is_entry(one: Json) -> bool:
+    return isinstance(one, list) and len(one) == 2 and isinstance(one[0], int) and isinstance(one[1], float)
+
+
+def _is_alive(entry: list[Json], now: float) -> bool:
+    """Is the run of an entry still at work?"""
+    if not 0 <= now - entry[1] < _ASKED_FOR_S:
+        return False
+    try:
+        os.kill(entry[0], 0)
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def _seconds(values: list[Json]) -> float:
+    return float(values[0]) if values and isinstance(values[0], (int, float)) else 0.0
+
+
+def _whole(state: Mapping[str, Json], key: str) -> int:
+    return text.whole(state.get(key))

@@ -1,0 +1,255 @@
+"""Who the session is, and in which project: AGENT_NAME, what the session registered, Git's word, else the window.
+
+Git is not run, and the guard's reader of repositories is not imported: both take longer than a hook may. Sections that
+are not written as `git config` writes them are left to the guard's reader.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from mcp_agent_mail.clients.hook.hook_settings import NAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from mcp_agent_mail.clients.contracts.reader import Contract
+    from mcp_agent_mail.clients.hook.hook_settings import HookSettings
+    from mcp_agent_mail.clients.hook.payload import HookPayload
+
+    # Any: what a tool answered.
+    Json = Any
+
+REGISTERING = ("register_agent", "create_agent_identity", "macro_start_session")
+SERVERS = ("agent-mail", "agent_mail", "mcp-agent-mail", "mcp_agent_mail")
+"""By which names clients know our server; the first is the one that setup writes."""
+
+_MAX_CONFIG = 1024 * 1024
+_MAX_POINTER = 16 * 1024
+_MAX_LEVELS = 128
+_MAX_PROJECT = 4_096
+_MAX_LOOKED_AT = 400
+_MAX_RESULT = 256 * 1024
+_OUR_SECTION = re.compile(rb"(?im)^[ \t]*\[[ \t]*agent-mail[ \t]*\][ \t]*\r?$")
+_MENTIONS = re.compile(rb"(?i)agent-mail[ \t]*[\]\"]")
+_LINE = re.compile(r"(?i)[ \t]*(name|project)[ \t]*=[ \t]*([^\"\\#;\r\n]*?)[ \t\r]*")
+_NAMED_IN_TEXT = re.compile(r"(?im)^[^\w\n]*name[^\w\n]*[:|][^\w\n]*([A-Za-z][A-Za-z0-9_-]{0,63})\b")
+
+
+class Standing:
+    """Who acts, and where. `agent` is None for nobody that is known; `folder` is where the session works."""
+
+    __slots__ = ("agent", "folder", "project")
+
+    def __init__(self, agent: str | None, project: str, folder: str) -> None:
+        self.agent = agent
+        self.project = project
+        self.folder = folder
+
+
+def find_standing(
+    settings: HookSettings, state: Mapping[str, Json], folder: str, environ: Mapping[str, str]
+) -> Standing:
+    """By the order of precedence that the module names."""
+    top, said = look_at_git(folder, environ)
+    bound = bound_name(state)
+    agent = settings.agent or bound or _fit(said.get("name"))
+    project = settings.project or said.get("project")
+    if not project and bound is not None and agent == bound:
+        project = _bound_project(state)
+    project = project or top or folder
+    return Standing(agent, os.path.realpath(project) if project.startswith("/") else project, folder)
+
+
+def bound_name(state: Mapping[str, Json]) -> str | None:
+    """What the session registered as."""
+    return _fit(state.get("agent"))
+
+
+def _bound_project(state: Mapping[str, Json]) -> str | None:
+    project = state.get("project")
+    return project if isinstance(project, str) and 0 < len(project) <= _MAX_PROJECT else None
+
+
+def _fit(name: Json) -> str | None:
+    return name if isinstance(name, str) and NAME.fullmatch(name) else None
+
+
+# --- Git ---
+
+
+def look_at_git(folder: str, environ: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
+    """The work tree around a folder, and what configurations say of `agent-mail`: the repository's before the user's."""
+    top, git = _find_git(folder)
+    home = environ.get("HOME", "")
+    users = [environ.get("XDG_CONFIG_HOME") or f"{home}/.config", f"{home}/.gitconfig"]
+    files = [f"{users[0]}/git/config", users[1]]
+    if environ.get("GIT_CONFIG_GLOBAL"):
+        files = [environ["GIT_CONFIG_GLOBAL"]]
+    if git is not None:
+        common = _pointer(f"{git}/commondir", git) or git
+        files += [f"{common}/config", f"{git}/config.worktree"]
+    said: dict[str, str] = {}
+    for file in files:
+        content = _read(file, _MAX_CONFIG)
+        if content is None or not _MENTIONS.search(content):
+            continue
+        found = _plain_section(content)
+        if found is None:
+            return top, _by_the_guard(folder, environ)
+        said.update(found)
+    return top, said
+
+
+def _find_git(folder: str) -> tuple[str | None, str | None]:
+    here = os.path.realpath(folder)
+    for _ in range(_MAX_LEVELS):
+        git = f"{here.rstrip('/')}/.git"
+        if os.path.isdir(git):  # noqa: PTH112  # starts faster
+            return here, git
+        if os.path.isfile(git):  # noqa: PTH113  # as above
+            return here, _pointer(git, here, "gitdir:")
+        above = os.path.dirname(here)  # noqa: PTH120  # as above
+        if above == here:
+            break
+        here = above
+    return None, None
+
+
+def _pointer(file: str, start: str, word: str = "") -> str | None:
+    content = _read(file, _MAX_POINTER)
+    text = os.fsdecode(content or b"").strip()
+    if not text.startswith(word) or not text:
+        return None
+    return os.path.join(start, text.removeprefix(word).strip())  # noqa: PTH118  # as above
+
+
+def _plain_section(content: bytes) -> dict[str, str] | None:
+    """What sections written by `git config` say; None where they are written in another way."""
+    parts = _OUR_SECTION.split(content)
+    if len(parts) != len(_MENTIONS.findall(content)) + 1:
+        return None
+    found = {}
+    for part in parts[1:]:
+        for line in os.fsdecode(part).split("\n"):
+            if line.lstrip().startswith("["):
+                break
+            if not line.strip() or line.lstrip().startswith(("#", ";")):
+                continue
+            known = _LINE.fullmatch(line)
+            if known is not None:
+                found[known[1].lower()] = known[2]
+            elif line.lstrip()[:4].lower() in ("name", "proj") or line.endswith("\\"):
+                return None
+    return {key: value for key, value in found.items() if value}
+
+
+def _by_the_guard(folder: str, environ: Mapping[str, str]) -> dict[str, str]:
+    # Slow, and only for sections that nobody's program writes.
+    from mcp_agent_mail.core.errors import AgentMailError  # noqa: PLC0415
+    from mcp_agent_mail.guard.git import GitRefused  # noqa: PLC0415
+    from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values  # noqa: PLC0415
+
+    try:
+        values = find_values(environ, folder)
+    except (GitRefused, AgentMailError):
+        return {}
+    found = {"name": values.get(NAME_KEY), "project": values.get(PROJECT_KEY)}
+    return {key: value for key, value in found.items() if value}
+
+
+def _read(file: str, at_most: int) -> bytes | None:
+    """What a file holds that a stranger may have written; None for none, and for one that is too long."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            content = os.read(descriptor, at_most + 1)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return None
+    return content if len(content) <= at_most else None
+
+
+# --- Registrations that pass by ---
+
+
+def registered(contract: Contract, payload: HookPayload) -> tuple[str, str | None] | None:
+    """Name and project of an agent that the session has just registered as with our server; None for other calls."""
+    tool, arguments = _our_call(contract, payload)
+    if tool not in REGISTERING:
+        return None
+    result = payload.result
+    found = _Result(result)
+    asked = _fit(arguments.get("name") or arguments.get("agent_name"))
+    name = found.name or (asked if asked is not None and asked in found.names_in_text else None)
+    if name is None:
+        return None
+    project = found.project or arguments.get("project_key") or arguments.get("human_key")
+    return name, project if isinstance(project, str) and project else None
+
+
+def _our_call(contract: Contract, payload: HookPayload) -> tuple[str, Mapping[str, Json]]:
+    """Which tool of ours was called, by what the contract says of names; else an empty one."""
+    how = contract["mcp_tool"]
+    if how["pattern"] is not None:
+        for server in SERVERS:
+            for tool in REGISTERING:
+                if payload.tool == how["pattern"].replace("{server}", server).replace("{tool}", tool):
+                    return tool, payload.arguments
+        return "", {}
+    server, tool, arguments = (payload.at(how.get(part, [])) for part in ("server", "tool", "arguments"))
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            arguments = {}
+    if server in SERVERS and isinstance(tool, str):
+        return tool, arguments if isinstance(arguments, dict) else {}
+    return "", {}
+
+
+class _Result:
+    """What of a tool's result is looked at, however the client has wrapped it: JSON in text, in blocks, in objects."""
+
+    def __init__(self, result: Json) -> None:
+        self.name: str | None = None
+        self.project: str | None = None
+        self.names_in_text: set[str] = set()
+        self._left = _MAX_LOOKED_AT
+        self._look([result])
+
+    def _look(self, waiting: list[Json]) -> None:
+        """Breadth first: what stands outside comes before what stands within."""
+        while waiting and self._left > 0:
+            self._left -= 1
+            value = waiting.pop(0)
+            if isinstance(value, str) and len(value) <= _MAX_RESULT:
+                try:
+                    waiting.append(json.loads(value))
+                except (ValueError, RecursionError):
+                    self.names_in_text |= set(_NAMED_IN_TEXT.findall(value))
+            elif isinstance(value, list):
+                waiting += value[: self._left]
+            elif isinstance(value, dict):
+                if value.get("isError") or "error" in value:
+                    return
+                self._take(value)
+                if self.name is not None:
+                    return
+                waiting += [value[key] for key in list(value)[: self._left]]
+
+    def _take(self, value: dict[str, Json]) -> None:
+        """A registered agent: `register_agent` gives it bare, a macro beside its project."""
+        inner = value.get("agent")
+        agent = inner if isinstance(inner, dict) else value
+        name = _fit(agent.get("name"))
+        if name is not None and "program" in agent and "model" in agent:
+            self.name = name
+            project = value.get("project")
+            key = project.get("human_key") if isinstance(project, dict) else None
+            self.project = key if isinstance(key, str) else None

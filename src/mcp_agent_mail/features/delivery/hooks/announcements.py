@@ -1,0 +1,245 @@
+"""What a client's hook tells an agent of its mail: given to one hook, and handed over once that hook has printed it.
+
+One unit of work decides what is unread, neither withdrawn nor expired, and not given to the session before, and notes
+it as given. The hook confirms after its output was flushed: only then is it handed over. The next event of the same
+session, whose first byte came after that, shows it; another session proves nothing. Most events bring nothing new: they
+write nothing. (docs/adr/0156)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.agents import AgentKind
+from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, UnreadCopy
+from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity
+from mcp_agent_mail.domain.presence import SessionEvent
+from mcp_agent_mail.features.delivery.hooks.agent_place import AgentPlace, reprime
+from mcp_agent_mail.features.delivery.presence import Presences, require_heard
+from mcp_agent_mail.features.delivery.requests import HookClaimRequest, HookEventRequest
+from mcp_agent_mail.features.identity.actor import Actor, require_actor
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.transaction import Tx, View
+
+MAX_SESSIONS_KNOWN = 10_000
+"""Of all agents, of which is known in memory when they told last, and whether they can refuse a tool call."""
+
+_CLAIM_BYTES = 16
+
+
+class UnknownClaim(NotFound):
+    """No session of this name was given anything by this claim."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookAnswer:
+    """The answer to one event. `claim` confirms `mail` and `stop`; None where there is neither. `more` may be told
+    besides, and was left out by the limit; it is counted as far as MOST_MORE. `at` is when it was looked at.
+    """
+
+    actor: Actor
+    at: Micros
+    unread: int
+    mail: Sequence[Announcement] = ()
+    more: int = 0
+    claim: str | None = None
+    stop: Announcement | None = None
+    place: AgentPlace | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decision:
+    """What an event would change. `shown`: of what the session has printed before, whether it is proven to have it."""
+
+    actor: Actor
+    session_id: int | None
+    given: Sequence[UnreadCopy]
+    stop: UnreadCopy | None
+    more: int
+    shown: Sequence[MessageId]
+    is_full: bool = False
+
+    @property
+    def claimed(self) -> list[UnreadCopy]:
+        return [*([] if self.stop is None else [self.stop]), *self.given]
+
+    @property
+    def changes(self) -> bool:
+        return bool(self.claimed or self.shown or self.is_full)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Known:
+    """What memory knows of a session. `told_s` is by `time.monotonic`."""
+
+    told_s: float = -math.inf
+    can_stop: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class _KnownSessions:
+    """The last MAX_SESSIONS_KNOWN that were heard."""
+
+    by_name: OrderedDict[tuple[AgentId, str], _Known] = field(default_factory=OrderedDict)
+
+    def of(self, agent_id: AgentId, session: str) -> _Known:
+        known = self.by_name.setdefault((agent_id, session), _Known())
+        self.by_name.move_to_end((agent_id, session))
+        if len(self.by_name) > MAX_SESSIONS_KNOWN:
+            self.by_name.popitem(last=False)
+        return known
+
+    def forget(self, agent_id: AgentId, session: str) -> None:
+        self.by_name.pop((agent_id, session), None)
+
+
+class HookAnnouncements:
+    """For use on the event loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        presence: Presences,
+        *,
+        new_claim: Callable[[], str] = lambda: secrets.token_hex(_CLAIM_BYTES),
+        elapsed: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._presence = presence
+        self._new_claim = new_claim
+        self._elapsed = elapsed
+        self._known = _KnownSessions()
+
+    async def tell(self, caller: Caller, request: HookEventRequest) -> HookAnswer:
+        """What the hook may tell at this event, noted as given to its session. Not safe to repeat: what was given is
+        not given again.
+        """
+        heartbeat = request.heartbeat
+        actor = await self._store.read(lambda view: _require_agent(require_heard(view, caller, heartbeat)))
+        known = self._known.of(actor.agent.id, heartbeat.session)
+        known.can_stop = known.can_stop or request.stop
+        is_later = not -math.inf < current_hearing().began_s < known.told_s
+        claim = self._new_claim()
+
+        def decide(view: View) -> _Decision:
+            return _decide(view, _require_agent(require_heard(view, caller, heartbeat)), request, known, is_later)
+
+        def look(view: View) -> tuple[bool, HookAnswer]:
+            decided = decide(view)
+            return decided.changes, self._answer(view, request, decided, None)
+
+        def unit(tx: Tx) -> HookAnswer:
+            decided = decide(tx)
+            if decided.is_full and decided.session_id is not None:
+                tx.announcements.make_room(decided.session_id)
+                decided = decide(tx)
+            _carry_out(tx, heartbeat.session, decided, claim)
+            return self._answer(tx, request, decided, claim)
+
+        changes, answer = await self._store.read(look)
+        if changes:
+            answer = await self._store.write(unit)
+        if heartbeat.event is SessionEvent.END:
+            self._known.forget(actor.agent.id, heartbeat.session)
+        return answer
+
+    async def confirm(self, caller: Caller, request: HookClaimRequest) -> int:
+        """The hook has flushed what it was given by the claim: how many messages that hands over. None at a repeat.
+        Raises UnknownClaim.
+        """
+
+        def unit(tx: Tx) -> tuple[Actor, int]:
+            actor = _require_agent(require_actor(tx, caller, request.project_key, request.agent_name))
+            session_id = tx.announcements.find_session(actor.agent.id, _hash(request.session))
+            told = None if session_id is None else tx.announcements.confirm(session_id, request.claim, tx.now)
+            if told is None:
+                raise UnknownClaim(
+                    f"The session was given nothing to tell by the claim {request.claim!r:.50}.",
+                    hint="Confirm with the claim, the session and the agent of the event that gave it, soon after it.",
+                )
+            tx.ladder.hand_over(actor.agent.id, told, tx.now)
+            return actor, len(told)
+
+        actor, told = await self._store.write(unit)
+        if told:
+            self._known.of(actor.agent.id, request.session).told_s = self._elapsed()
+        return told
+
+    def _answer(self, view: View, request: HookEventRequest, decided: _Decision, claim: str | None) -> HookAnswer:
+        actor, shown = decided.actor, view.announcements.mail
+        counts = view.inboxes.counts(actor.agent.id)
+        mail = shown(actor.agent.id, [one.message_id for one in decided.given])
+        stop = [] if decided.stop is None else shown(actor.agent.id, [decided.stop.message_id])
+        return HookAnswer(
+            actor=actor,
+            at=view.now,
+            unread=counts.unread,
+            mail=mail,
+            more=decided.more,
+            claim=claim if decided.claimed else None,
+            stop=stop[0] if stop else None,
+            place=reprime(view, actor, counts, [*stop, *mail], self._presence.of) if request.reprime else None,
+        )
+
+
+def _decide(view: View, actor: Actor, request: HookEventRequest, known: _Known, is_later: bool) -> _Decision:
+    agent_id = actor.agent.id
+    session_id = view.announcements.find_session(agent_id, _hash(request.heartbeat.session))
+    shown = [] if session_id is None or not is_later else view.announcements.unshown(session_id)
+    room = view.announcements.room(session_id)
+    event = request.heartbeat.event
+    is_told = event is not SessionEvent.END and not actor.agent.is_retired and not actor.project.is_archived
+    stop = view.announcements.find_stop(agent_id, session_id) if request.stop and is_told else None
+    tellable: list[UnreadCopy] = []
+    if request.least is not None and is_told:
+        # After a tool it is left for the next call, where the session has shown that it can be refused one.
+        waits = event is SessionEvent.TOOL and known.can_stop
+        limit = request.limit + MOST_MORE
+        tellable = view.announcements.tellable(agent_id, session_id, request.least, limit + 1, without_stops=waits)
+    if stop is not None:
+        tellable = [one for one in tellable if one != stop]
+    is_full = room == 0 and bool(stop or tellable[: request.limit])
+    stop = stop if room else None
+    given = tellable[: min(request.limit, max(0, room - bool(stop)))]
+    return _Decision(
+        actor=actor,
+        session_id=session_id,
+        given=given,
+        stop=stop,
+        more=min(MOST_MORE, len(tellable) - len(given)),
+        shown=shown,
+        is_full=is_full,
+    )
+
+
+def _carry_out(tx: Tx, session: str, decided: _Decision, claim: str) -> None:
+    agent_id = decided.actor.agent.id
+    if decided.shown and decided.session_id is not None:
+        tx.ladder.show(agent_id, decided.shown, tx.now)
+        tx.announcements.show(decided.session_id, tx.now)
+    if decided.claimed:
+        tx.announcements.give(agent_id, _hash(session), decided.claimed, claim, tx.now)
+
+
+def _require_agent(actor: Actor) -> Actor:
+    """No client has a hook for Human."""
+    if actor.agent.kind is not AgentKind.AGENT:
+        raise ReservedIdentity(
+            f"{actor.agent.name} is no agent: no client's hook tells it of mail.", hint="Name a registered agent."
+        )
+    return actor
+
+
+def _hash(session: str) -> bytes:
+    """Names of sessions are the clients': of any length and of anything, and nobody needs to read them."""
+    return hashlib.sha256(session.encode()).digest()
