@@ -26,6 +26,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("mail", "status"),
     ("mail", "withdraw"),
     ("mail", "attachment"),
+    ("wait",),
     ("agents",),
     ("agents", "list"),
     ("agents", "show"),
