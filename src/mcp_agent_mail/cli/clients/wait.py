@@ -107,12 +107,16 @@ class _Wait:
         answer: dict[str, Any] | None = None
         while answer is None or not (answer["messages"] or self.now() >= until):
             try:
-                answer = self._slice(find_server(self.context) or server, self._seconds(answer is None, until))
+                answer = self._slice(server, self._seconds(answer is None, until))
                 heard_at, failures = self.now(), 0
             except AgentMailError as failed:
+                now_there = find_server(self.context) or server
+                is_gone = code_of(failed) == Unavailable.code and self.now() - heard_at < GONE_FOR_S
                 is_wrong_place = answer is None and isinstance(failed, Stranger)
-                if is_wrong_place or code_of(failed) != Unavailable.code or self.now() - heard_at >= GONE_FOR_S:
+                # Started anew it has another proof of the operator: what was refused may have been the old one.
+                if is_wrong_place or not (is_gone or now_there != server):
                     raise
+                server = now_there
                 self.pause(_PAUSES_S[min(failures, len(_PAUSES_S) - 1)])
                 failures += 1
         return answer
