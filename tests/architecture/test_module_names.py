@@ -21,8 +21,8 @@ ack activity actor addresse admission adoption age agent announcement answer app
 attachment auth backfill background backpressure backup blob block boundary branch breaker bu budget bundle cache call
 caller catalog chain change charset check client clock code command committer completion computation config conflict
 connection consent contact content context conversion converter coordination copie copy count cue cursor database
-decision deliverie delivery description digest dispatch doctor drain dump end endpoint entry env environment error
-escaping event evidence expansion export fact failpoint fault feed field file finding flag folder format foundation git grant
+decision delivery description digest dispatch doctor drain dump end endpoint entry env environment error escaping
+event evidence expansion export fact failpoint fault feed field file finding flag folder format foundation git grant
 guard guidance hearing hint history holder hook http id idempotency identifier identitie identity image import inbox
 inboxe index inline inspection instrumentation integrity keeper kernel key kind ladder layout lease ledger lifespan
 likenes limit line link listener llm lock log logging look lookup mail maintenance manifest mark markdown marker mcp
@@ -34,8 +34,9 @@ request reservation resolution resource response restore result retention rewrit
 schema scratch search segment sequence server service session setup shape shim signal silence size slot snapshot sort
 source space spool stalenes statu stemming step store story stream subscription successor summarie supervisor swap
 sweeper sync synonym syntax table target team term text thread token tool toon tracing transaction turn type typer
-undo upkeep upstream uri usage version visibility waiter webhook window wire wiring withdrawal word work worker workflow
+undo upkeep upstream uri usage version visibility waiter window wire wiring withdrawal word work worker workflow
 workspace worktree writer
+deliverie doc webhook
     """.split()
 )
 """Without the `s` of several: what a module that holds things ends with. A gerund or an adjective says nothing of what

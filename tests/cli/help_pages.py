@@ -78,6 +78,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("env",),
     ("token",),
     ("token", "reissue"),
+    ("docs",),
+    ("docs", "insert"),
     ("doctor",),
     ("doctor", "check"),
     ("doctor", "verify"),
