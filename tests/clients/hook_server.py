@@ -53,6 +53,7 @@ class HookAnswers:
     event: Any = field(default_factory=lambda: dict(NOTHING))
     told: Any = field(default_factory=lambda: {"told": 1})
     check: Any = field(default_factory=lambda: {"agent": None, "held": [], "held_count": 0, "agent_known": True})
+    windows: Any = field(default_factory=dict)
     is_hung: bool = False
     only_asked: bool = False
     """As the real one: no messages without `least`, no stop and no re-prime that is not asked for."""
@@ -68,7 +69,9 @@ class HookAnswers:
         return [body for path, body in self.asked if path.endswith(end)]
 
     def answer(self, path: str, body: Any) -> bytes:
-        found = self.told if path.endswith("/told") else self.check if "/guard/" in path else self._event_for(body)
+        by_end = {"told": self.told, "check": self.check, "list_window_identities": self.windows}
+        end = path.rpartition("/")[2]
+        found = by_end[end] if end in by_end else self._event_for(body)
         if isinstance(found, bytes):
             return found
         status = 404 if isinstance(found, dict) and "error" in found else 200

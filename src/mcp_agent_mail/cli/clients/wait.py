@@ -22,7 +22,7 @@ from mcp_agent_mail.cli.gateway.port import find_server, require_server
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_json, print_text
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
-from mcp_agent_mail.clients.hook.text import MAX_ITEMS, WHOSE_WORDS, fit, item_lines, items, name_of, whole
+from mcp_agent_mail.clients.hook.text import MAX_ITEMS, SIZES, WHOSE_WORDS, fit, item_lines, items, name_of, whole
 from mcp_agent_mail.clients.hook.who import look_at_git
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 
@@ -144,7 +144,7 @@ def _lines(agent: str, answer: dict[str, Any]) -> list[str]:
     many = f"{found} message{'s' if found > 1 else ''}"
     lines = [f"Agent mail for {name_of(agent)}: {many}. {WHOSE_WORDS}"]
     for one in told:
-        lines += item_lines(one, says_proof=False)
+        lines += item_lines(one, SIZES[-1], says_proof=False)
     more = found - len(told) + whole(answer.get("passed_over"))
     shown = f"{more} more; fetch_inbox shows them." if more else "fetch_inbox shows the whole text."
     return [*lines, f"{shown} To wait for what comes next: --after {whole(answer['next_cursor'])}"]

@@ -25,6 +25,7 @@ MAX_ANSWER_BYTES = 256 * 1024
 EVENT = "/rest/v1/hooks/event"
 TOLD = "/rest/v1/hooks/told"
 CHECK = "/guard/check"
+WINDOWS = "/rpc/list_window_identities"
 
 _MAX_OWNER_BYTES = 65_536
 _MAX_TOKEN_BYTES = 4_096
@@ -63,7 +64,7 @@ class Patience:
 class HookServer:
     """Where a server is, and what proves who we are."""
 
-    __slots__ = ("_headers", "authority", "is_secure", "path")
+    __slots__ = ("authority", "headers", "is_secure", "path")
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         scheme, _, rest = url.partition("://")
@@ -71,14 +72,14 @@ class HookServer:
         self.is_secure = scheme == "https"
         self.authority = authority.rpartition("@")[2]
         self.path = (slash + path).split("?")[0].rstrip("/")
-        self._headers = headers
+        self.headers = headers
 
     def ask(self, path: str, value: Json, patience: Patience) -> Json:
         """The server's answer. Raises NoAnswer and Refused."""
         body = json.dumps(value).encode()
         lines = [f"POST {self.path}{path} HTTP/1.0", f"Host: {self.authority}", "Content-Type: application/json"]
         lines += [f"Content-Length: {len(body)}", "Connection: close"]
-        lines += [f"{name}: {text}" for name, text in self._headers.items()]
+        lines += [f"{name}: {text}" for name, text in self.headers.items()]
         request = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
         try:
             with self._connected(patience) as connection:
@@ -177,19 +178,18 @@ def _judge(raw: bytes) -> Json:
 
 def find_server(settings: HookSettings) -> HookServer | None:
     """AGENT_MAIL_URL, else the server that owns the store, else the one at HTTP_HOST where there is no store."""
-    headers = {}
+    window = {"X-Agent-Window": settings.window} if settings.window else {}
+    headers = dict(window)
     if settings.token:
         headers["Authorization"] = f"Bearer {settings.token}"
     if settings.agent_token:
         headers["X-Agent-Token"] = settings.agent_token
-    if settings.window:
-        headers["X-Agent-Window"] = settings.window
     if settings.url is not None:
         return HookServer(_without_mcp_path(settings.url, settings.http_path), headers)
     is_owned, url = _owner(settings.root)
     if url is not None:
         if not settings.token and (proof := _operator_token(settings.root)):
-            headers = {"Authorization": f"Bearer {proof}"}
+            headers = {**window, "Authorization": f"Bearer {proof}"}
         return HookServer(url, headers)
     if not is_owned and not os.path.isdir(f"{settings.root}/projects"):  # noqa: PTH112  # starts faster
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104

@@ -13,7 +13,7 @@ from mcp_agent_mail.clients.hook import ask, text
 from mcp_agent_mail.clients.hook.hook_settings import HookSettings
 from mcp_agent_mail.clients.hook.output import Printed, encode, neutral
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
-from mcp_agent_mail.clients.hook.who import find_standing, registered
+from mcp_agent_mail.clients.hook.who import find_standing, known_name, registered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ _ASKED_FOR_S = 5.0
 _MAX_ASKING = 16
 _MAX_WIRE_SESSION = 200
 _WITH_REPRIME = 1
+_MAX_WINDOWS = 1_000
 _NAMELESS = (
     "Agent mail is on in this project, and this session has no name in it yet.\n"
     "Call macro_start_session with human_key set to the path of this directory; a name you were given goes in as "
@@ -107,7 +108,9 @@ class HookRun:
         """What the client gets. Raises nothing that is expected."""
         standing = self._find_standing()
         self._server = ask.find_server(self._settings)
-        if self._session is None or (standing.agent is None and self._settings.window is None):
+        if standing.agent is None:
+            standing.agent = self._of_window(standing.project)
+        if self._session is None or standing.agent is None:
             return self._as_nobody(standing)
         answer = self._ask_event(standing)
         if self._moment == "end":
@@ -129,9 +132,27 @@ class HookRun:
         self._standing = find_standing(self._settings, self._state, folder, self._environ)
         return self._standing
 
+    def _of_window(self, project: str) -> str | None:
+        """Whom registrations from this terminal window go by; the session remembers it."""
+        window = self._settings.window
+        if window is None or self._session is None or self._server is None:
+            return None
+        if (known := known_name(self._state, "window_agent")) is not None:
+            return known
+        try:
+            found = self._server.ask(ask.WINDOWS, {"project_key": project}, self._patience)
+        except (ask.NoAnswer, ask.Refused):
+            return None
+        windows = text.items(found.get("identities"), _MAX_WINDOWS) if isinstance(found, dict) else []
+        names = [one for one in windows if str(one.get("window_uuid")).lower() == window.lower()]
+        name = known_name(names[0], "display_name") if names else None
+        if name is not None:
+            self._state = self._file.change(lambda state: state.update(window_agent=name))
+        return name
+
     def _as_nobody(self, standing: Standing) -> Reply:
         """Silence, and the guard; but a session that starts in a project that is known hears how to register."""
-        if self._moment != "start" or not self._can("inject") or standing.agent is not None or self._session is None:
+        if self._moment != "start" or not self._can("inject") or self._session is None:
             return self._without_mail(standing)
         asked = {"project": standing.project, "agent": None, "author": None, "hook": "check", "paths": []}
         try:
@@ -172,10 +193,8 @@ class HookRun:
         return answer if isinstance(answer, dict) else None
 
     def _who(self, standing: Standing) -> dict[str, Json]:
-        client = self._contract["client"]
-        session = plain_name(client, self._session or "", _MAX_WIRE_SESSION)
-        agent = {"agent_name": standing.agent} if standing.agent is not None else {}
-        return {"project_key": standing.project, **agent, "session": session}
+        session = plain_name(self._contract["client"], self._session or "", _MAX_WIRE_SESSION)
+        return {"project_key": standing.project, "agent_name": standing.agent, "session": session}
 
     def _least(self) -> str | None:
         if self._payload.is_subagents or self._event["tells"] is None:

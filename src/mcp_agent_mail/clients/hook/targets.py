@@ -32,8 +32,8 @@ def targets(contract: Contract, event: str, payload: HookPayload) -> list[str]:
     value: Json = payload.arguments
     for key in where["patch"] if isinstance(where, dict) else where:
         value = value.get(key) if isinstance(value, dict) else None
-    found = _in_patch(value) if is_patch else [value]
-    return [path for path in dict.fromkeys(found) if _is_path(path)][:MAX_PATHS]
+    found: list[Json] = [*_in_patch(value)] if is_patch else [value]
+    return list(dict.fromkeys(path for path in found if _is_path(path)))[:MAX_PATHS]
 
 
 def _in_patch(patch: Json) -> list[str]:

@@ -56,7 +56,7 @@ def find_standing(
 ) -> Standing:
     """By the order of precedence that the module names."""
     top, said = look_at_git(folder, environ)
-    bound = bound_name(state)
+    bound = known_name(state, "agent")
     agent = settings.agent or bound or _fit(said.get("name"))
     project = settings.project or said.get("project")
     if not project and bound is not None and agent == bound:
@@ -65,9 +65,9 @@ def find_standing(
     return Standing(agent, os.path.realpath(project) if project.startswith("/") else project, folder)
 
 
-def bound_name(state: Mapping[str, Json]) -> str | None:
-    """What the session registered as."""
-    return _fit(state.get("agent"))
+def known_name(state: Mapping[str, Json], key: str) -> str | None:
+    """A name that can be an agent's; None for anything else that stands there."""
+    return _fit(state.get(key))
 
 
 def _bound_project(state: Mapping[str, Json]) -> str | None:

@@ -1,0 +1,123 @@
+"""The guard is asked before an edit, and what it says is what the client reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.clients.hook.edits import ask_guard
+from mcp_agent_mail.clients.hook.who import Standing
+from tests.clients.hook_program import HookHome
+from tests.guard.harness import GuardHarness
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Iterator[GuardHarness]:
+    """Leases as the snapshot on disk has them: no server runs."""
+    here = Path.cwd()
+    yield GuardHarness(tmp_path)
+    os.chdir(here)
+
+
+def _asked(harness: GuardHarness, *paths: str, agent: str | None = "BlueLake", **settings: str) -> Any:
+    standing = Standing(agent, str(harness.code), str(harness.code))
+    return ask_guard(list(paths), standing, harness.environment(**settings), 0.3)
+
+
+def test_what_another_agent_holds_is_refused_in_the_guards_words(harness: GuardHarness) -> None:
+    harness.hold("src/**", reason="the parser")
+
+    verdict = _asked(harness, "src/app.py", "README.md")
+
+    assert verdict.is_refused
+    assert verdict.lines[0] == "edit refused: 1 path is held by another agent."
+    assert verdict.lines[1].startswith("> src/app.py")
+    assert all(line.startswith("> ") for line in verdict.lines[1:])
+    assert any('says: "the parser"' in line for line in verdict.lines)
+
+
+@pytest.mark.parametrize("paths", [["README.md"], ["../beside.py"], ["/etc/hosts"], ["src/app.py\n"]])
+def test_what_nobody_holds_is_allowed(paths: list[str], harness: GuardHarness) -> None:
+    harness.hold("src/app.py")
+
+    assert _asked(harness, *paths) is None
+
+
+def test_what_the_agent_holds_itself_is_allowed(harness: GuardHarness) -> None:
+    harness.hold("src/**", agent="BlueLake")
+
+    assert _asked(harness, "src/app.py") is None
+
+
+@pytest.mark.parametrize("setting", ["AGENT_MAIL_GUARD_MODE=warn", "AGENT_MAIL_BYPASS=1"])
+def test_a_guard_that_only_warns_says_it(setting: str, harness: GuardHarness) -> None:
+    harness.hold("src/**")
+    name, _, value = setting.partition("=")
+
+    verdict = _asked(harness, "src/app.py", **{name: value})
+
+    assert not verdict.is_refused
+    assert verdict.lines[0].startswith("edit passes, but 1 path is held by another agent")
+
+
+def test_what_could_not_be_found_out_is_allowed(harness: GuardHarness, tmp_path: Path) -> None:
+    """No server and no snapshot; no repository; a snapshot that is broken."""
+    nowhere = tmp_path / "nowhere"
+    nowhere.mkdir()
+    unknown = _asked(harness, "src/app.py")
+    outside = ask_guard(["a"], Standing("BlueLake", str(nowhere), str(nowhere)), harness.environment(), 0.3)
+    harness.hold("src/**")
+    harness.write_snapshot().write_text("{")
+    broken = _asked(harness, "src/app.py")
+
+    assert (unknown, outside, broken) == (None, None, None)
+
+
+def test_with_no_time_left_the_snapshot_is_asked(harness: GuardHarness) -> None:
+    harness.hold("src/**")
+    standing = Standing("BlueLake", str(harness.code), str(harness.code))
+
+    verdict = ask_guard(["src/app.py"], standing, harness.environment(AGENT_MAIL_URL="http://127.0.0.1:1"), 0.0)
+
+    assert verdict is not None
+    assert verdict.is_refused
+
+
+def test_nothing_is_said_on_stderr(harness: GuardHarness, capfd: pytest.CaptureFixture[str]) -> None:
+    harness.hold("src/**")
+
+    _asked(harness, "src/app.py")
+
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_client_is_told_why_its_edit_is_refused(tmp_path: Path) -> None:
+    """As a process, with a patch of two files of which one is held."""
+    harness = GuardHarness(tmp_path)
+    harness.hold("src/**")
+    home = HookHome(tmp_path, {"AGENT_NAME": "BlueLake"})
+    patch = "*** Begin Patch\n*** Update File: README.md\n*** Update File: src/app.py\n*** End Patch\n"
+
+    done = home.run("codex", "PreToolUse", home.payload("codex", "PreToolUse", tool_input={"command": patch}))
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    told = json.loads(done.stdout)["hookSpecificOutput"]
+    assert told["permissionDecision"] == "deny"
+    assert told["permissionDecisionReason"].startswith("edit refused: 1 path is held by another agent.\n> src/app.py")
+
+
+def test_a_client_that_cannot_be_told_gets_one_line_on_stderr(tmp_path: Path) -> None:
+    harness = GuardHarness(tmp_path)
+    harness.hold("src/**")
+    home = HookHome(tmp_path, {"AGENT_NAME": "BlueLake", "AGENT_MAIL_GUARD_MODE": "warn"})
+
+    done = home.run("gemini", "BeforeTool")
+
+    assert (done.returncode, done.stdout) == (0, b"{}\n")
+    assert done.stderr.startswith(b"edit passes, but 1 path is held")
+    assert done.stderr.count(b"\n") == 1

@@ -1,0 +1,329 @@
+"""What is asked at which event, and what a session is told when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.clients.contracts.reader import read_contract
+from mcp_agent_mail.clients.hook.run import MAX_CONTINUED
+from tests.clients.golden_outputs import REPRIME, STOP
+from tests.clients.hook_program import HookHome
+from tests.clients.hook_server import NOTHING, HookAnswers, given, hook_server, message
+
+
+@pytest.fixture
+def answers() -> Iterator[HookAnswers]:
+    with hook_server() as answers:
+        answers.only_asked = True
+        yield answers
+
+
+@pytest.fixture
+def home(tmp_path: Path, answers: HookAnswers) -> HookHome:
+    return HookHome(tmp_path, {"AGENT_NAME": "BlueLake", "AGENT_MAIL_URL": answers.url})
+
+
+def _state(home: HookHome, name: str = "claude-s-1") -> dict[str, Any]:
+    state: dict[str, Any] = json.loads((home.states / f"{name}.json").read_text())
+    return state
+
+
+def _unread(count: int) -> dict[str, Any]:
+    return {**NOTHING, "unread": count}
+
+
+def test_each_slot_asks_for_its_own_importance(home: HookHome, answers: HookAnswers) -> None:
+    events = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd")
+    for event in events:
+        home.play("claude", event)
+
+    assert [(one["event"], one["least"], one["stop"], one["reprime"]) for one in answers.bodies("/event")] == [
+        ("start", None, False, True),
+        ("turn", "any", False, False),
+        ("tool", None, True, False),
+        ("tool", "urgent", False, False),
+        ("idle", "high", False, False),
+        ("end", None, False, False),
+    ]
+    assert {one["session"] for one in answers.bodies("/event")} == {"claude-s-1"}
+    assert {(one["project_key"], one["agent_name"]) for one in answers.bodies("/event")} == {(str(home.code), "BlueLake")}
+
+
+@pytest.mark.parametrize("client", ["claude", "codex", "cursor", "opencode", "copilot", "droid", "amp"])
+def test_a_subagent_is_told_nothing_and_stopped_by_nothing(client: str, home: HookHome, answers: HookAnswers) -> None:
+    from tests.clients.payloads import subagents
+
+    answers.event = given(message(1), stop=STOP, reprime=REPRIME)
+    for event in read_contract(client)["events"]:
+        home.play(client, event, subagents(client, event, str(home.code)))
+
+    asked = answers.bodies("/event")
+    assert asked != []
+    assert {(one["least"], one["stop"], one["reprime"]) for one in asked} == {(None, False, False)}
+
+
+def test_a_stop_refuses_the_call_and_is_confirmed(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(stop=STOP)
+
+    printed = json.loads(home.play("claude", "PreToolUse"))
+
+    reason = printed["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "> Stop at once. The branch is wrong." in reason.split("\n")
+    assert answers.bodies("/told")[0]["claim"] == "claim-1"
+
+
+def test_a_turn_that_goes_on_by_itself_is_continued_so_often_and_no_more(home: HookHome, answers: HookAnswers) -> None:
+    for number in range(1, MAX_CONTINUED + 3):
+        answers.event = given(message(number, importance="high"))
+        home.play("claude", "Stop", home.payload("claude", "Stop", stop_hook_active=number > 1))
+
+    assert [one["least"] for one in answers.bodies("/event")] == ["high"] * MAX_CONTINUED + [None] * 2
+
+    home.play("claude", "UserPromptSubmit")
+    home.play("claude", "Stop", home.payload("claude", "Stop", stop_hook_active=True))
+
+    assert answers.bodies("/event")[-1]["least"] == "high"
+
+
+def test_cursors_count_of_loops_is_such_a_flag(home: HookHome, answers: HookAnswers) -> None:
+    for number in range(MAX_CONTINUED + 1):
+        answers.event = given(message(number + 1, importance="high"))
+        home.play("cursor", "stop", home.payload("cursor", "stop", loop_count=number))
+
+    assert [one["least"] for one in answers.bodies("/event")] == ["any"] * MAX_CONTINUED + [None]
+
+
+# --- Counts ---
+
+
+def test_a_count_is_said_once_and_again_when_it_changed(home: HookHome, answers: HookAnswers) -> None:
+    home.settings["AGENT_MAIL_INTERVAL"] = "0"
+    said = []
+    for unread in (2, 2, 3, 3, 0, 3):
+        answers.event = _unread(unread)
+        said.append(home.play("claude", "UserPromptSubmit"))
+
+    assert ["unread" in one for one in said] == [True, False, True, False, False, True]
+
+
+def test_a_count_that_changed_waits_for_the_interval(home: HookHome, answers: HookAnswers) -> None:
+    said = []
+    for unread in (2, 3):
+        answers.event = _unread(unread)
+        said.append(home.play("claude", "UserPromptSubmit"))
+
+    assert ["unread" in one for one in said] == [True, False]
+
+
+def test_a_count_alone_keeps_no_turn_going_and_follows_no_tool(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = _unread(5)
+
+    assert [home.play("claude", event) for event in ("PostToolUse", "Stop")] == ["", ""]
+    assert home.play("cursor", "stop") == "{}\n"
+
+
+@pytest.mark.parametrize("how", ["cut off", "not flushed", "hung"])
+def test_what_was_given_and_not_printed_is_counted_at_the_next_turn(
+    how: str, home: HookHome, answers: HookAnswers
+) -> None:
+    answers.event = given(message(1), unread=1)
+    home.play("claude", "UserPromptSubmit")
+    answers.event = given(message(2), unread=1)
+    if how == "cut off":
+        home.reply("claude", "UserPromptSubmit")
+        state = _state(home)
+        state["asking"] = [[one[0], one[1] - 60] for one in state["asking"]]  # Its process is long gone.
+        (home.states / "claude-s-1.json").write_text(json.dumps(state))
+    elif how == "not flushed":
+        home.play("claude", "UserPromptSubmit", is_flushed=False)
+    else:
+        answers.is_hung = True
+        home.play("claude", "UserPromptSubmit")
+        answers.is_hung = False
+    answers.event = _unread(1)
+
+    said = [home.play("claude", "UserPromptSubmit") for _ in range(2)]
+
+    assert ["BlueLake has 1 unread message" in one for one in said] == [True, False]
+
+
+def test_a_run_at_work_beside_this_one_is_not_taken_for_cut_off(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(message(1), unread=1)
+    home.play("claude", "UserPromptSubmit")
+    home.reply("claude", "UserPromptSubmit")
+    answers.event = _unread(1)
+
+    assert home.play("claude", "UserPromptSubmit") == ""
+
+
+# --- Who ---
+
+
+def _registered(name: str = "GreenHill") -> dict[str, Any]:
+    return {"id": 3, "name": name, "program": "claude-code", "model": "m", "task_description": ""}
+
+
+def _as_blocks(result: dict[str, Any]) -> list[dict[str, str]]:
+    return [{"type": "text", "text": json.dumps(result)}]
+
+
+def test_a_session_is_whom_it_registered_as(home: HookHome, answers: HookAnswers) -> None:
+    del home.settings["AGENT_NAME"]
+    called = {
+        "tool_name": "mcp__agent-mail__register_agent",
+        "tool_input": {"project_key": "/elsewhere"},
+        "tool_response": _as_blocks(_registered()),
+    }
+
+    before = home.play("claude", "UserPromptSubmit")
+    home.play("claude", "PostToolUse", home.payload("claude", "PostToolUse", **called))
+    home.play("claude", "UserPromptSubmit")
+
+    assert before == ""
+    assert [(one["agent_name"], one["project_key"]) for one in answers.bodies("/event")] == [("GreenHill", "/elsewhere")] * 2
+
+
+def test_a_subagents_registration_is_not_the_sessions(home: HookHome, answers: HookAnswers) -> None:
+    del home.settings["AGENT_NAME"]
+    called = {
+        "agent_id": "sub-1",
+        "tool_name": "mcp__agent-mail__register_agent",
+        "tool_input": {"project_key": str(home.code)},
+        "tool_response": _as_blocks(_registered()),
+    }
+
+    home.play("claude", "PostToolUse", home.payload("claude", "PostToolUse", **called))
+    home.play("claude", "UserPromptSubmit")
+
+    assert answers.bodies("/event") == []
+
+
+def test_nobody_hears_nothing_but_how_to_register_where_the_project_is_known(
+    home: HookHome, answers: HookAnswers
+) -> None:
+    del home.settings["AGENT_NAME"]
+    answers.event = given(message(1), stop=STOP)
+
+    silent = [home.play("claude", event) for event in ("UserPromptSubmit", "PostToolUse", "Stop")]
+    told = json.loads(home.play("claude", "SessionStart"))["hookSpecificOutput"]["additionalContext"]
+
+    assert silent == ["", "", ""]
+    assert len(told.split("\n")) == 2
+    assert "macro_start_session" in told
+    assert answers.bodies("/check") == [
+        {"project": str(home.code), "agent": None, "author": None, "hook": "check", "paths": []}
+    ]
+    assert answers.bodies("/event") == []
+
+
+def test_in_a_project_that_nobody_knows_nobody_is_told_to_register(home: HookHome, answers: HookAnswers) -> None:
+    del home.settings["AGENT_NAME"]
+    answers.check = {"error": {"type": "NOT_FOUND", "message": "x"}}
+
+    assert home.play("claude", "SessionStart") == ""
+
+
+def test_a_window_is_whom_registrations_from_it_go_by(home: HookHome, answers: HookAnswers) -> None:
+    del home.settings["AGENT_NAME"]
+    window = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"
+    others = {"window_uuid": "4" + window[1:], "display_name": "RedStone"}
+    answers.windows = {"identities": [others, {"window_uuid": window, "display_name": "GreenHill"}]}
+
+    for _ in range(2):
+        home.play("claude", "UserPromptSubmit", MCP_AGENT_MAIL_WINDOW_ID=window.upper())
+
+    assert [one["agent_name"] for one in answers.bodies("/event")] == ["GreenHill"] * 2
+    assert f"X-Agent-Window: {window.upper()}" in answers.heads[0]
+    assert answers.bodies("/rpc/list_window_identities") == [{"project_key": str(home.code)}]
+
+
+@pytest.mark.parametrize("windows", [{}, [], {"identities": [{}]}, {"error": {"type": "NOT_FOUND"}}, b""])
+def test_a_window_that_nobody_knows_is_nobodys(windows: Any, home: HookHome, answers: HookAnswers) -> None:
+    del home.settings["AGENT_NAME"]
+    answers.windows = windows
+
+    printed = home.play("claude", "Stop", MCP_AGENT_MAIL_WINDOW_ID="3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11")
+
+    assert printed == ""
+    assert answers.bodies("/event") == []
+
+
+def test_without_a_session_there_is_no_mail(home: HookHome, answers: HookAnswers) -> None:
+    value = home.payload("claude", "UserPromptSubmit")
+    del value["session_id"]
+
+    assert home.play("claude", "UserPromptSubmit", value) == ""
+    assert answers.asked == []
+
+
+# --- Re-prime ---
+
+
+def test_a_session_is_reprimed_once_per_compaction(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(reprime=REPRIME, unread=2)
+    compacted = home.payload("claude", "SessionStart", source="compact")
+
+    told = [home.play("claude", "SessionStart", compacted) for _ in range(2)]
+
+    assert ["you are BlueLake" in one for one in told] == [True, False]
+
+
+def test_another_start_is_another_reprime(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(reprime=REPRIME, unread=2)
+
+    told = [home.play("codex", "SessionStart", home.payload("codex", "SessionStart", source=one)) for one in ("startup", "compact")]
+
+    assert ["you are BlueLake" in one for one in told] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("client", "compaction", "turn"),
+    [("gemini", "PreCompress", "BeforeAgent"), ("cline", "PreCompact", "UserPromptSubmit"), ("opencode", "compact", "turn")],
+)
+def test_where_nothing_follows_a_compaction_the_next_turn_is_reprimed(
+    client: str, compaction: str, turn: str, home: HookHome, answers: HookAnswers
+) -> None:
+    answers.event = given(message(1), reprime=REPRIME, unread=2)
+
+    told = [home.play(client, event) for event in (turn, compaction, turn, turn)]
+
+    assert ["you are BlueLake" in one for one in told] == [False, False, True, False]
+    assert "#1 from RedStone" in told[2]
+    assert answers.bodies("/event")[2]["limit"] == 1
+
+
+def test_a_reprime_that_no_server_gave_is_made_up_for(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(reprime=REPRIME, unread=2)
+    home.play("gemini", "PreCompress")
+
+    told = [
+        home.play("gemini", "BeforeAgent", AGENT_MAIL_URL="http://127.0.0.1:1"),
+        home.play("gemini", "BeforeAgent"),
+    ]
+
+    assert ["you are BlueLake" in one for one in told] == [False, True]
+
+
+# --- The server's no ---
+
+
+@pytest.mark.parametrize("kind", ["NOT_FOUND", "PERMISSION_DENIED", "UNAVAILABLE"])
+def test_a_refusal_is_silence(kind: str, home: HookHome, answers: HookAnswers) -> None:
+    answers.event = {"error": {"type": kind, "message": "no"}}
+
+    assert home.play("claude", "UserPromptSubmit") == ""
+    assert _state(home)["asking"] == []
+
+
+def test_the_file_of_a_session_goes_with_it(home: HookHome) -> None:
+    home.play("claude", "UserPromptSubmit")
+    assert (home.states / "claude-s-1.json").exists()
+
+    home.play("claude", "SessionEnd")
+
+    assert not (home.states / "claude-s-1.json").exists()

@@ -1,0 +1,97 @@
+"""The text of mail: what stands in our lines, what is quoted, and how much of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.clients.hook import text
+from tests.clients.hook_server import given, message
+
+
+def test_three_items_are_told_and_the_rest_is_counted() -> None:
+    lines = text.mail_lines("BlueLake", given(*(message(number) for number in range(1, 6)), unread=40, more=4))
+
+    assert [line for line in lines if line.startswith("#")] == [
+        f"#{number} from RedStone, verified, 1 min ago, importance normal" for number in (1, 2, 3)
+    ]
+    assert lines[0].startswith("Agent mail for BlueLake (40 unread).")
+    assert lines[-1] == "4 more; fetch_inbox shows them."
+
+
+def test_an_item_says_who_when_and_how_much_it_matters() -> None:
+    one = message(7, verified=False, age_s=7_300, importance="urgent", ack_required=True, from_project="other-1a2b")
+
+    assert text.mail_lines("BlueLake", given(one))[1:-1] == [
+        "#7 from RedStone, unverified, 2 h ago, importance urgent, wants acknowledgement",
+        "> project: other-1a2b",
+        "> subject: Subject 7",
+        "> First line of 7.",
+    ]
+
+
+def test_three_of_the_longest_items_fit_whole() -> None:
+    """What is cut is cut within its line: none of the three is lost, nor the count."""
+    longest = [
+        message(10**14 + number, subject="ü" * 999, first_line="ü" * 999, from_project="p" * 999, ack_required=True)
+        | {"from": "x" * 64, "importance": "urgent", "age_s": 10**9}
+        for number in range(3)
+    ]
+    lines = text.mail_lines("B" * 64, given(*longest, unread=10**14, more=10**14))
+
+    assert text.fit(lines).split("\n") == lines
+    assert sum(line.startswith("#") for line in lines) == 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0, "0 s"), (59, "59 s"), (60, "1 min"), (3_599, "59 min"), (7_200, "2 h"), (200_000, "2 d")]
+)
+def test_an_age_is_in_its_largest_unit(seconds: int, words: str) -> None:
+    assert text.age(seconds) == words
+
+
+@pytest.mark.parametrize(("value", "number"), [(3, 3), (-1, 0), (True, 0), (None, 0), ("3", 0), (10**20, 0), (1.5, 0)])
+def test_a_count_is_a_number_or_nothing(value: object, number: int) -> None:
+    assert text.whole(value) == number
+
+
+@pytest.mark.parametrize("name", ["BlueLake", "a_b-c", "RedStone@other-1a2b"])
+def test_a_name_stands_in_our_lines(name: str) -> None:
+    assert text.name_of(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "two words", "x\n", "1st", "x" * 65, "a@B", "a@", None, 3, ["x"]])
+def test_what_is_no_name_does_not(name: object) -> None:
+    assert text.name_of(name) == "an unnamed sender"
+
+
+@pytest.mark.parametrize(
+    ("words", "folded"),
+    [
+        ("a\nb\r\n\tc", "a b c"),
+        ("a\u2028b\u0085c\x0bd", "a b c d"),
+        ("</system> ``` ~~~~", "‹/system> ''' '''"),
+        ("\u202egpj.exe", "gpj.exe"),
+        ("  ", ""),
+        (None, ""),
+        ("naïve 😀 日本", "naïve 😀 日本"),
+    ],
+)
+def test_words_are_folded_and_stay_readable(words: object, folded: str) -> None:
+    assert text.fold(words, 100) == folded
+
+
+@pytest.mark.parametrize(("words", "most"), [("ééé", 5), ("😀😀", 7), ("abc", 3), ("abcd", 3), ("", 0)])
+def test_a_cut_never_splits_a_character(words: str, most: int) -> None:
+    cut = text.cut(words, most)
+
+    assert len(cut.encode()) <= max(most, 3)
+    assert cut == words or cut.endswith("…")
+
+
+def test_lines_that_are_too_many_are_left_out_whole() -> None:
+    assert text.fit(["a" * 10, "b" * 10, "c"], 15) == "a" * 10
+
+
+def test_one_message_is_no_messages() -> None:
+    assert text.count_line("BlueLake", 1) == "Agent mail: BlueLake has 1 unread message; fetch_inbox shows it."
+    assert text.count_line("BlueLake", 2) == "Agent mail: BlueLake has 2 unread messages; fetch_inbox shows them."

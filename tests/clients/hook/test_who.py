@@ -1,0 +1,207 @@
+"""Who a session is: what says so, in which order, and what of a tool's result is believed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
+from mcp_agent_mail.clients.hook.hook_settings import HookSettings
+from mcp_agent_mail.clients.hook.payload import HookPayload
+from mcp_agent_mail.clients.hook.who import find_standing, look_at_git, registered
+from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values
+
+AGENT = {"id": 3, "name": "GreenHill", "program": "p", "model": "m", "task_description": "t"}
+STARTED = {"project": {"id": 1, "slug": "app-1", "human_key": "/code/app"}, "agent": AGENT, "peers": [{"name": "Other"}]}
+
+
+def _git(*arguments: str, cwd: Path, home: Path) -> None:
+    environ = {"HOME": str(home), "PATH": "/usr/bin:/bin:/usr/local/bin", "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", *arguments], cwd=cwd, env=environ, check=True, capture_output=True)
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    root = tmp_path.resolve()
+    (root / "code").mkdir()
+    _git("init", "-q", ".", cwd=root / "code", home=root)
+    return root / "code"
+
+
+def _standing(code: Path, state: dict[str, Any] | None = None, **environ: str) -> tuple[str | None, str]:
+    settings = {"HOME": str(code.parent), **environ}
+    standing = find_standing(HookSettings(settings), state or {}, str(code), settings)
+    return standing.agent, standing.project
+
+
+def test_the_order_of_who_is_the_environment_the_session_and_git(code: Path) -> None:
+    bound = {"agent": "GreenHill", "project": "/elsewhere"}
+    nobody = _standing(code)
+    _git("config", "agent-mail.name", "RedStone", cwd=code, home=code.parent)
+
+    assert nobody == (None, str(code))
+    assert _standing(code) == ("RedStone", str(code))
+    assert _standing(code, bound) == ("GreenHill", "/elsewhere")
+    assert _standing(code, bound, AGENT_NAME="BlueLake") == ("BlueLake", str(code))
+    assert _standing(code, bound, AGENT_MAIL_PROJECT="slug-1") == ("GreenHill", "slug-1")
+
+
+def test_the_order_of_where_is_the_environment_git_and_the_top(code: Path) -> None:
+    (code / "src").mkdir()
+    top = _standing(code / "src", HOME=str(code.parent))
+    _git("config", "agent-mail.project", "/code/app", cwd=code, home=code.parent)
+
+    assert top == (None, str(code))
+    assert _standing(code / "src", HOME=str(code.parent))[1] == "/code/app"
+    assert _standing(code, AGENT_MAIL_PROJECT="/mine")[1] == "/mine"
+
+
+def test_outside_of_a_repository_the_folder_is_the_project(tmp_path: Path) -> None:
+    assert _standing(tmp_path.resolve(), HOME="/nowhere")[1] == str(tmp_path.resolve())
+
+
+@pytest.mark.parametrize("name", [None, 3, "", "two words", "x" * 65, "1st"])
+def test_a_name_that_nobody_can_have_is_none(name: Any, code: Path) -> None:
+    assert _standing(code, {"agent": name, "project": "/p"})[0] is None
+
+
+# --- Git's word, as Git itself says it ---
+
+
+def _same_as_git(code: Path, home: Path) -> dict[str, str]:
+    environ = {"HOME": str(home), "PATH": "/usr/bin:/bin:/usr/local/bin", "GIT_CONFIG_NOSYSTEM": "1"}
+    _, found = look_at_git(str(code), environ)
+    asked = find_values(environ, str(code))
+    git = {"name": asked.get(NAME_KEY), "project": asked.get(PROJECT_KEY)}
+    assert found == {key: value for key, value in git.items() if value}
+    return found
+
+
+def test_the_repositorys_word_comes_before_the_users(code: Path) -> None:
+    home = code.parent
+    _git("config", "--global", "agent-mail.name", "Global", cwd=code, home=home)
+    users = _same_as_git(code, home)
+    _git("config", "agent-mail.name", "Local", cwd=code, home=home)
+
+    assert users == {"name": "Global"}
+    assert _same_as_git(code, home) == {"name": "Local"}
+
+
+def test_a_linked_work_tree_has_a_name_of_its_own_and_the_common_project(code: Path) -> None:
+    home = code.parent
+    for line in ("user.name Grace", "user.email g@example.com", "agent-mail.project /code/app", "agent-mail.name Main"):
+        _git("config", *line.split(), cwd=code, home=home)
+    _git("commit", "-q", "--allow-empty", "-m", "x", cwd=code, home=home)
+    _git("worktree", "add", "-q", "../linked", cwd=code, home=home)
+    linked = home / "linked"
+    shared = _same_as_git(linked, home)
+    _git("config", "extensions.worktreeConfig", "true", cwd=code, home=home)
+    _git("config", "--worktree", "agent-mail.name", "Linked", cwd=linked, home=home)
+
+    assert shared == {"name": "Main", "project": "/code/app"}
+    assert _same_as_git(linked, home) == {"name": "Linked", "project": "/code/app"}
+    assert _same_as_git(code, home) == {"name": "Main", "project": "/code/app"}
+    assert look_at_git(str(linked), {"HOME": str(home)})[0] == str(linked)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        '[agent-mail]\n\tname = "Quoted"\n',
+        "[agent-mail] name = Beside\n",
+        "[Agent-Mail]\n\tNAME=Loud ; a comment\n",
+        "[agent-mail]\n\tname = Two\\\nLines\n",
+        "[agent-mail]\n\tname = First\n\tname = Last\n[core]\n\tx = 1\n[agent-mail]\n\tproject = /p\n",
+        '[agent-mail "sub"]\n\tname = Sub\n',
+        "[agent-mail]\n\tproject\n\tname = Set\n",
+        "# [agent-mail]\n# name = Comment\n",
+        "[agent-mail]\n# name = Comment\n\tname =\n",
+    ],
+)
+def test_sections_written_by_hand_are_read_as_git_reads_them(section: str, code: Path) -> None:
+    with (code / ".git" / "config").open("a") as config:
+        config.write(section)
+
+    _same_as_git(code, code.parent)
+
+
+def test_a_configuration_that_is_broken_or_endless_says_nothing(code: Path) -> None:
+    config = code / ".git" / "config"
+    config.write_text("[agent-mail\nname = x\n[agent-mail]\n = \n")
+    assert look_at_git(str(code), {"HOME": str(code.parent)})[1] == {}
+
+    config.write_text("[agent-mail]\n\tname = Late\n" + "#" * (1024 * 1024))
+    assert look_at_git(str(code), {"HOME": str(code.parent)})[1] == {}
+
+
+# --- Registrations ---
+
+
+def _call(client: str, tool: str, arguments: Any, result: Any) -> tuple[str, str | None] | None:
+    contract = read_contract(client)
+    told: dict[str, Any] = {}
+    how = contract["mcp_tool"]
+    if how["pattern"] is not None:
+        name = how["pattern"].replace("{server}", "agent-mail").replace("{tool}", tool)
+        places = [(contract["tool"][0], name), (contract["input"][0], arguments)]
+    else:
+        places = [(how["server"][0], "agent-mail"), (how["tool"][0], tool), (how["arguments"][0], arguments)]
+    for place, value in [*places, (contract["result"][0], result)]:
+        into = told
+        for key in place[:-1]:
+            into = into.setdefault(key, {})
+        into[place[-1]] = value
+    return registered(contract, HookPayload(contract, told))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_client_lets_its_registration_be_seen(client: str) -> None:
+    assert _call(client, "register_agent", {"project_key": "/p"}, AGENT) == ("GreenHill", "/p")
+    assert _call(client, "macro_start_session", {"human_key": "/x"}, STARTED) == ("GreenHill", "/code/app")
+    assert _call(client, "send_message", {"project_key": "/p"}, AGENT) is None
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        json.dumps(AGENT),
+        [{"type": "text", "text": json.dumps(AGENT)}],
+        {"content": [{"type": "text", "text": json.dumps(AGENT)}], "isError": False},
+        {"structuredContent": AGENT, "content": []},
+        json.dumps({"content": [{"type": "text", "text": json.dumps(AGENT)}]}),
+        "id: 3\nname: GreenHill\nprogram: p\n",
+        "- **name**: GreenHill\n",
+    ],
+)
+def test_a_result_is_found_however_it_is_wrapped(result: Any) -> None:
+    assert _call("claude", "register_agent", {"project_key": "/p", "name": "GreenHill"}, result) == ("GreenHill", "/p")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        None,
+        "",
+        "name: Somebody\n",
+        {"error": {"type": "NAME_TAKEN", "data": AGENT}},
+        {"isError": True, "content": [{"type": "text", "text": json.dumps(AGENT)}]},
+        {"name": "GreenHill"},
+        {"name": "two words", "program": "p", "model": "m"},
+        [[[[[[]]]]]] * 100,
+        "[" * 5_000,
+    ],
+)
+def test_what_is_no_registration_binds_nobody(result: Any) -> None:
+    assert _call("claude", "register_agent", {"project_key": "/p", "name": "GreenHill"}, result) is None
+
+
+@pytest.mark.parametrize("tool", ["mcp__other__register_agent", "register_agent", "mcp__agent-mail__whois", ""])
+def test_another_servers_tools_bind_nobody(tool: str) -> None:
+    contract = read_contract("claude")
+    value = {"tool_name": tool, "tool_input": {}, "tool_response": AGENT}
+
+    assert registered(contract, HookPayload(contract, value)) is None
