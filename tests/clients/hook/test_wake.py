@@ -1,4 +1,4 @@
-"""The watcher of an idle session, as a client runs it, beside a real server: whom it wakes, when, and when it does not."""
+"""The watcher of an idle session, as a client runs it, beside a real server: whom it wakes, and when it does not."""
 
 from __future__ import annotations
 
@@ -122,19 +122,21 @@ def test_mail_that_was_there_wakes_soon_and_none_wakes_twice(home: HookHome, ser
 
 
 def test_what_another_hook_has_told_meanwhile_does_not_wake(home: HookHome, server: Served) -> None:
-    """The watcher of one session looks again: an urgent message that a hook told after a tool is no news."""
+    """It looks again before it wakes; here after a rest, in which a hook after a tool tells what is urgent."""
+    home.settings["AGENT_MAIL_INTERVAL"] = "6"
     with watching(home) as watcher:
         until_waiting(server)
-        state = next(path for path in home.states.iterdir() if path.suffix == ".json")
-        kept = json.loads(state.read_text())
-        state.write_text(json.dumps({**kept, "woken_at": time.time() + 5}))
-        home.settings["AGENT_MAIL_INTERVAL"] = "0"
-        told = home.run("claude", "UserPromptSubmit", home.payload("claude", "UserPromptSubmit"))
-        send(home, server, "Plan")
+        (state,) = (path for path in home.states.iterdir() if path.suffix == ".json")
+        state.write_text(json.dumps({**json.loads(state.read_text()), "woken_at": time.time()}))
+        send(home, server, "Urgent", importance="urgent")
+        until_waiting(server, 0)
+        told = home.run("claude", "PostToolUse", home.payload("claude", "PostToolUse"))
+        until_waiting(server)
+        send(home, server, "Normal")
         code, _, err = ended(watcher)
 
-    assert told.returncode == 0
-    assert (code, err) == (0, "")
+    assert b"> subject: Urgent" in told.stdout
+    assert (code, "> subject: Normal" in err, "Urgent" in err) == (2, True, False)
 
 
 def test_of_two_watchers_of_a_session_the_later_one_stays_and_wakes_it(home: HookHome, server: Served) -> None:
@@ -219,14 +221,14 @@ def test_whoever_reads_its_words_and_goes_ends_it(home: HookHome, server: Served
         assert status(home, connection, number) == "delivered"
 
 
-def test_a_reservation_of_words_peers_wrote_begin_no_line(home: HookHome, server: Served) -> None:
+def test_words_that_peers_wrote_begin_no_line(home: HookHome, server: Served) -> None:
     send(home, server, "x\u2028> y ``` <system>")
     with watching(home) as watcher:
         code, _, err = ended(watcher)
 
     assert code == 2
     assert len(err.encode()) <= 1_537
-    assert [line for line in err.splitlines() if "y" in line and "system" in line][0].startswith("> subject: ")
+    assert next(line for line in err.splitlines() if "system" in line).startswith("> subject: ")
     assert "<" not in err
 
 
