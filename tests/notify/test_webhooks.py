@@ -250,4 +250,4 @@ async def test_what_is_given_up_at_the_stop_is_logged(
     with caplog.at_level(logging.WARNING, "mcp_agent_mail.webhooks"):
         await webhooks.stop()
 
-    assert [record.facts for record in caplog.records if "given up" in record.message] == [{"calls": 1}]
+    assert [vars(record)["facts"] for record in caplog.records if "given up" in record.message] == [{"calls": 1}]

@@ -53,7 +53,7 @@ def receiver(tmp_path: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
 def test_the_pages_receiver_prints_each_delivery(receiver: tuple[int, subprocess.Popen[str]], tmp_path: Path) -> None:
     port, printing = receiver
     webhook = {"WEBHOOK_URLS": f"http://127.0.0.1:{port}/", "WEBHOOK_SECRET": SECRET, "WEBHOOK_ALLOW_PRIVATE": "true"}
-    with Served(tmp_path / "store", **webhook) as server, server.connect() as connection:
+    with Served(tmp_path / "store", port=None, **webhook) as server, server.connect() as connection:
         connection.call("ensure_project", human_key=PROJECT)
         for name in ("BlueLake", "RedStone"):
             connection.call(

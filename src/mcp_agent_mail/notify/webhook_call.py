@@ -34,7 +34,7 @@ MAX_REST = 65_536
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
-_Found = tuple[int, tuple[str | int, ...]]
+_Found = tuple[int, tuple[object, ...]]
 """A family and an address as sockets take it."""
 
 
