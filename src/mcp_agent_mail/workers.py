@@ -216,6 +216,7 @@ def _webhooks(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> W
         bus,
         WebhookCaller(settings.webhook_secret, allows_private=settings.webhook_allow_private),
         [place_of(url) for url in settings.webhook_urls],
+        floor=store.read_now(lambda view: view.feed.ends().tail),
         clock=clock,
     )
 
@@ -236,7 +237,10 @@ def webhook_source(store: Store) -> DeliverySource:
 
         return await store.read(look)
 
-    return DeliverySource(store_id=store_id, tail=tail, after=after)
+    async def agents_after(last: int, limit: int) -> list[AgentId]:
+        return await store.read(lambda view: view.unread.after(last, limit))
+
+    return DeliverySource(store_id=store_id, tail=tail, after=after, agents_after=agents_after)
 
 
 def _show(worker: OverdueWorker | RetentionWorker | Signals | Webhooks | None) -> Json:

@@ -42,21 +42,27 @@ class Wired:
     made: list[Webhooks] = field(default_factory=list)
 
     async def start(self, *receivers: Receiver, most_waiting: int = 10_000) -> Webhooks:
+        webhooks = await self.make(*receivers, most_waiting=most_waiting)
+        webhooks.start()
+        async with asyncio.timeout(20):
+            while not webhooks._has_begun:  # noqa: ASYNC110  # nobody tells a test
+                await asyncio.sleep(0.001)
+        return webhooks
+
+    async def make(self, *receivers: Receiver, most_waiting: int = 10_000) -> Webhooks:
+        """Not started."""
         store = self.seeded.store
         webhooks = Webhooks(
             webhook_source(store),
             MailBus(store.on_mail_change),
             WebhookCaller(KEY, allows_private=True),
             [place_of(receiver.url) for receiver in receivers],
+            floor=(await store.read(lambda view: view.feed.ends())).tail,
             clock=self.seeded.clock,
             elapsed=self.elapsed,
             most_waiting=most_waiting,
         )
         self.made.append(webhooks)
-        webhooks.start()
-        async with asyncio.timeout(20):
-            while webhooks._floor is None:  # noqa: ASYNC110  # nobody tells a test
-                await asyncio.sleep(0.001)
         return webhooks
 
     async def send(self, *to: Agent, kind: RecipientKind = RecipientKind.TO, sender: Agent | None = None) -> int:
@@ -139,6 +145,20 @@ async def test_every_webhook_is_told_of_each_delivery_once_and_of_nothing_before
 
     assert told == [sorted(2 * sent)] * 2
     assert len({heard.event["id"] for heard in receiver.heard}) == 60
+
+
+async def test_what_comes_between_the_making_and_the_start_is_told_too(wired: Wired, receiver: Receiver) -> None:
+    """A server takes mail before it starts what works beside."""
+    await wired.send(wired.seeded.red)
+    webhooks = await wired.make(receiver)
+    sent = [await wired.send(wired.seeded.red), await wired.send(wired.seeded.fox)]
+
+    webhooks.start()
+    await receiver.until(2)
+    sent.append(await wired.send(wired.seeded.red))
+    await until(webhooks, told=3)
+
+    assert sorted(heard.event["message"]["id"] for heard in receiver.heard) == sent
 
 
 async def test_reading_and_acknowledging_are_no_deliveries(wired: Wired, receiver: Receiver) -> None:

@@ -37,13 +37,14 @@ MOST_POSITIONS = 10_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliverySource:
     """What the store tells. `tail` is the last number given out, and whatever was committed up to there has been told
-    by the bus when it answers. `after` are the deliveries of each agent behind a number, at most so many, and the tail
-    as of the same instant.
+    by the bus, or can be read, when it answers. `after` are the deliveries of each agent behind a number, at most so
+    many, and the tail as of the same instant. `agents_after` are agents of all projects by id.
     """
 
     store_id: Callable[[], Awaitable[str]]
     tail: Callable[[], Awaitable[int]]
     after: Callable[[Mapping[AgentId, int], int], Awaitable[tuple[dict[AgentId, list[NewDelivery]], int]]]
+    agents_after: Callable[[int, int], Awaitable[list[AgentId]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,9 @@ class _Webhook:
 
 
 class Webhooks:
-    """`start()` on the running loop, `await stop()` while the store is still open."""
+    """`start()` on the running loop, `await stop()` while the store is still open. `floor`: what was delivered up to
+    this number is not told. It may be older than the start: a server takes mail a moment before it starts this.
+    """
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class Webhooks:
         caller: WebhookCaller,
         places: Sequence[WebhookPlace],
         *,
+        floor: int,
         clock: Clock,
         elapsed: Callable[[], float] = time.monotonic,
         most_waiting: int = MOST_WAITING,
@@ -100,7 +104,8 @@ class Webhooks:
         self._woken = asyncio.Event()
         self._pending: set[AgentId] = set()
         self._store_id = ""
-        self._floor: int | None = None
+        self._has_begun = False
+        self._floor = floor
         """How far everybody's deliveries are told; `_positions` are of those who are further."""
         self._positions: dict[AgentId, int] = {}
         self._has_ended = False
@@ -108,7 +113,7 @@ class Webhooks:
         self._last_failed: _Webhook | None = None
 
     def start(self) -> None:
-        """Tell of what is delivered from now on."""
+        """Tell of what was delivered since the floor, and is from now on."""
         self._bus.subscribe(self.note)
         self.keeper.start()
 
@@ -159,7 +164,6 @@ class Webhooks:
             await asyncio.sleep(0)
 
     async def _look_at(self, some: Sequence[AgentId]) -> None:
-        assert self._floor is not None, "it has begun"
         places = {agent: self._positions.get(agent, self._floor) for agent in some}
         found, tail = await self._source.after(places, DELIVERIES_AT_ONCE)
         for agent, deliveries in found.items():
@@ -181,9 +185,7 @@ class Webhooks:
 
     async def _keep_on(self) -> None:
         """One task looks at the store, one calls each webhook: what one of them raises ends all, and all begin anew."""
-        if self._floor is None:
-            self._store_id = await self._source.store_id()
-            self._floor = await self._source.tail()
+        await self._begin()
         try:
             async with asyncio.TaskGroup() as group:
                 for webhook in self._webhooks:
@@ -191,6 +193,19 @@ class Webhooks:
                 group.create_task(self._read_on(), name="webhook-deliveries")
         except ExceptionGroup as several:
             raise several.exceptions[0] from None  # As the keeper knows it: a sick store is no bug.
+
+    async def _begin(self) -> None:
+        """Once: who got mail between the floor and the first word of the bus is not known, so everybody is noted."""
+        if self._has_begun:
+            return
+        self._store_id = await self._source.store_id()
+        if await self._source.tail() > self._floor:
+            last = 0
+            while found := await self._source.agents_after(last, AGENTS_AT_ONCE):
+                self._pending.update(found)
+                last = found[-1]
+                await asyncio.sleep(0)
+        self._has_begun = True
 
     async def _read_on(self) -> None:
         while not self.keeper.is_stopping:
