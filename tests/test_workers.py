@@ -22,7 +22,8 @@ EACH = {
     "RETENTION_PURGE_ENABLED": "retention",
     "NOTIFICATIONS_ENABLED": "signals",
 }
-ALL = dict.fromkeys(EACH, "true")
+WEBHOOKS = {"WEBHOOK_URLS": "https://mail.example/hook", "WEBHOOK_SECRET": "k" * 32}
+ALL = {**dict.fromkeys(EACH, "true"), **WEBHOOKS}
 NONE = dict.fromkeys(EACH, "false")
 OFF = {"enabled": False, "last_error": None}
 
@@ -59,7 +60,7 @@ async def test_without_a_setting_nothing_works_and_all_of_it_is_shown_as_off(
     await workers.stop()
 
     assert workers.unseen is None
-    assert workers.show() == {"acknowledgements": OFF, "retention": OFF, "signals": OFF}
+    assert workers.show() == {"acknowledgements": OFF, "retention": OFF, "signals": OFF, "webhooks": OFF}
     names = [keeper.name for keeper in workers.keepers()]
     assert names == ["store-size", "archive-backfill", "feed-upkeep", "mail-expiry", "shared-look"]
     assert workers.looks() == [workers.store_size.looks]
@@ -82,6 +83,18 @@ async def test_each_setting_brings_its_worker_and_no_other(seeded: SeededStore, 
         shown = workers_of(seeded, settings_of(tmp_path, **{**NONE, setting: "true"})).show()
 
         assert {one for one, facts in shown.items() if facts["enabled"]} == {name}, setting
+    shown = workers_of(seeded, settings_of(tmp_path, **NONE, **WEBHOOKS)).show()
+    assert {one for one, facts in shown.items() if facts["enabled"]} == {"webhooks"}
+    assert shown["webhooks"] == {
+        "enabled": True,
+        "webhooks": 1,
+        "told_at": None,
+        "waiting": 0,
+        "told": 0,
+        "failed": 0,
+        "dropped": 0,
+        "last_error": None,
+    }
 
 
 async def test_all_are_started_and_stopped_together(seeded: SeededStore, tmp_path: Path) -> None:
@@ -95,6 +108,7 @@ async def test_all_are_started_and_stopped_together(seeded: SeededStore, tmp_pat
 
     assert {keeper.name for keeper in keepers} == {
         "signals",
+        "webhooks",
         "acknowledgements",
         "unseen-mail",
         "retention",
@@ -104,7 +118,7 @@ async def test_all_are_started_and_stopped_together(seeded: SeededStore, tmp_pat
         "mail-expiry",
         "shared-look",
     }
-    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 9, [True] * 9, [False] * 9)
+    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 10, [True] * 10, [False] * 10)
     assert len(workers.looks()) == 2
 
 

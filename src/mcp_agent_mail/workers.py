@@ -1,11 +1,11 @@
-"""Signals, overdue acknowledgements, mail that nobody sees, retention, the look at the store's size, what archives are
-told later, what feeds need, and the look for those who wait, which work beside the requests: made, started, stopped
-and shown together.
+"""Signals, webhooks, overdue acknowledgements, mail that nobody sees, retention, the look at the store's size, what
+archives are told later, what feeds need, and the look for those who wait, which work beside the requests: made,
+started, stopped and shown together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
@@ -15,7 +15,7 @@ from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.signals import UnreadInbox
+from mcp_agent_mail.domain.signals import NewDelivery, UnreadInbox
 from mcp_agent_mail.domain.store_limits import StoreLimits
 from mcp_agent_mail.features.archiving.backfill import BackfillWorker, LostArchives
 from mcp_agent_mail.features.delivery.shared_look import SharedLook
@@ -30,7 +30,10 @@ from mcp_agent_mail.features.retention.worker import RetentionPace, RetentionWor
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.signal_files import SignalFiles
 from mcp_agent_mail.notify.signals import Mail, Signals
+from mcp_agent_mail.notify.webhook_call import WebhookCaller, place_of
+from mcp_agent_mail.notify.webhooks import DeliverySource, Webhooks
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.transaction import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,7 @@ class Workers:
     """None is a worker that the settings leave out."""
 
     signals: Signals | None
+    webhooks: Webhooks | None
     overdue: OverdueWorker | None
     unseen: UnseenWorker | None
     retention: RetentionService
@@ -52,6 +56,7 @@ class Workers:
         for worker in (
             self.store_size,
             self.signals,
+            self.webhooks,
             self.overdue,
             self.unseen,
             self.retention_worker,
@@ -63,8 +68,8 @@ class Workers:
                 worker.start()
 
     async def stop(self, within_s: float = STOP_WITHIN_S) -> None:
-        """Stop each worker, signals last, since the others may still have sent mail. Each pass under way gets
-        `within_s` seconds.
+        """Stop each worker, webhooks and signals last, since the others may still have sent mail. Each pass under way
+        gets `within_s` seconds.
         """
         for worker in (
             self.shared_look,
@@ -73,6 +78,7 @@ class Workers:
             self.retention_worker,
             self.unseen,
             self.overdue,
+            self.webhooks,
             self.signals,
             self.store_size,
         ):
@@ -80,7 +86,10 @@ class Workers:
                 await worker.stop(within_s)
 
     def keepers(self) -> list[Keeper]:
-        kept = (self.signals, self.overdue, self.unseen, self.retention_worker, self.store_size, self.backfill)
+        kept = (
+            *(self.signals, self.webhooks, self.overdue, self.unseen, self.retention_worker),
+            *(self.store_size, self.backfill),
+        )
         with_settings = (worker.keeper for worker in kept if worker is not None)
         return [*with_settings, *self.feed.keepers(), self.shared_look.keeper]
 
@@ -94,6 +103,7 @@ class Workers:
             "acknowledgements": _show(self.overdue),
             "retention": _show(self.retention_worker),
             "signals": _show(self.signals),
+            "webhooks": _show(self.webhooks),
         }
 
 
@@ -123,6 +133,7 @@ def build_workers(
     store_size = _store_size(settings, store)
     return Workers(
         signals=_signals(settings, store, bus, clock),
+        webhooks=_webhooks(settings, store, bus, clock),
         overdue=_overdue(settings, store, clock),
         unseen=_unseen(settings, store),
         retention=retention,
@@ -196,7 +207,43 @@ def _signals(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> Si
     return Signals(mail, bus, files, debounce_s=settings.notifications_debounce_ms / 1000, clock=clock)
 
 
-def _show(worker: OverdueWorker | RetentionWorker | Signals | None) -> Json:
+def _webhooks(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> Webhooks | None:
+    if not settings.webhook_urls:
+        return None
+    assert settings.webhook_secret is not None, "the settings see to it"
+    return Webhooks(
+        webhook_source(store),
+        bus,
+        WebhookCaller(settings.webhook_secret, allows_private=settings.webhook_allow_private),
+        [place_of(url) for url in settings.webhook_urls],
+        floor=store.read_now(lambda view: view.feed.ends().tail),
+        clock=clock,
+    )
+
+
+def webhook_source(store: Store) -> DeliverySource:
+    """What webhooks ask of the store."""
+
+    async def store_id() -> str:
+        return await store.read(lambda view: view.meta.store_id())
+
+    async def tail() -> int:
+        return await store.write(lambda tx: tx.feed.ends().tail)
+
+    async def after(places: Mapping[AgentId, int], limit: int) -> tuple[dict[AgentId, list[NewDelivery]], int]:
+        def look(view: View) -> tuple[dict[AgentId, list[NewDelivery]], int]:
+            found = {agent: view.deliveries.after(agent, seq, limit) for agent, seq in places.items()}
+            return found, view.feed.ends().tail
+
+        return await store.read(look)
+
+    async def agents_after(last: int, limit: int) -> list[AgentId]:
+        return await store.read(lambda view: view.unread.after(last, limit))
+
+    return DeliverySource(store_id=store_id, tail=tail, after=after, agents_after=agents_after)
+
+
+def _show(worker: OverdueWorker | RetentionWorker | Signals | Webhooks | None) -> Json:
     """A worker's figures as they are, its times as texts."""
     if worker is None:
         return {"enabled": False, "last_error": None}

@@ -25,6 +25,7 @@ ALLOWED = {
     ("archive/steps.py", "Thread"): "in the archiver: what it raises is raised where its step is awaited",
     ("llm/lite_llm.py", "Thread"): "what a model's library raises goes to the call that awaits it",
     ("guard/server.py", "Thread"): "a guard's question for 300 ms, in a process of seconds",
+    ("clients/hook/wake.py", "Thread"): "ends a watcher's process; without it the watcher ends with its wait",
     ("cli/stdio/proxy.py", "Thread"): "one call of a client: what goes wrong is its answer",
     ("cli/stdio/session_stream.py", "Thread"): "a client's stream: what breaks it opens it again, until the input ends",
     ("cli/build_slots/supervisor.py", "Thread"): "waits for the command that `am run` runs",
@@ -41,6 +42,11 @@ ALLOWED = {
         "ensure_future",
     ): "part of a call: listens for its client while it waits, and ends with it",
     ("features/archiving/threads.py", "Thread"): "in the archiver: whoever collects its job hears what it ended of",
+    (
+        "notify/webhooks.py",
+        "TaskGroup",
+    ): "in the keeper's own task: what one webhook's raises ends all, and they begin anew",
+    ("notify/webhooks.py", "create_task"): "likewise",
     ("features/guarding/spool.py", "to_thread"): OUR_OWN_WORK,
     ("features/archiving/offline_drain.py", "to_thread"): "a command without a server, which waits for it",
 }

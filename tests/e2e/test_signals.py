@@ -64,6 +64,7 @@ def test_signals_follow_mail_and_the_worker_shows_in_health_and_status(server: S
         "acknowledgements": True,
         "retention": False,
         "signals": True,
+        "webhooks": False,
     }
     assert "signals\ton, " in server.am("status").stdout
 

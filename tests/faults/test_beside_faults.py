@@ -32,6 +32,8 @@ ALL_ON = {
     "NOTIFICATIONS_ENABLED": "true",
     "RETENTION_REPORT_ENABLED": "true",
     "TOOL_METRICS_EMIT_ENABLED": "true",
+    "WEBHOOK_URLS": "https://mail.example/hook",
+    "WEBHOOK_SECRET": "k" * 32,
 }
 _AT_NEED = ("activity", "delivery-marks")
 """They run while something is to be written; each has a test of its own below."""

@@ -22,6 +22,7 @@ ENTRIES = {
     "setup": Entry(f"{_HERE}.setup.command", "Set up the agent command lines here: MCP entry and hooks, or undo."),
     "status": Entry(f"{_HERE}.commands.status", "Is the server up, who owns the store, what is pending."),
     "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail as a person; reading consumes nothing."),
+    "wait": Entry(f"{_HERE}.clients.wait", "Wait for an agent's mail; it ends at the first."),
     "agents": Entry(f"{_HERE}.commands.agents", "List, show and retire agents."),
     "projects": Entry(f"{_HERE}.commands.projects", "List, show and archive projects, invite agents."),
     "reservations": Entry(
@@ -35,6 +36,7 @@ ENTRIES = {
     "run": Entry(f"{_HERE}.build_slots.run", "Hold a build slot while a command runs."),
     "env": Entry(f"{_HERE}.build_slots.env", "Print what am run tells a command, for a shell."),
     "token": Entry(f"{_HERE}.commands.tokens", "Replace a lost agent token."),
+    "docs": Entry(f"{_HERE}.clients.docs", "Tell agents about their mail in AGENTS.md and its like."),
     "doctor": Entry(f"{_HERE}.commands.doctor", "Check the store; back up, restore, repair or rebuild it."),
     "config": Entry(f"{_HERE}.commands.config", "Show and check the settings."),
     "demo": Entry(f"{_HERE}.demo.command", "Watch two scripted agents work a task by mail on a scratch server."),

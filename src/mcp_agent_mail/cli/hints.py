@@ -41,6 +41,7 @@ COMMANDS = {
     "unarchive_project": "am projects unarchive",
     "uninstall_precommit_guard": "am guard uninstall",
     "unretire_agent": "am agents unretire",
+    "wait_for_messages": "am wait",
     "whois": "am agents show",
     "withdraw_message": "am mail withdraw",
 }

@@ -1,4 +1,6 @@
-"""Signal files: one for each agent that has unread mail, for hooks and watchers that only look at a folder."""
+"""What is told of mail outside of calls: by signal files, one for each agent that has unread mail, for hooks and
+watchers that only look at a folder; and by webhooks, of each delivery.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +34,40 @@ class UnreadInbox:
     agent: str
     project_slug: str
     newest: NewestUnread | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDelivery:
+    """A copy that came into an inbox, with its delivery number. `sender` is written as one would answer it from
+    there.
+    """
+
+    delivery_seq: int
+    delivered_ts: Micros
+    project_slug: str
+    agent: str
+    message_id: int
+    sender: str
+    subject: str
+    importance: str
+
+
+def webhook_body(delivery: NewDelivery, *, store_id: str) -> bytes:
+    """What a webhook is told of a delivery, by an id that no other delivery of any store has. No body text."""
+    shown = {
+        "id": f"{store_id}-{delivery.delivery_seq}",
+        "event": "delivered",
+        "ts": iso(delivery.delivered_ts),
+        "project": delivery.project_slug,
+        "agent": delivery.agent,
+        "message": {
+            "id": delivery.message_id,
+            "from": delivery.sender,
+            "subject": delivery.subject,
+            "importance": delivery.importance,
+        },
+    }
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def signal_place(inbox: UnreadInbox) -> tuple[str, str]:

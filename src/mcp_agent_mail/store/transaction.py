@@ -26,6 +26,7 @@ from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.lease_holders import Holders
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.mail.attachments import Attachments
+from mcp_agent_mail.store.mail.deliveries import Deliveries
 from mcp_agent_mail.store.mail.digests import Digests, LlmSpending
 from mcp_agent_mail.store.mail.held_mail import Held
 from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
@@ -69,6 +70,7 @@ class View:
         self.held = Held(connection)
         self.ladder = Ladder(connection)
         self.feed = Feed(connection)
+        self.deliveries = Deliveries(connection)
         self.announcements = Announcements(connection)
         self.acquaintance = ContactHistory(connection)
         self.leases = Leases(connection)

@@ -41,6 +41,18 @@ def test_the_errors_text_has_a_line_per_mistake(machine: Machine) -> None:
     ]
 
 
+def test_webhooks_without_a_secret_refuse_the_start(machine: Machine) -> None:
+    secret = "k" * 32
+    (mistake,) = machine.mistakes(WEBHOOK_URLS="https://mail.example/")
+
+    assert (mistake.name, mistake.expected) == ("WEBHOOK_URLS", "nothing, or WEBHOOK_SECRET set")
+    assert [one.name for one in machine.mistakes(WEBHOOK_URLS="https://mail.example/", WEBHOOK_SECRET="short")] == [
+        "WEBHOOK_SECRET"
+    ]
+    assert machine.settings(WEBHOOK_URLS="https://mail.example/", WEBHOOK_SECRET=secret).webhook_secret
+    assert machine.notices(WEBHOOK_SECRET=secret) == []
+
+
 def test_a_long_value_is_cut_in_messages(machine: Machine) -> None:
     (mistake,) = machine.mistakes(LOG_LEVEL="x" * 10_000)
 

@@ -98,6 +98,9 @@ _DEFAULTS: dict[str, Any] = {  # `Any`: as above
     "tools_filter_mode": "include",
     "tools_filter_clusters": None,
     "tools_filter_tools": None,
+    "webhook_urls": None,
+    "webhook_secret": None,
+    "webhook_allow_private": False,
     "mcp_agent_mail_output_format": "json",
     "llm_enabled": False,
     "llm_default_model": None,
@@ -206,6 +209,12 @@ _GOOD: dict[str, tuple[str, object]] = {
     "FILE_RESERVATIONS_CLEANUP_INTERVAL_SECONDS": ("3600", 3600),
     "FILE_RESERVATIONS_ENFORCEMENT_ENABLED": ("no", False),
     "LISTENING_WINDOW_SECONDS": ("5", 5),
+    "WEBHOOK_URLS": (
+        "https://a.example/x?y=1, http://[::1]:8080",
+        ("https://a.example/x?y=1", "http://[::1]:8080"),
+    ),
+    "WEBHOOK_SECRET": ("k" * 32, Secret("k" * 32)),
+    "WEBHOOK_ALLOW_PRIVATE": ("yes", True),
     "BACKUP_DIR": ("/srv/backups", Path("/srv/backups")),
     "QUOTA_ENABLED": ("yes", True),
     "QUOTA_INBOX_LIMIT_COUNT": ("10000000", 10_000_000),
@@ -271,7 +280,23 @@ _GOOD: dict[str, tuple[str, object]] = {
     "MCP_AGENT_MAIL_WINDOW_ID": (WINDOW, WINDOW),
 }
 
+_NEEDED = {"WEBHOOK_URLS": {"WEBHOOK_SECRET": "k" * 32}}
+"""What else must be given."""
+
 _BAD = [
+    ("WEBHOOK_URLS", "ftp://mail.example/"),
+    ("WEBHOOK_URLS", "https://user:password@mail.example/"),
+    ("WEBHOOK_URLS", "https://mail.example/#part"),
+    ("WEBHOOK_URLS", "https://mail.example:0/"),
+    ("WEBHOOK_URLS", "https://mail.example:99999/"),
+    ("WEBHOOK_URLS", "https://mäil.example/"),
+    ("WEBHOOK_URLS", "https://mail.example/a b"),
+    ("WEBHOOK_URLS", "https:///hook"),
+    ("WEBHOOK_URLS", ","),
+    ("WEBHOOK_URLS", ",".join(f"https://mail.example/{number}" for number in range(17))),
+    ("WEBHOOK_SECRET", "k" * 31),
+    ("WEBHOOK_SECRET", "two words " * 5),
+    ("WEBHOOK_ALLOW_PRIVATE", "maybe"),
     ("MCP_AGENT_MAIL_WINDOW_TTL_DAYS", "0"),
     ("MCP_AGENT_MAIL_WINDOW_ID", "window-1"),
     ("APP_ENVIRONMENT", "two words"),
@@ -423,7 +448,7 @@ def test_the_tables_of_good_and_bad_values_cover_every_row() -> None:
 def test_a_good_value_is_understood(name: str, machine: Machine) -> None:
     text, expected = _GOOD[name]
 
-    settings = machine.settings(**{name: text})
+    settings = machine.settings(**{name: text, **_NEEDED.get(name, {})})
 
     assert getattr(settings, name.lower()) == expected
 

@@ -111,6 +111,20 @@ async def test_the_archive_tells_what_waits_and_no_lag_before_there_was_one(page
     assert [after["archive_lag_seconds", quantile] for quantile in ("0.5", "0.99")] == [2, 2]
 
 
+async def test_what_became_of_calls_of_webhooks_is_told_where_there_are_some(tmp_path: Path) -> None:
+    webhook = {"WEBHOOK_URLS": "https://mail.example/secret-path", "WEBHOOK_SECRET": "k" * 32}
+    async with open_services(settings_of(tmp_path, **webhook)) as (services, _):
+        told = await Page(services).ask()
+    async with open_services(settings_of(tmp_path)) as (services, _):
+        silent = await Page(services).ask()
+
+    found = figures(told.text)
+    assert [found["webhook_calls_total", outcome] for outcome in ("ok", "failed", "dropped")] == [0, 0, 0]
+    assert found["webhook_calls_waiting",] == 0
+    assert "mail.example" not in told.text
+    assert "webhook_calls" not in silent.text
+
+
 async def test_a_task_beside_the_requests_that_fails_is_told_by_its_name(page: Page) -> None:
     async def work() -> None:
         pass

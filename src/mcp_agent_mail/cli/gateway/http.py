@@ -39,6 +39,10 @@ class Unreachable(NoServer):
     """Nobody listens at the address."""
 
 
+class Stranger(WireError):
+    """Who answers there is no server of ours."""
+
+
 class HttpGateway:
     """One keep-alive connection. `call` and `read` raise the server's refusal as WireError."""
 
@@ -60,6 +64,11 @@ class HttpGateway:
             ) from failed
         connection.sock.settimeout(self._answer_timeout_s)
         self._connection = connection
+
+    def check(self) -> None:
+        """Connect, and close again. Raises Unreachable."""
+        self.connect()
+        self.close()
 
     def close(self) -> None:
         if self._connection is not None:
@@ -170,8 +179,8 @@ def _refusal(status: int, answer: object) -> WireError:
     return _stranger(f"HTTP {status}")
 
 
-def _stranger(what: str) -> WireError:
-    return WireError(
+def _stranger(what: str) -> Stranger:
+    return Stranger(
         {
             "type": "UNAVAILABLE",
             "message": f"What answers there is no agent-mail server ({what}).",

@@ -90,6 +90,18 @@ def find_server(context: CliContext) -> Server | None:
     return server
 
 
+def require_server(context: CliContext) -> Server:
+    """The running server of these surroundings, for what cannot be done without one. Raises NoServer."""
+    server = find_server(context)
+    if server is not None:
+        return server
+    if context.may_own_store():
+        raise NoServer(f"No server runs for the store in {context.storage_root}.", hint="Start one with: am serve")
+    context.require_not_lost()
+    with _at_settings_address(context):
+        return server_at(context.settings_url(), context)
+
+
 def server_at(url: str, context: CliContext) -> Server:
     """An agent's own token goes along only where nothing proves the operator: it would make us that agent."""
     bearer_token = context.bearer_token_for(url)

@@ -58,6 +58,10 @@ class _Alarm:
 
 def main(arguments: Sequence[str]) -> int:
     """Never raises."""
+    if "--wake" in arguments:
+        from mcp_agent_mail.clients.hook.wake import main as wake  # noqa: PLC0415  # it waits, so it has no alarm
+
+        return wake([one for one in arguments if one != "--wake"])
     alarm = _Alarm()
     try:
         return _run(arguments, alarm)

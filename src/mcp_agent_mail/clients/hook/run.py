@@ -235,6 +235,7 @@ class HookRun:
             state["compacted"] = True
         if self._moment == "turn":
             state["row"] = 0
+            state["turned"] = now
 
     # --- What is printed ---
 
@@ -344,6 +345,7 @@ class HookRun:
             state["asking"] = [one for one in state["asking"] if one not in self._missed]
             if self._moment == "turn_end":
                 state["row"] = _whole(state, "row") + 1
+                state["turned"] = time.time()
         elif isinstance(state.get("said"), int):
             state["said"] = min(state["said"], unread)
 

@@ -25,6 +25,7 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
     _check_llm(values, givens, findings)
     _check_backups(values, givens, findings)
     _check_waiters(values, givens, findings)
+    _check_webhooks(values, givens, findings)
     if at_fault & {"HTTP_HOST", "HTTP_BEARER_TOKEN", "AGENT_AUTH", "HTTP_ALLOWED_HOSTS", "HOST"}:
         return
     host, token = str(values["HTTP_HOST"]), values["HTTP_BEARER_TOKEN"]
@@ -94,6 +95,17 @@ def _check_waiters(values: Mapping[str, object], givens: Mapping[str, Given], fi
     if given is not None and isinstance(wanted, int) and wanted > MOST_WAITERS:
         message = f"There are no more than {MOST_WAITERS} places: each keeps a connection. More has no effect."
         findings.warning("WAITERS_MAX", message, given.place)
+
+
+def _check_webhooks(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
+    """Without a secret a receiver could not tell us from anybody else."""
+    given = givens.get("WEBHOOK_URLS")
+    if given is None or {"WEBHOOK_URLS", "WEBHOOK_SECRET"} - values.keys():
+        return
+    if values["WEBHOOK_SECRET"] is None and "WEBHOOK_SECRET" not in givens:
+        findings.mistake(
+            given, "nothing, or WEBHOOK_SECRET set", "Calls are signed with it; make one: openssl rand -hex 32."
+        )
 
 
 def _is_installed(module: str) -> bool:

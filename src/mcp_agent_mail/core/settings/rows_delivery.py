@@ -2,11 +2,53 @@
 
 from __future__ import annotations
 
+import re
+
 from mcp_agent_mail.core.settings import kinds
-from mcp_agent_mail.core.settings.kinds import Row
+from mcp_agent_mail.core.settings.kinds import BadValue, PathContext, Row, Secret, SettingKind
 
 MOST_WAITERS = 1_500
 """Three quarters of the connections that a server takes at most: each place keeps one."""
+
+MOST_WEBHOOKS = 16
+SHORTEST_WEBHOOK_SECRET = 32
+
+_WEBHOOK_URL = re.compile(
+    r"https?://(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][!-~]{0,2000})?",
+    re.IGNORECASE,
+)
+
+
+def _webhook_urls(text: str, _: PathContext) -> tuple[str, ...]:
+    urls = tuple(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
+    if not 1 <= len(urls) <= MOST_WEBHOOKS:
+        raise BadValue("")
+    for number, url in enumerate(urls, 1):
+        match = _WEBHOOK_URL.fullmatch(url)
+        if match is None or "#" in url or not 1 <= int(match["port"] or 80) <= 65535:  # the last port
+            raise BadValue(f"The one in place {number} is none: leave out user, password and what begins with `#`.")
+    return urls
+
+
+def _webhook_secret(text: str, context: PathContext) -> Secret:
+    secret = kinds.SECRET.parse(text, context)
+    assert isinstance(secret, Secret), secret
+    if len(secret) < SHORTEST_WEBHOOK_SECRET:
+        raise BadValue("It is too short to be one; make one: openssl rand -hex 32.")
+    return secret
+
+
+WEBHOOK_TARGETS = SettingKind(
+    label=f"list of at most {MOST_WEBHOOKS} URLs",
+    expected=f"1 to {MOST_WEBHOOKS} URLs that begin with http:// or https://, with commas between them",
+    parse=_webhook_urls,
+)
+WEBHOOK_KEY = SettingKind(
+    label=f"secret, at least {SHORTEST_WEBHOOK_SECRET} characters",
+    expected=f"{SHORTEST_WEBHOOK_SECRET} to 4096 visible ASCII characters without blanks",
+    parse=_webhook_secret,
+    secret=True,
+)
 
 DELIVERY_ROWS = (
     Row(
@@ -29,6 +71,28 @@ DELIVERY_ROWS = (
         kind=kinds.whole(5, 3_600),
         default="60",
         does="How long after its client's hook was heard an agent counts as listening.",
+        group="Delivery",
+    ),
+    Row(
+        name="WEBHOOK_URLS",
+        kind=WEBHOOK_TARGETS,
+        default="",
+        does="Who is called over HTTP at each delivery, without the message's text. Needs WEBHOOK_SECRET.",
+        group="Delivery",
+    ),
+    Row(
+        name="WEBHOOK_SECRET",
+        kind=WEBHOOK_KEY,
+        default="",
+        does="Signs those calls, so that receivers know whose they are.",
+        group="Delivery",
+    ),
+    Row(
+        name="WEBHOOK_ALLOW_PRIVATE",
+        kind=kinds.BOOL,
+        default="false",
+        does="Let webhooks lead to this machine and into private networks. Else such addresses are refused whenever "
+        "one is called.",
         group="Delivery",
     ),
 )

@@ -78,6 +78,9 @@ class Settings:
     waiters_max: int
     feed_keep_days: int
     listening_window_seconds: int
+    webhook_urls: tuple[str, ...] | None
+    webhook_secret: Secret | None
+    webhook_allow_private: bool
     backup_dir: Path
     quota_enabled: bool
     quota_inbox_limit_count: int

@@ -22,6 +22,7 @@ from mcp_agent_mail.features.archiving.service import ArchiveStatus
 from mcp_agent_mail.features.health.results import WaitingFigures
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
+from mcp_agent_mail.notify.webhooks import WebhookFigures
 from mcp_agent_mail.server.dispatch import RequestFacts
 from mcp_agent_mail.server.rendering.responses import send_text, send_value
 from mcp_agent_mail.server.rendering.wire import error_object, http_status
@@ -40,8 +41,8 @@ _EVERY = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideFigures:
-    """What works beside the requests, the looks at projects' directories, and who waits for mail. `feed_tail` is None
-    for whoever is not told it.
+    """What works beside the requests, the looks at projects' directories, who waits for mail, and what webhooks were
+    told, where there are some. `feed_tail` is None for whoever is not told it.
     """
 
     keepers: list[KeeperFigures]
@@ -49,6 +50,7 @@ class BesideFigures:
     lost_threads: int
     waiting: WaitingFigures
     feed_tail: int | None
+    webhooks: WebhookFigures | None
 
 
 class MetricsPage:
@@ -149,6 +151,8 @@ class _Figures:
         beside = self._beside()
         yield from _of_tasks(beside)
         yield from _of_waiting(beside)
+        if beside.webhooks is not None:
+            yield from _of_webhooks(beside.webhooks)
         yield from _of_archive(self._archive())
 
 
@@ -226,6 +230,17 @@ def _of_waiting(figures: BesideFigures) -> Iterator[Metric]:
         tail = GaugeMetricFamily(f"{_PREFIX}_feed_tail", "The last cursor that was given out.")
         tail.add_metric([], figures.feed_tail)
         yield tail
+
+
+def _of_webhooks(figures: WebhookFigures) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
+
+    calls = CounterMetricFamily(f"{_PREFIX}_webhook_calls", "Calls of webhooks by how they ended.", labels=["outcome"])
+    for outcome, count in (("ok", figures.told), ("failed", figures.failed), ("dropped", figures.dropped)):
+        calls.add_metric([outcome], count)
+    waiting = GaugeMetricFamily(f"{_PREFIX}_webhook_calls_waiting", "Calls of webhooks that are still to be made.")
+    waiting.add_metric([], figures.waiting)
+    yield from (calls, waiting)
 
 
 def _of_archive(status: ArchiveStatus) -> Iterator[Metric]:

@@ -1,0 +1,150 @@
+"""`am wait`: ends at the first mail. For shells and agents that start it in the background and are told when it ends.
+
+It asks a running server in slices, so that no proxy and no restart ends it, and goes on where it was by a cursor. It
+marks and takes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from mcp_agent_mail.cli.context import CliContext, load_context
+from mcp_agent_mail.cli.exit_codes import ExitCode, code_of
+from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger
+from mcp_agent_mail.cli.gateway.port import find_server, require_server
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.cli.output import JsonFlag, print_json, print_text
+from mcp_agent_mail.cli.project_option import ProjectOption, project_key
+from mcp_agent_mail.clients.hook.text import MAX_ITEMS, SIZES, WHOSE_WORDS, fit, item_lines, items, name_of, whole
+from mcp_agent_mail.clients.hook.who import look_at_git
+from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+
+FIRST_SLICE_S = 1
+"""So the place in the feed is known before anything can go wrong."""
+SLICE_S = 50
+GONE_FOR_S = 60.0
+_ANSWER_AFTER_S = 10.0
+_PAUSES_S = (0.1, 0.3, 1.0, 2.0)
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command("wait", cls=LeanCommand)
+def wait(
+    agent: Annotated[
+        str | None, typer.Argument(metavar="AGENT", help="Whose mail. Else AGENT_NAME, or Git's agent-mail.name.")
+    ] = None,
+    project: ProjectOption = None,
+    after: Annotated[
+        int | None,
+        typer.Option(
+            "--after", metavar="CURSOR", min=0, help="Only what was delivered after it; else unread mail too."
+        ),
+    ] = None,
+    urgent: Annotated[bool, typer.Option("--urgent", help="Only high and urgent mail.")] = False,
+    timeout: Annotated[
+        int, typer.Option("--timeout", metavar="S", min=1, max=86_400, help="Seconds to wait at most.")
+    ] = 3_600,
+    json: JsonFlag = False,
+) -> int:
+    """Wait for an agent's mail; it ends at the first.
+
+    Nothing is marked as read. A restart of the server is survived. Exit codes: 0 mail, 75 none in that time, 1 refused,
+    2 usage, 69 no server, or none for a minute.
+    """
+    context = load_context()
+    _, of_git = look_at_git(os.getcwd(), os.environ)  # noqa: PTH109  # as hooks are told it
+    name = agent or context.settings.agent_name or of_git.get("name")
+    if not name:
+        raise typer.BadParameter("Whose mail? Name the agent: am wait AGENT.", param_hint="AGENT")
+    request = {
+        "project_key": project_key(project or _of_git(context, of_git), context),
+        "agent_name": name,
+        "urgent_only": urgent,
+    }
+    answer = _Wait(context, request, after, timeout).run()
+    if json:
+        print_json(answer)
+    elif answer["messages"]:
+        print_text(fit(_lines(name, answer)))
+    else:
+        sys.stderr.write(f"No mail within {timeout} s. Go on with --after {whole(answer['next_cursor'])}\n")
+    return ExitCode.DONE if answer["messages"] else ExitCode.TRY_AGAIN
+
+
+def _of_git(context: CliContext, said: dict[str, str]) -> str | None:
+    """The project that Git's configuration names, where nothing before it in the order does."""
+    return None if context.settings.agent_mail_project else said.get("project")
+
+
+@dataclass(slots=True)
+class _Wait:
+    """One wait: its place in the feed, and since when there is no server."""
+
+    context: CliContext
+    # What the tool is asked, and what it answers: plain JSON.
+    request: dict[str, Any]
+    cursor: int | None
+    timeout_s: int
+    now: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+
+    # The answer is plain JSON.
+    def run(self) -> dict[str, Any]:
+        """The first answer with mail, or the last one. Raises what the server refuses, and Unavailable where there is
+        none at first, or for GONE_FOR_S.
+        """
+        server = require_server(self.context)
+        HttpGateway(server).check()
+        until, heard_at, failures = self.now() + self.timeout_s, self.now(), 0
+        answer: dict[str, Any] | None = None
+        while answer is None or not (answer["messages"] or self.now() >= until):
+            try:
+                answer = self._slice(server, self._seconds(answer is None, until))
+                heard_at, failures = self.now(), 0
+            except AgentMailError as failed:
+                now_there = find_server(self.context) or server
+                is_gone = code_of(failed) == Unavailable.code and self.now() - heard_at < GONE_FOR_S
+                is_wrong_place = answer is None and isinstance(failed, Stranger)
+                # Started anew it has another proof of the operator: what was refused may have been the old one.
+                if is_wrong_place or not (is_gone or now_there != server):
+                    raise
+                server = now_there
+                self.pause(_PAUSES_S[min(failures, len(_PAUSES_S) - 1)])
+                failures += 1
+        return answer
+
+    def _seconds(self, is_first: bool, until: float) -> int:
+        return max(1, min(FIRST_SLICE_S if is_first else SLICE_S, round(until - self.now())))
+
+    # The answer is plain JSON.
+    def _slice(self, server: Server, seconds: int) -> dict[str, Any]:
+        """Without a cursor unread mail is found too, however old: so nothing is lost before the first answer."""
+        gateway = HttpGateway(server, answer_timeout_s=seconds + _ANSWER_AFTER_S)
+        place = {} if self.cursor is None else {"after_cursor": self.cursor}
+        try:
+            answer: dict[str, Any] = gateway.call("wait_for_messages", {**self.request, **place, "timeout_s": seconds})
+        finally:
+            gateway.close()
+        self.cursor = int(answer["next_cursor"])
+        return answer
+
+
+def _lines(agent: str, answer: dict[str, Any]) -> list[str]:
+    """As a hook says it: peers' words on lines of their own."""
+    told = items(answer["messages"], MAX_ITEMS)
+    found = len(answer["messages"])
+    many = f"{found} message{'s' if found > 1 else ''}"
+    lines = [f"Agent mail for {name_of(agent)}: {many}. {WHOSE_WORDS}"]
+    for one in told:
+        lines += item_lines(one, SIZES[-1], says_proof=False)
+    more = found - len(told) + whole(answer.get("passed_over"))
+    shown = f"{more} more; fetch_inbox shows them." if more else "fetch_inbox shows the whole text."
+    return [*lines, f"{shown} To wait for what comes next: --after {whole(answer['next_cursor'])}"]

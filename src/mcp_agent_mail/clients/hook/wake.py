@@ -1,0 +1,204 @@
+"""`am hook claude Stop --wake`: waits beside an idle session, and wakes it when mail comes.
+
+The client runs it in the background at each end of a turn (`asyncRewake`). It ends with 2 and the mail on standard
+error, which the client takes for a reason to go on, else with 0. (docs/adr/0160)
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
+from mcp_agent_mail.clients.hook import ask, text
+from mcp_agent_mail.clients.hook.hook_settings import HookSettings
+from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
+from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
+from mcp_agent_mail.clients.hook.who import find_standing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from mcp_agent_mail.clients.contracts.reader import Contract
+
+    # Any: JSON of the server, and our own.
+    Json = Any
+
+WAY = "asyncRewake"
+EVENT = "Stop"
+WOKEN, SLEPT = 2, 0
+LIFE_S = 86_400.0
+FIRST_LOOK_AFTER_S = 1.0
+"""The hook of the same end of a turn tells first what may go on with the turn: it has a second."""
+SLICE_S = 50
+CHECK_EVERY_S = 1.0
+AGAIN_AFTER_S = (0.5, 1.0, 2.0, 5.0)
+MOST_REFUSALS = 12
+"""In a row: then it is no server that has just started anew."""
+
+_WAIT = "/rpc/wait_for_messages"
+_POSITION = "/rpc/fetch_inbox_events"
+_STDERR = 2
+_MAX_WIRE_SESSION = 200
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit code. Never raises."""
+    try:
+        watcher = _watcher(arguments)
+        return SLEPT if watcher is None else watcher.run()
+    except Exception:  # noqa: BLE001  # whatever it is: a session is not woken by it
+        return SLEPT
+
+
+def _watcher(arguments: Sequence[str]) -> Watcher | None:
+    """None where nobody can be woken: another client or event, a sub-agent, a session without a name of its own."""
+    client, event = [*arguments, "", ""][:2]
+    if client not in CLIENTS or event != EVENT or (contract := read_contract(client))["wake"]["way"] != WAY:
+        return None
+    value = read_payload()
+    if value is None:
+        return None
+    payload = HookPayload(contract, value)
+    if payload.is_foreign() or payload.is_subagents or payload.session is None:
+        return None
+    watcher = Watcher(contract, payload, os.environ)
+    return watcher if watcher.agent is not None else None
+
+
+class Watcher:
+    """One session's. A later one takes its place, and so does a turn that begins: it ends then, within a second."""
+
+    def __init__(self, contract: Contract, payload: HookPayload, environ: Mapping[str, str]) -> None:
+        self._settings = HookSettings(environ)
+        client, session = contract["client"], payload.session or ""
+        self._client = client
+        self._file = SessionFile(state_folder(environ), plain_name(client, session))
+        folder = payload.folder or os.getcwd()  # noqa: PTH109  # as in every hook
+        standing = find_standing(self._settings, self._file.read(), folder, environ)
+        self.agent = standing.agent
+        self._place = {"project_key": standing.project, "agent_name": standing.agent}
+        self._session = plain_name(client, session, _MAX_WIRE_SESSION)
+        self._key = [os.getpid(), time.time()]
+        self._parent = os.getppid()
+        self._until = time.monotonic() + LIFE_S
+        self._cursor: int | None = None
+        self._is_waking = threading.Lock()
+
+    def run(self) -> int:
+        """Until there is mail to wake for, or nobody is left to wake."""
+        self._file.change(lambda state: state.update(watcher=self._key))
+        threading.Thread(target=self._end_when_over, name="wake", daemon=True).start()
+        time.sleep(FIRST_LOOK_AFTER_S)
+        failures = refusals = 0
+        while time.monotonic() < self._until:
+            try:
+                if self._look():
+                    return WOKEN
+                failures = refusals = 0
+                continue
+            except ask.NoAnswer:
+                failures += 1
+            except ask.Refused:
+                # As a rule by a server that stops, or has started anew. The next look finds what came meanwhile.
+                failures, refusals = failures + 1, refusals + 1
+                self._cursor = None
+            if refusals >= MOST_REFUSALS:
+                return SLEPT
+            time.sleep(AGAIN_AFTER_S[min(failures, len(AGAIN_AFTER_S)) - 1])
+        return SLEPT
+
+    def _look(self) -> bool:
+        """Whether the session was told of mail. Without any it returns after a while. Raises NoAnswer and Refused."""
+        server = ask.find_server(self._settings)
+        if server is None:
+            raise ask.NoAnswer("no server runs")
+        if self._cursor is None:
+            value = {**self._place, "position_now": True}
+            self._cursor = _cursor_in(server.ask(_POSITION, value, ask.Patience(10.0)))
+        elif not self._has_news(server):
+            return False
+        self._rest()
+        with self._is_waking:
+            return self._wake(server)
+
+    def _has_news(self, server: ask.HookServer) -> bool:
+        value = {**self._place, "after_cursor": self._cursor, "timeout_s": SLICE_S}
+        answer = server.ask(_WAIT, value, ask.Patience(SLICE_S + 10.0))
+        self._cursor = _cursor_in(answer)
+        return bool(text.items(answer.get("messages"), 1))
+
+    def _rest(self) -> None:
+        """Two agents that wake each other do it at most so often."""
+        woken_at = self._file.read().get("woken_at")
+        if isinstance(woken_at, (int, float)):
+            time.sleep(max(0.0, min(woken_at + self._settings.interval_s - time.time(), self._settings.interval_s)))
+
+    def _wake(self, server: ask.HookServer) -> bool:
+        """Look again: the server decides what is still to be told, and gives it to this session alone, once."""
+        if not self._is_wanted():
+            os._exit(SLEPT)
+        value = {**self._place, "session": self._session, "client": self._client, "event": "idle", "least": "any"}
+        answer = server.ask(
+            ask.EVENT, {**value, "limit": text.MAX_ITEMS, "stop": False, "reprime": False}, ask.Patience(5.0)
+        )
+        if not text.items(answer.get("messages"), 1):
+            return False
+        if not _write(text.fit(text.mail_lines(self.agent or "", answer)) + "\n"):
+            return False
+        self._file.change(lambda state: state.update(woken_at=time.time(), said=text.whole(answer.get("unread"))))
+        claim = answer.get("claim")
+        if isinstance(claim, str):
+            try:
+                server.ask(ask.TOLD, {**self._place, "session": self._session, "claim": claim}, ask.Patience(5.0))
+            except (ask.NoAnswer, ask.Refused):
+                return True  # Told, and not confirmed: it counts as unread like all other mail.
+        return True
+
+    def _is_wanted(self) -> bool:
+        """Is this the session's watcher still, is no turn under way, and is somebody there to read?"""
+        state = self._file.read()
+        turned = state.get("turned")
+        is_idle = not (isinstance(turned, (int, float)) and turned > self._key[1])
+        return (
+            state.get("watcher") == self._key and is_idle and os.getppid() == self._parent and not _is_broken(_STDERR)
+        )
+
+    def _end_when_over(self) -> None:
+        """On a thread: whoever waits for the server does not look. It ends the process, but never between a claim and
+        its words.
+        """
+        while True:
+            time.sleep(CHECK_EVERY_S)
+            with self._is_waking:
+                if not self._is_wanted():
+                    os._exit(SLEPT)
+
+
+def _cursor_in(answer: Json) -> int:
+    try:
+        return int(answer["next_cursor"])
+    except (KeyError, TypeError, ValueError):
+        raise ask.NoAnswer("what answers there is no agent-mail server") from None
+
+
+def _is_broken(descriptor: int) -> bool:
+    """Has whoever reads the pipe gone?"""
+    looked = select.poll()
+    looked.register(descriptor, 0)
+    return any(happened & (select.POLLERR | select.POLLNVAL) for _, happened in looked.poll(0))
+
+
+def _write(words: str) -> bool:
+    """Whether all of it has left this process."""
+    rest = words.encode("utf-8", "backslashreplace")
+    try:
+        while rest:
+            rest = rest[os.write(_STDERR, rest) :]
+    except OSError:
+        return False
+    return True
