@@ -25,7 +25,8 @@ NOBODY = "http://127.0.0.1:1"
 def person(ground: Ground, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """Somebody at home where the server of `ground` is named, and whose clients run its `am`."""
     monkeypatch.setattr("mcp_agent_mail.cli.setup.surroundings.path_of_am", lambda: str(ground.am))
-    shell.set(AGENT_MAIL_URL=f"http://127.0.0.1:{ground.server.port}")
+    # No client of whoever runs the tests is among theirs.
+    shell.set(AGENT_MAIL_URL=f"http://127.0.0.1:{ground.server.port}", PATH="/usr/bin:/bin")
     return shell
 
 

@@ -81,6 +81,15 @@ def test_hooks_need_to_be_told_of_a_store_that_is_somewhere_else(shell: Shell) -
     ]
 
 
+def test_hooks_need_to_be_told_of_a_server_that_was_named(shell: Shell) -> None:
+    shell.set(AGENT_MAIL_URL="http://mail:1")
+    context = shell.context()
+
+    (note,) = notes_on(context, settings_for(context))
+
+    assert "AGENT_MAIL_URL=http://mail:1" in note
+
+
 def test_a_server_that_was_named_is_not_started(shell: Shell) -> None:
     shell.set(AGENT_MAIL_URL="http://127.0.0.1:1")
 

@@ -45,7 +45,9 @@ def notes_on(context: CliContext, settings: SetupSettings) -> list[str]:
             f"The server listens at {settings.url}, and the settings say {context.settings_url()}: after a restart "
             "the entries may lead nowhere. Set HTTP_PORT, and run am setup again."
         )
-    if context.names_store:
+    if (named := context.settings.agent_mail_url) is not None:
+        notes.append(f"Hooks find the server by their environment: set AGENT_MAIL_URL={named} where clients start.")
+    elif context.names_store:
         notes.append(
             f"Hooks find the store by their environment: set STORAGE_ROOT={context.storage_root} where clients start."
         )
