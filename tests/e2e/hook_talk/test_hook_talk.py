@@ -34,6 +34,6 @@ def test_each_item_of_a_conversation_is_told_at_its_slot_once_and_nothing_withou
     talk.play(TURNS)
 
     assert talk.faults == []
-    assert len(talk.slots) >= 6, talk.slots
+    assert len(+talk.slots) >= 6, talk.slots
     assert [one.texts for one in talk.turns if not one.has_mail and not one.is_reprimed and one.texts] == []
     assert sum(len(one.told) for one in talk.talkers) >= TURNS // 2
