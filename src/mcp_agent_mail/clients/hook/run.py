@@ -161,7 +161,7 @@ class HookRun:
         """Silence, and the guard; but a session that starts in a project that is known hears how to register."""
         if self._moment != "start" or not self._can("inject") or self._session is None:
             return self._without_mail(standing)
-        asked = {"project": standing.project, "agent": None, "author": None, "hook": "check", "paths": []}
+        asked: Json = {"project": standing.project, "agent": None, "author": None, "hook": "check", "paths": []}
         try:
             if self._server is None:
                 return self._nothing()
