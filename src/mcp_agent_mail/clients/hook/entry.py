@@ -10,7 +10,7 @@ import os
 import signal
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
-from mcp_agent_mail.clients.hook.output import Printed, neutral
+from mcp_agent_mail.clients.hook.output import HookOutput, neutral
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ class _Alarm:
     """Prints the neutral output when time is over, unless something was printed, and ends the process."""
 
     def __init__(self) -> None:
-        self.neutral = Printed()
+        self.neutral = HookOutput()
         self.is_printing = False
         signal.signal(signal.SIGALRM, self._over)
         signal.setitimer(signal.ITIMER_REAL, ALARM_S)
@@ -43,7 +43,10 @@ class _Alarm:
             _write(_STDOUT, self.neutral.stdout)
         os._exit(0)
 
-    def print(self, printed: Printed) -> bool:
+    def stop(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def print(self, printed: HookOutput) -> bool:
         """Whether all of it has gone to the client. Standard error first, which can prove nothing."""
         self.is_printing = True
         _write(_STDERR, printed.stderr)
@@ -53,6 +56,13 @@ class _Alarm:
 def main(arguments: Sequence[str]) -> int:
     """Never raises."""
     alarm = _Alarm()
+    try:
+        return _answer(arguments, alarm)
+    finally:
+        alarm.stop()
+
+
+def _answer(arguments: Sequence[str], alarm: _Alarm) -> int:
     reply: Reply | None = None
     try:
         reply = _reply(arguments, alarm)
