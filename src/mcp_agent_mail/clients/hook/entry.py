@@ -35,20 +35,21 @@ class _Alarm:
     def __init__(self) -> None:
         self.neutral = HookOutput()
         self.is_printing = False
+        self._code = 0
         signal.signal(signal.SIGALRM, self._over)
         signal.setitimer(signal.ITIMER_REAL, ALARM_S)
 
     def _over(self, _number: int, _frame: object) -> None:
         if not self.is_printing:
             _write(_STDOUT, self.neutral.stdout)
-        os._exit(0)
+        os._exit(self._code)
 
     def stop(self) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def print(self, printed: HookOutput) -> bool:
         """Whether all of it has gone to the client. Standard error first, which can prove nothing."""
-        self.is_printing = True
+        self.is_printing, self._code = True, printed.code
         _write(_STDERR, printed.stderr)
         return _write(_STDOUT, printed.stdout)
 
