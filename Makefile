@@ -59,7 +59,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks extras attack hostile faults patterns contest pages rebuild restore crash ladder ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, and the ladder of delivery
+check-all: test cover testers llm hooks extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, and the rounds of hooks
 
 .PHONY: lint
 lint: $(DEV)
@@ -145,6 +145,14 @@ crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated lo
 .PHONY: ladder
 ladder: $(DEV) ## Ten thousand random histories of mail, cut and killed: no sender sees more than its recipients got
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "ladder or not ladder" tests/ladder $(ARGS)
+
+.PHONY: hook-faults
+hook-faults: $(DEV) ## Two thousand rounds of hooks that are killed, run twice at once, or lose their server
+	@$(BIN)/python -m tests.hook_faults $(ARGS)
+
+.PHONY: hook-talk
+hook-talk: $(TOKENS) ## A conversation of three agents by the hooks of their clients: what is told when, and for how many tokens
+	@$(BIN)/python -m tests.e2e.hook_talk $(ARGS)
 
 .PHONY: bench
 bench: $(DEV) ## Measure the server against a trivial one, in alternation

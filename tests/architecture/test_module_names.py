@@ -17,7 +17,8 @@ verify wait withdraw
 
 NOUNS = frozenset(
     """
-ack activity actor addresse admission adoption age agent announcement answer app archive archiver argument artifact assembly
+ack activity actor addresse admission adoption age agent announcement answer app archive archiver argument artifact
+assembly
 attachment auth backfill background backpressure backup blob block boundary branch breaker bu budget bundle cache call
 caller catalog chain change charset check client clock code command committer completion computation config conflict
 connection consent contact content context conversion converter coordination copie copy count cue cursor database

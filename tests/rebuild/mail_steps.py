@@ -200,20 +200,6 @@ async def look_and_mark(history: History) -> None:
     await history.do("fetch_inbox", **who, limit=3, unread_only=True, mark_read=True)
 
 
-async def hear_hook(history: History) -> None:
-    """What it is given is printed now and then, and confirmed."""
-    reader = history.anybody()
-    who = {
-        "project_key": reader.project,
-        "agent_name": reader.name,
-        "session": history.chance.choice(("one", "another")),
-    }
-    event = history.chance.choice(("start", "turn", "tool", "idle"))
-    told = await history.do("hook_event", **who, event=event, least="any", stop=history.luck(0.3))
-    if told is not None and told["claim"] is not None and history.luck(0.7):
-        await history.do("hook_told", **who, claim=told["claim"])
-
-
 async def purge(history: History) -> None:
     days = history.chance.choice([1, 1, 2, 10])
     await history.do_as_operator(
@@ -236,7 +222,6 @@ STEPS = (
     Step(("acknowledge_message",), 10, acknowledge),
     Step(("fetch_inbox",), 3, look_and_mark),
     Step(("withdraw_message",), 5, withdraw),
-    Step(("hook_event", "hook_told"), 3, hear_hook),
     Step(("purge_old_messages",), 2, purge),
     Step(("overdue",), 2, tell_overdue),
 )

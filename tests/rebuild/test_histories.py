@@ -8,10 +8,12 @@ from tests.server.reference_pages import declared
 ELSEWHERE = {
     "checkout_archive_month": "brings files into a work tree, which Git has",
     "heartbeat": "notes presence, which lies in the memory of a server",
+    "hook_event": "notes what a session of a client was given, which is not rebuilt",
+    "hook_told": "notes that it was handed over, which is not rebuilt",
     "install_precommit_guard": "writes hooks into a code repository",
     "uninstall_precommit_guard": "takes hooks out of a code repository",
 }
-"""Tools that write nothing into the store."""
+"""Tools that write nothing into the store, or nothing that archives tell of."""
 
 
 def test_every_tool_that_writes_is_used() -> None:

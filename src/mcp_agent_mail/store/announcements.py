@@ -55,10 +55,10 @@ CROSS JOIN recipients r ON r.message_id = m.id AND r.agent_id = ?
 WHERE m.id = ?
 """
 _COUNT_GIVEN = "SELECT count(*) FROM announcements WHERE session_id = ?"
-# By a clock that was set back, too, whoever was given something last counts as last.
+# The last of an agent is last whatever the clock says.
 _OPEN_SESSION = """
 INSERT INTO hook_sessions (agent_id, session_hash, last_ts)
-VALUES (:agent, :hash, max(:now, coalesce((SELECT max(last_ts) FROM hook_sessions WHERE agent_id = :agent), 0)))
+VALUES (:agent, :hash, max(:now, 1 + coalesce((SELECT max(last_ts) FROM hook_sessions WHERE agent_id = :agent), 0)))
 ON CONFLICT (agent_id, session_hash) DO UPDATE SET last_ts = excluded.last_ts RETURNING id
 """
 _OLDEST_SESSIONS = """

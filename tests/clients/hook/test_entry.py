@@ -216,3 +216,22 @@ def test_a_refusal_by_code_stands_also_when_the_alarm_ends_what_follows(home: Ho
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"asks you to stop" in done.stderr
     assert len(answers.bodies("/told")) == 1
+
+
+def test_when_python_ends_no_alarm_is_left_that_would_kill_it(home: HookHome) -> None:
+    program = (
+        "import signal, sys; from mcp_agent_mail.clients.hook.entry import main; "
+        "code = main(['claude', 'UserPromptSubmit']); print(code, signal.getitimer(signal.ITIMER_REAL))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=home.code,
+        env=home.environment(),
+        input=b"{}",
+        capture_output=True,
+        check=True,
+        timeout=WITHIN_S,
+    )
+
+    assert done.stdout == b"0 (0.0, 0.0)\n"

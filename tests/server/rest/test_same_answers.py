@@ -148,7 +148,7 @@ async def twins(tmp_path: Path) -> AsyncIterator[Twins]:
                 "file_reservation_paths", project_key=APP, agent_name="BlueLake", paths=[f"{door}.py"], ttl_seconds=600
             )
         event = {"project_key": APP, "agent_name": "RedStone", "event": "turn", "least": "any"}
-        told = {door: await app.call("hook_event", **event, session=f"tells by {door}") for door in DOORS}
+        told = {door: await app.call("hook_event", None, **event, session=f"tells by {door}") for door in DOORS}
         yield Twins(app, ids, {door: one["claim"] for door, one in told.items()})
 
 

@@ -44,12 +44,14 @@ class _Alarm:
             _write(_STDOUT, self.neutral.stdout)
         os._exit(self._code)
 
-    def stop(self) -> None:
+    def off(self) -> None:
+        """Before Python ends: by then it has put the signal's default back, which kills."""
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def print(self, printed: HookOutput) -> bool:
         """Whether all of it has gone to the client. Standard error first, which can prove nothing."""
-        self.is_printing, self._code = True, printed.code
+        self.is_printing = True
+        self._code = printed.code
         _write(_STDERR, printed.stderr)
         return _write(_STDOUT, printed.stdout)
 
@@ -58,12 +60,12 @@ def main(arguments: Sequence[str]) -> int:
     """Never raises."""
     alarm = _Alarm()
     try:
-        return _answer(arguments, alarm)
+        return _run(arguments, alarm)
     finally:
-        alarm.stop()
+        alarm.off()
 
 
-def _answer(arguments: Sequence[str], alarm: _Alarm) -> int:
+def _run(arguments: Sequence[str], alarm: _Alarm) -> int:
     reply: Reply | None = None
     try:
         reply = _reply(arguments, alarm)

@@ -55,7 +55,7 @@ class DeliveryService:
         self._note_activity = note_activity
         self._note_handed = note_handed
         self._presence = presence
-        self._announcing = HookAnnouncements(store, presence)
+        self._announcements = HookAnnouncements(store, presence)
 
     async def status(self, caller: Caller, request: StatusRequest) -> MessageStatus:
         """What became of each copy that the caller may know of."""
@@ -134,9 +134,9 @@ class DeliveryService:
         """A heartbeat, and what the hook may tell of the agent's mail. The operator's word counts as the agent's: it
         is its user's, whose client runs the hook.
         """
-        announced = await self._announcing.tell(caller, request)
+        announced = await self._announcements.tell(caller, request)
         return self._hear(announced.actor, request.heartbeat), announced
 
     async def hook_told(self, caller: Caller, request: HookClaimRequest) -> int:
         """The hook has printed what it was given: how many messages that hands over."""
-        return await self._announcing.confirm(caller, request)
+        return await self._announcements.confirm(caller, request)

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.features.delivery.hooks import announcements as rules
+from mcp_agent_mail.store import announcements as rows
+from tests.features.delivery.harness import DeliveryHarness, open_delivery, refused
+
+A_HOOK = Credentials(via="rpc")
+
+
+@pytest.fixture
+async def harness(tmp_path: Path) -> AsyncIterator[DeliveryHarness]:
+    async with open_delivery(tmp_path) as opened:
+        yield opened
+
+
+# Plain JSON.
+async def event(harness: DeliveryHarness, **more: Any) -> Any:
+    given = {"agent_name": "RedStone", "session": "s", "event": "turn", **more}
+    return await harness.call("hook_event", A_HOOK, **given)
+
+
+def ids(answer: dict[str, Any]) -> list[int]:
+    return [one["id"] for one in answer["messages"]]
+
+
+async def test_an_event_without_news_writes_nothing(harness: DeliveryHarness) -> None:
+    await harness.sent_id()
+    told = await event(harness, least="any")
+    await harness.call("hook_told", A_HOOK, agent_name="RedStone", session="s", claim=told["claim"])
+    await event(harness)
+    commits: list[None] = []
+    harness.seeded.store.on_commit(lambda: commits.append(None))
+
+    for name in ("start", "turn", "tool", "idle", "end"):
+        await event(harness, event=name, least="any", stop=True, reprime=True)
+
+    assert commits == []
+
+
+async def test_every_event_is_activity_of_the_agent(harness: DeliveryHarness) -> None:
+    harness.noted.clear()
+
+    await event(harness)
+
+    assert harness.noted == ["RedStone"]
+
+
+async def test_a_session_that_is_full_is_told_counts_alone(
+    harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MAX_GIVEN", 2)
+    numbers = [await harness.sent_id() for _ in range(3)]
+
+    first = await event(harness, least="any")
+    full = await event(harness, least="any")
+    await harness.sent_id(importance="urgent", topic="stop")
+    not_refused = await event(harness, event="tool", stop=True)
+
+    assert (ids(first), first["more"]) == (numbers[:2], 1)
+    assert (ids(full), full["more"], full["claim"], full["unread"]) == ([], 1, None, 3)
+    assert (not_refused["stop"], not_refused["claim"], not_refused["unread"]) == (None, None, 4)
+
+
+async def test_with_room_again_a_full_session_is_told_the_rest(
+    harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MAX_GIVEN", 2)
+    numbers = [await harness.sent_id() for _ in range(3)]
+    told = await event(harness, least="any")
+    await harness.call("hook_told", A_HOOK, agent_name="RedStone", session="s", claim=told["claim"])
+    await harness.call("mark_message_read", agent_name="RedStone", message_ids=numbers[:2])
+    await event(harness)
+
+    answer = await event(harness, least="any")
+
+    assert ids(answer) == numbers[2:]
+
+
+async def test_how_many_more_is_counted_to_a_bound(harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "MOST_MORE", 2)
+    for _ in range(6):
+        await harness.sent_id()
+
+    answer = await event(harness, least="any", limit=1)
+
+    assert (len(ids(answer)), answer["more"], answer["unread"]) == (1, 2, 6)
+
+
+async def test_what_memory_knows_of_sessions_is_bounded_and_goes_with_their_end(
+    harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules, "MAX_SESSIONS_KNOWN", 2)
+    known = harness.service._announcements._known.by_name
+
+    for name in ("a", "b", "c"):
+        await event(harness, session=name)
+    kept = [name for _, name in known]
+    await event(harness, session="c", event="end")
+
+    assert (kept, [name for _, name in known]) == (["b", "c"], ["b"])
+
+
+async def test_a_lone_surrogate_is_no_name_of_a_session(harness: DeliveryHarness) -> None:
+    error = await refused(event(harness, session="\ud800"))
+
+    assert error.code == "INVALID_INPUT"
