@@ -28,7 +28,7 @@ guard guidance hearing hint history holder hook http id idempotency identifier i
 inboxe index inline inspection instrumentation integrity keeper kernel key kind ladder layout lease ledger lifespan
 likenes limit line link listener llm lock log logging look lookup mail maintenance manifest mark markdown marker mcp
 message meta metric month mount name new notice number openapi option outbox output owner ownership pace pack page
-param parameter part participant pas path pathspec pattern people place port preference preparation presence problem
+param parameter part participant pas path pathspec pattern payload people place port preference preparation presence problem
 proces product profile progres project prompt protocol proxy query queue ranking read reader readership receipt
 recipient record recording recovery redaction refinement refiner refresh refusal relocation repair report repository
 request reservation resolution resource response restore result retention rewrite round route row rpc rule save saved
