@@ -65,3 +65,16 @@ def test_the_rest_of_the_guard_is_the_command_lines(monkeypatch: pytest.MonkeyPa
 
     assert done == 0
     assert "List what the guard did" in capsys.readouterr().out
+
+
+def test_events_of_clients_are_answered_by_the_hook(monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> None:
+    code = _exit_code(monkeypatch, "hook", "nobody", "Stop")
+
+    assert code == 0
+    assert capfd.readouterr().err.startswith("agent-mail hook: no client is called 'nobody'")
+
+
+def test_help_of_the_hook_is_the_command_lines(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    _exit_code(monkeypatch, "hook", "--help")
+
+    assert "no client is called" not in capsys.readouterr().err

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
-from mcp_agent_mail.clients.hook.ask import Patience
-from mcp_agent_mail.clients.hook.output import Printed, neutral
+from mcp_agent_mail.clients.hook.output import HookOutput, neutral
 from mcp_agent_mail.clients.hook.payload import HookPayload
 from mcp_agent_mail.clients.hook.run import HookRun
+from mcp_agent_mail.clients.hook.server import HookDeadline
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from tests.clients.hook_server import NOTHING, HookAnswers, given, hook_server, message
 from tests.clients.payloads import FOREIGN, payload, subagents
@@ -67,7 +67,7 @@ CASES = (
 _NAMES = ("session_id", "conversation_id", "sessionId", "trajectory_id", "taskId", "session")
 
 
-def play(client: str, event: str, case: str, root: Path, answers: HookAnswers) -> Printed:
+def play(client: str, event: str, case: str, root: Path, answers: HookAnswers) -> HookOutput:
     """What the client reads."""
     contract = read_contract(client)
     code = root / "code"
@@ -88,7 +88,7 @@ def play(client: str, event: str, case: str, root: Path, answers: HookAnswers) -
     told = HookPayload(contract, value)
     if told.is_foreign():
         return neutral(contract["events"][event]["neutral"])
-    reply = HookRun(contract, event, told, environ, Patience(PATIENT_S)).reply()
+    reply = HookRun(contract, event, told, environ, HookDeadline(PATIENT_S)).reply()
     reply.after(is_flushed=True)
     return reply.printed
 
@@ -116,7 +116,7 @@ def outputs(client: str, root: Path, answers: HookAnswers) -> Iterator[tuple[str
         for case in CASES:
             printed = play(client, event, case, root, answers)
             shown = {"stdout": printed.stdout, "stderr": printed.stderr, "code": printed.code}
-            text = json.dumps(shown).replace(str(root), "/root")
+            text = json.dumps(shown).replace(str(root), "/there")
             yield event, case, json.loads(_LEFT.sub("(in N days)", text))
 
 

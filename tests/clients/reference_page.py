@@ -15,12 +15,12 @@ PAGE = ROOT / "docs" / "reference" / "clients.md"
 _HEAD = """\
 # Agent CLIs
 
-What [`am hook`](../concepts/hooks.md) and its installation know of each agent CLI. This page is written from the contracts
-in `src/mcp_agent_mail/clients/contracts/` by `python -m tests.clients.reference_page`.
+What [`am hook`](../concepts/hooks.md) and its installation know of each agent CLI. This page is written from the
+contracts in `src/mcp_agent_mail/clients/contracts/` by `python -m tests.clients.reference_page`.
 
 Each row says how it is known: **documented** by the vendor (its pages, its schemas), **measured** by us in the running
-client, or **inferred** from packages, examples and reports of others. None of these is measured yet: versions change, and
-a mismatch fails in silence.
+client, or **inferred** from packages, examples and reports of others. None of these is measured yet: versions change,
+and a mismatch fails in silence.
 """
 
 _MOMENTS = {

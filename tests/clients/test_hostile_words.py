@@ -10,9 +10,9 @@ import pytest
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.hook import text
-from mcp_agent_mail.clients.hook.edits import fenced
-from mcp_agent_mail.clients.hook.output import Printed, encode
-from mcp_agent_mail.clients.hook.reprime import MAX_BYTES, reprime_lines
+from mcp_agent_mail.clients.hook.guard import fenced
+from mcp_agent_mail.clients.hook.output import HookOutput, encode
+from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath
 from mcp_agent_mail.guard import report
@@ -86,7 +86,7 @@ def _refusal(words: str) -> list[str]:
 _MAKERS = {"mail": _mail, "stop": _stop, "reprime": _reprime, "refusal": _refusal}
 
 
-def _texts(printed: Printed) -> Iterator[str]:
+def _texts(printed: HookOutput) -> Iterator[str]:
     """Everything of an output that a model may read."""
     if printed.stderr:
         yield printed.stderr

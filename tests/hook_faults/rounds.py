@@ -266,25 +266,25 @@ class Rounds:
     # --- What must not be ---
 
     def _note(self, session: ClientSession, event: str, ran: Ran, *, is_alone: bool = True) -> None:
-        is_killed = ran.passage.fate.name.startswith("KILLED")
-        if ran.code != 0 and not is_killed:
+        if ran.code != 0 and not ran.passage.fate.name.startswith("KILLED"):
             self.faults.append(f"{session.name}, {event}: ended with {ran.code}")
         words = _injected(ran.text)
-        ids = [int(one) for one in (*_ITEM.findall(words), *_STOP.findall(words))]
+        self._note_told(session, [int(one) for one in (*_ITEM.findall(words), *_STOP.findall(words))])
+        unread = self._unread(session.agent)
+        if str(len(unread)) in {one for groups in _COUNT.findall(words) for one in groups}:
+            session.counted |= unread
+        if is_alone and event == "UserPromptSubmit" and ran.is_clean:
+            self.done["clean"] += 1
+            if lost := unread - session.flushed - session.counted:
+                self.faults.append(f"{session.name}: {sorted(lost)} neither told nor counted: {words!r}")
+
+    def _note_told(self, session: ClientSession, ids: list[int]) -> None:
         session.seen.update(ids)
         if twice := [one for one, count in session.seen.items() if count > 1]:
             self.faults.append(f"{session.name} was told {twice} twice")
         session.flushed |= set(ids)
         self._flushed |= {(session.agent, one) for one in ids}
         self.done["told"] += len(ids)
-        unread = self._unread(session.agent)
-        counts = [int(one) for groups in _COUNT.findall(words) for one in groups if one]
-        if len(unread) in counts:
-            session.counted |= unread
-        if is_alone and event == "UserPromptSubmit" and ran.is_clean:
-            self.done["clean"] += 1
-            if lost := unread - session.flushed - session.counted:
-                self.faults.append(f"{session.name}: {sorted(lost)} neither told nor counted: {words!r}")
 
     def _clean_event(self, session: ClientSession) -> None:
         """As often as it takes: a busy machine may be late."""

@@ -195,6 +195,29 @@ def test_a_home_that_cannot_be_written_stops_no_mail(home: HookHome, answers: Ho
     assert len(answers.bodies("/told")) == 1
 
 
+def test_a_refusal_by_code_stands_also_when_the_alarm_ends_what_follows(home: HookHome, answers: HookAnswers) -> None:
+    """The server that gave the stop hangs at its confirmation, and all patience with it is longer than the alarm."""
+    answers.event, answers.told = given(stop=STOP), None
+    program = (
+        "import sys; from mcp_agent_mail.clients.hook import entry, server\n"
+        "server.PATIENCE_S, entry.ALARM_S = 60.0, 5.0\n"
+        "sys.exit(entry.main(['windsurf', 'pre_run_command']))\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=home.environment(),
+        input=json.dumps(home.payload("windsurf", "pre_run_command")).encode(),
+        capture_output=True,
+        check=False,
+        timeout=WITHIN_S,
+    )
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"asks you to stop" in done.stderr
+    assert len(answers.bodies("/told")) == 1
+
+
 def test_when_python_ends_no_alarm_is_left_that_would_kill_it(home: HookHome) -> None:
     program = (
         "import signal, sys; from mcp_agent_mail.clients.hook.entry import main; "

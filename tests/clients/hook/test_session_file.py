@@ -96,8 +96,9 @@ def test_without_a_folder_it_lasts_as_long_as_the_run(tmp_path: Path) -> None:
 
 def test_hooks_of_one_session_change_it_one_after_the_other(tmp_path: Path) -> None:
     program = (
-        "import sys; from mcp_agent_mail.clients.hook.session_file import SessionFile\n"
-        "f = SessionFile(sys.argv[1], 's')\n"
+        "import sys; from mcp_agent_mail.clients.hook import session_file\n"
+        "session_file._LOCK_TRIES = 20_000  # However busy the machine is.\n"
+        "f = session_file.SessionFile(sys.argv[1], 's')\n"
         "for _ in range(50): f.change(lambda state: state.update(n=state.get('n', 0) + 1))\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(3)]

@@ -143,6 +143,7 @@ _DEFAULTS: dict[str, Any] = {  # `Any`: as above
     "agent_mail_guard_require_name": "auto",
     "agent_mail_guard_on_error": "warn",
     "agent_mail_bypass": False,
+    "agent_mail_interval": 30,
     "mcp_agent_mail_window_id": None,
 }
 """But for those that follow from where the home is."""
@@ -276,6 +277,7 @@ _GOOD: dict[str, tuple[str, object]] = {
     "AGENT_MAIL_GUARD_REQUIRE_NAME": ("1", "true"),
     "AGENT_MAIL_GUARD_ON_ERROR": ("BLOCK", "block"),
     "AGENT_MAIL_BYPASS": ("1", True),
+    "AGENT_MAIL_INTERVAL": ("0", 0),
     "MCP_AGENT_MAIL_WINDOW_TTL_DAYS": ("7", 7),
     "MCP_AGENT_MAIL_WINDOW_ID": (WINDOW, WINDOW),
 }
@@ -437,6 +439,7 @@ _BAD = [
     ("AGENT_MAIL_GUARD_REQUIRE_NAME", "perhaps"),
     ("AGENT_MAIL_GUARD_ON_ERROR", "pass"),
     ("AGENT_MAIL_BYPASS", "perhaps"),
+    ("AGENT_MAIL_INTERVAL", "3601"),
 ]
 
 

@@ -46,24 +46,23 @@ def _guessed(words: str) -> int:
 
 
 def _show(talk: Talk, how: str) -> int:
-    silent = [one for one in talk.turns if not one.has_mail and not one.is_reprimed]
-    told = [one for one in talk.turns if one.tokens]
-    total = sum(one.tokens for one in talk.turns)
-    average = total / len(talk.turns)
-    wasted = sum(one.tokens for one in silent)
-    dearest = max((one.tokens for one in talk.turns), default=0)
+    tokens = [one.tokens for one in talk.turns]
+    silent = [one.tokens for one in talk.turns if not one.has_mail and not one.is_reprimed]
     reprimed = [one.tokens for one in talk.turns if one.is_reprimed]
+    told = sum(map(bool, tokens))
+    average = sum(tokens) / len(tokens)
     lines = [
-        f"{len(talk.turns)} turns, {talk.events} events, {sum(len(one.told) for one in talk.talkers)} items told",
-        *(f"  {count:4} at {slot}" for slot, count in sorted(talk.slots.items())),
-        f"{total:,} tokens injected{how}: {average:.1f} a turn, {dearest} at most",
-        f"{len(told)} turns were told anything, {total / max(1, len(told)):.1f} tokens each",
-        f"{len(silent)} turns without mail: {wasted} tokens",
-        f"{len(reprimed)} turns with a re-prime: {max(reprimed, default=0)} tokens at most, mail included",
+        f"{len(tokens)} turns, {talk.events} events, {sum(talk.slots.values())} items told",
+        *(f"  {count:4} at {slot}" for slot, count in sorted((+talk.slots).items())),
+        f"{sum(tokens):,} tokens injected{how}: {average:.1f} a turn, {max(tokens)} at most",
+        f"{told} turns were told anything, {sum(tokens) / max(1, told):.1f} tokens each",
+        f"{len(silent)} turns without mail: {sum(silent)} tokens",
+        f"{len(reprimed)} turns with a re-prime: {max(reprimed)} tokens at most, mail included",
         f"{len(talk.faults)} faults",
+        *(f"  {fault}" for fault in talk.faults),
     ]
-    sys.stdout.write("".join(f"{line}\n" for line in [*lines, *(f"  {fault}" for fault in talk.faults)]))
-    return 1 if talk.faults or wasted or average > MOST_ON_AVERAGE else 0
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 1 if talk.faults or sum(silent) or average > MOST_ON_AVERAGE else 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,7 +107,7 @@ class Talk:
         self.tokens = tokens
         self.faults: list[str] = []
         self.turns: list[Turn] = []
-        self.slots: dict[str, int] = {}
+        self.slots: Counter[str] = Counter()
         self.events = 0
         self.served = Served(self.root / "store")
         self.talkers = [
@@ -215,24 +216,26 @@ class Talk:
         wanted = self._due(talker, moment)
         words = self._injected(talker, event, {"session_id": f"{talker.client}-of-the-talk", **more})
         found = [int(one) for one in (*_ITEM.findall(words), *_STOP.findall(words))]
-        is_reprime = turn.is_reprimed and moment in ("start", "turn")
-        if found != [one.id for one in wanted]:
-            if self._took_s > LATE_S and self._hook is real_hook:
-                raise TooBusy(f"a hook took {self._took_s:.2f} s")
-            what = f"turn {turn.number} of {talker.name}, {event}: told {found}, due {[one.id for one in wanted]}"
-            self.faults.append(f"{what}: {words!r}")
-        if words and not found and not is_reprime:
-            self.faults.append(f"turn {turn.number} of {talker.name}, {event}: {words!r} without mail")
-        if again := [one for one in found if one in talker.told]:
-            self.faults.append(f"{talker.name} was told {again} again")
+        what = f"turn {turn.number} of {talker.name}, {event}"
+        self._judge(what, found, [one.id for one in wanted], words)
+        if words and not found and not (turn.is_reprimed and moment in ("start", "turn")):
+            self.faults.append(f"{what}: {words!r} without mail")
+        if again := set(found) & set(talker.told):
+            self.faults.append(f"{what}: told {again} again")
         talker.told += found
         talker.waiting = [one for one in talker.waiting if one not in wanted]
-        for _ in found:
-            self.slots[f"{talker.client} {event}"] = self.slots.get(f"{talker.client} {event}", 0) + 1
+        self.slots[f"{talker.client} {event}"] += len(found)
         if words:
             turn.texts.append(words)
             turn.tokens += self.tokens(words)
         return bool(found)
+
+    def _judge(self, what: str, found: list[int], due: list[int], words: str) -> None:
+        if found == due:
+            return
+        if self._took_s > LATE_S and self._hook is real_hook:
+            raise TooBusy(f"a hook took {self._took_s:.2f} s")
+        self.faults.append(f"{what}: told {found}, due {due}: {words!r}")
 
     def _due(self, talker: Talker, moment: str) -> list[_Letter]:
         """By the contract, and by what waits: the most important first, then the oldest."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.clients.contracts.reader import read_contract
-from mcp_agent_mail.clients.hook import ask
+from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook.payload import HookPayload
 from mcp_agent_mail.clients.hook.run import HookRun
 from tests.e2e.hook_talk.talk import Talk
@@ -28,12 +28,12 @@ def test_each_item_of_a_conversation_is_told_at_its_slot_once_and_nothing_withou
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A busy machine may be late: when is asked here, and not how soon.
-    monkeypatch.setattr(ask.Patience.__init__, "__defaults__", (PATIENT_S,))
+    monkeypatch.setattr(wire, "PATIENCE_S", PATIENT_S)
     talk = Talk(tmp_path, 1, len, in_this_process)
 
     talk.play(TURNS)
 
     assert talk.faults == []
-    assert len(talk.slots) >= 6, talk.slots
+    assert len(+talk.slots) >= 6, talk.slots
     assert [one.texts for one in talk.turns if not one.has_mail and not one.is_reprimed and one.texts] == []
     assert sum(len(one.told) for one in talk.talkers) >= TURNS // 2

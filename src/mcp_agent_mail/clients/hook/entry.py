@@ -10,7 +10,7 @@ import os
 import signal
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
-from mcp_agent_mail.clients.hook.output import Printed, neutral
+from mcp_agent_mail.clients.hook.output import HookOutput, neutral
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ class _Alarm:
     """Prints the neutral output when time is over, unless something was printed, and ends the process."""
 
     def __init__(self) -> None:
-        self.neutral = Printed()
+        self.neutral = HookOutput()
         self.is_printing = False
         self._code = 0
         signal.signal(signal.SIGALRM, self._over)
@@ -48,7 +48,7 @@ class _Alarm:
         """Before Python ends: by then it has put the signal's default back, which kills."""
         signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def print(self, printed: Printed) -> bool:
+    def print(self, printed: HookOutput) -> bool:
         """Whether all of it has gone to the client. Standard error first, which can prove nothing."""
         self.is_printing = True
         self._code = printed.code

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Json = Any
 
 
-class Printed:
+class HookOutput:
     """Everything of one run that the client sees."""
 
     __slots__ = ("code", "stderr", "stdout")
@@ -24,12 +24,12 @@ class Printed:
         self.stderr = stderr
 
 
-def neutral(value: Json) -> Printed:
+def neutral(value: Json) -> HookOutput:
     """What says nothing: nothing at all, or the object that the contract wants."""
-    return Printed("" if value == "" else _json(value))
+    return HookOutput("" if value == "" else _json(value))
 
 
-def encode(output: str, event: str, kind: str, text: str) -> Printed:
+def encode(output: str, event: str, kind: str, text: str) -> HookOutput:
     """`text` as the contract's `output` tells it. `kind` is inject, continue, refuse or say."""
     return _ENCODERS[output](event, kind, text)
 
@@ -43,67 +43,69 @@ def _json(value: Json) -> str:
     return json.dumps(value, separators=(",", ":")) + "\n"
 
 
-def _context(event: str, _kind: str, text: str) -> Printed:
-    return Printed(_json({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
+def _context(event: str, _kind: str, text: str) -> HookOutput:
+    return HookOutput(_json({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
 
 
-def _block(_event: str, _kind: str, text: str) -> Printed:
-    return Printed(_json({"decision": "block", "reason": text}))
+def _block(_event: str, _kind: str, text: str) -> HookOutput:
+    return HookOutput(_json({"decision": "block", "reason": text}))
 
 
-def _permission(event: str, kind: str, text: str) -> Printed:
+def _permission(event: str, kind: str, text: str) -> HookOutput:
     """Claude's and Codex' word before a tool call."""
     if kind == "say":
         return _context(event, kind, text)
     refused = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": text}
-    return Printed(_json({"hookSpecificOutput": refused}))
+    return HookOutput(_json({"hookSpecificOutput": refused}))
 
 
-def _deny(_event: str, _kind: str, text: str) -> Printed:
-    return Printed(_json({"decision": "deny", "reason": text}))
+def _deny(_event: str, _kind: str, text: str) -> HookOutput:
+    return HookOutput(_json({"decision": "deny", "reason": text}))
 
 
-def _cursor_context(_event: str, _kind: str, text: str) -> Printed:
-    return Printed(_json({"additional_context": text}))
+def _cursor_context(_event: str, _kind: str, text: str) -> HookOutput:
+    return HookOutput(_json({"additional_context": text}))
 
 
-def _cursor_decision(_event: str, _kind: str, text: str) -> Printed:
-    return Printed(_json({"permission": "deny", "agent_message": text}))
+def _cursor_decision(_event: str, _kind: str, text: str) -> HookOutput:
+    return HookOutput(_json({"permission": "deny", "agent_message": text}))
 
 
-def _cursor_followup(_event: str, _kind: str, text: str) -> Printed:
-    return Printed(_json({"followup_message": text}))
+def _cursor_followup(_event: str, _kind: str, text: str) -> HookOutput:
+    return HookOutput(_json({"followup_message": text}))
 
 
-def _copilot_context(_event: str, _kind: str, text: str) -> Printed:
-    return Printed(_json({"additionalContext": text}))
+def _copilot_context(_event: str, _kind: str, text: str) -> HookOutput:
+    return HookOutput(_json({"additionalContext": text}))
 
 
-def _copilot_decision(_event: str, _kind: str, text: str) -> Printed:
-    return Printed(_json({"permissionDecision": "deny", "permissionDecisionReason": text}))
+def _copilot_decision(_event: str, _kind: str, text: str) -> HookOutput:
+    return HookOutput(_json({"permissionDecision": "deny", "permissionDecisionReason": text}))
 
 
-def _cline(_event: str, kind: str, text: str) -> Printed:
+def _cline(_event: str, kind: str, text: str) -> HookOutput:
     if kind == "refuse":
-        return Printed(_json({"cancel": True, "errorMessage": text}))
-    return Printed(_json({"cancel": False, "contextModification": text}))
+        return HookOutput(_json({"cancel": True, "errorMessage": text}))
+    return HookOutput(_json({"cancel": False, "contextModification": text}))
 
 
-def _exit_2(_event: str, _kind: str, text: str) -> Printed:
+def _exit_2(_event: str, _kind: str, text: str) -> HookOutput:
     """The only refusal that some clients know."""
-    return Printed(code=2, stderr=text + "\n")
+    return HookOutput(code=2, stderr=text + "\n")
 
 
-def _plugin(_event: str, kind: str, text: str) -> Printed:
+def _plugin(_event: str, kind: str, text: str) -> HookOutput:
     """For our own plugin: it injects, goes on with, or refuses with the text."""
-    return Printed(_json({{"inject": "text", "say": "text", "continue": "continue", "refuse": "refuse"}[kind]: text}))
+    return HookOutput(
+        _json({{"inject": "text", "say": "text", "continue": "continue", "refuse": "refuse"}[kind]: text})
+    )
 
 
-def _silent(_event: str, _kind: str, _text: str) -> Printed:
+def _silent(_event: str, _kind: str, _text: str) -> HookOutput:
     raise AssertionError("a contract whose output is silent tells nothing")
 
 
-_ENCODERS: dict[str, Callable[[str, str, str], Printed]] = {
+_ENCODERS: dict[str, Callable[[str, str, str], HookOutput]] = {
     "silent": _silent,
     "claude_context": _context,
     "claude_block": _block,

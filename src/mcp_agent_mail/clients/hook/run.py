@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import time
 
-from mcp_agent_mail.clients.hook import ask, text
-from mcp_agent_mail.clients.hook.hook_settings import HookSettings
-from mcp_agent_mail.clients.hook.output import Printed, encode, neutral
+from mcp_agent_mail.clients.hook import server as wire
+from mcp_agent_mail.clients.hook import text
+from mcp_agent_mail.clients.hook.environment import HookSettings
+from mcp_agent_mail.clients.hook.identity import find_standing, known_name, registered
+from mcp_agent_mail.clients.hook.output import HookOutput, encode, neutral
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
-from mcp_agent_mail.clients.hook.who import find_standing, known_name, registered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcp_agent_mail.clients.contracts.reader import Contract
+    from mcp_agent_mail.clients.hook.identity import HookStanding
     from mcp_agent_mail.clients.hook.payload import HookPayload
-    from mcp_agent_mail.clients.hook.who import Standing
 
     # Any: JSON of the server, and our own.
     Json = Any
@@ -63,7 +64,7 @@ class Reply:
 
     __slots__ = ("_run", "printed", "said")
 
-    def __init__(self, printed: Printed, run: HookRun | None = None, said: dict[str, Json] | None = None) -> None:
+    def __init__(self, printed: HookOutput, run: HookRun | None = None, said: dict[str, Json] | None = None) -> None:
         self.printed = printed
         self._run = run
         self.said = said
@@ -82,7 +83,7 @@ class HookRun:
         name: str,
         payload: HookPayload,
         environ: Mapping[str, str],
-        patience: ask.Patience | None = None,
+        patience: wire.HookDeadline | None = None,
     ) -> None:
         self._contract = contract
         self._name = name
@@ -90,13 +91,13 @@ class HookRun:
         self._payload = payload
         self._environ = environ
         self._settings = HookSettings(environ)
-        self._patience = patience or ask.Patience()
-        self._server: ask.HookServer | None = None
+        self._patience = patience or wire.HookDeadline()
+        self._server: wire.HookServer | None = None
         self._session = payload.session
         client = contract["client"]
         self._file = SessionFile(state_folder(environ), plain_name(client, self._session or ""))
         self._key = [os.getpid(), time.time()]
-        self._standing: Standing | None = None
+        self._standing: HookStanding | None = None
         self._state: dict[str, Json] = {}
         self._missed: list[Json] = []
         self._is_asking = False
@@ -114,7 +115,7 @@ class HookRun:
     def reply(self) -> Reply:
         """What the client gets. Raises nothing that is expected."""
         standing = self._find_standing()
-        self._server = ask.find_server(self._settings)
+        self._server = wire.find_server(self._settings)
         if standing.agent is None:
             standing.agent = self._of_window(standing.project)
         if self._session is None or standing.agent is None:
@@ -126,7 +127,7 @@ class HookRun:
             return self._without_mail(standing)
         return self._with(answer, standing)
 
-    def _find_standing(self) -> Standing:
+    def _find_standing(self) -> HookStanding:
         payload = self._payload
         self._state = self._file.read() if self._session is not None else {}
         if self._session is not None and self._moment == "after_tool" and not payload.is_subagents:
@@ -147,8 +148,8 @@ class HookRun:
         if (known := known_name(self._state, "window_agent")) is not None:
             return known
         try:
-            found = self._server.ask(ask.WINDOWS, {"project_key": project}, self._patience)
-        except (ask.NoAnswer, ask.Refused):
+            found = self._server.ask(wire.WINDOWS, {"project_key": project}, self._patience)
+        except (wire.HookSilence, wire.HookRefused):
             return None
         windows = text.items(found.get("identities"), _MAX_WINDOWS) if isinstance(found, dict) else []
         names = [one for one in windows if str(one.get("window_uuid")).lower() == window.lower()]
@@ -157,20 +158,20 @@ class HookRun:
             self._state = self._file.change(lambda state: state.update(window_agent=name))
         return name
 
-    def _as_nobody(self, standing: Standing) -> Reply:
+    def _as_nobody(self, standing: HookStanding) -> Reply:
         """Silence, and the guard; but a session that starts in a project that is known hears how to register."""
         if self._moment != "start" or not self._can("inject") or self._session is None:
             return self._without_mail(standing)
-        asked = {"project": standing.project, "agent": None, "author": None, "hook": "check", "paths": []}
+        asked: Json = {"project": standing.project, "agent": None, "author": None, "hook": "check", "paths": []}
         try:
             if self._server is None:
                 return self._nothing()
-            self._server.ask(ask.CHECK, asked, self._patience)
-        except (ask.NoAnswer, ask.Refused):
+            self._server.ask(wire.CHECK, asked, self._patience)
+        except (wire.HookSilence, wire.HookRefused):
             return self._nothing()
         return Reply(self._told("inject", _NAMELESS))
 
-    def _ask_event(self, standing: Standing) -> Json:
+    def _ask_event(self, standing: HookStanding) -> Json:
         """The server's answer to this event; None without one. What it may give is noted before it is asked."""
         self._is_reprimed = is_reprimed = self._wants_reprime()
         least = self._least()
@@ -189,17 +190,17 @@ class HookRun:
             "reprime": is_reprimed,
         }
         try:
-            answer = self._server.ask(ask.EVENT, value, self._patience)
-        except ask.NoAnswer:
+            answer = self._server.ask(wire.EVENT, value, self._patience)
+        except wire.HookSilence:
             return None
-        except ask.Refused:
+        except wire.HookRefused:
             # Nothing was given: an unknown name or project, a token that is wrong.
             self._file.change(self._end)
             self._is_asking = False
             return None
         return answer if isinstance(answer, dict) else None
 
-    def _who(self, standing: Standing) -> dict[str, Json]:
+    def _who(self, standing: HookStanding) -> dict[str, Json]:
         session = plain_name(self._contract["client"], self._session or "", _MAX_WIRE_SESSION)
         return {"project_key": standing.project, "agent_name": standing.agent, "session": session}
 
@@ -242,13 +243,13 @@ class HookRun:
     def _nothing(self) -> Reply:
         return Reply(neutral(self._event["neutral"]), self)
 
-    def _told(self, kind: str, words: str) -> Printed:
+    def _told(self, kind: str, words: str) -> HookOutput:
         return encode(self._event["output"], self._name, kind, words)
 
-    def _without_mail(self, standing: Standing) -> Reply:
+    def _without_mail(self, standing: HookStanding) -> Reply:
         return self._guarded(standing, None) if self._moment == "before_tool" else self._nothing()
 
-    def _with(self, answer: dict[str, Json], standing: Standing) -> Reply:
+    def _with(self, answer: dict[str, Json], standing: HookStanding) -> Reply:
         if self._moment == "before_tool":
             return self._guarded(standing, answer)
         lines = self._lines(answer)
@@ -263,7 +264,7 @@ class HookRun:
         lines = text.mail_lines(agent, answer) if text.items(answer.get("messages"), 1) else []
         reprimed = answer.get("reprime")
         if isinstance(reprimed, dict):
-            from mcp_agent_mail.clients.hook.reprime import MAX_BYTES, reprime_lines  # noqa: PLC0415  # at a start alone
+            from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines  # noqa: PLC0415  # at a start alone
 
             most = min(MAX_BYTES, text.MAX_BYTES - len(text.fit(lines).encode()) - 1)
             return [*text.fit(reprime_lines(reprimed), most).split("\n"), *lines]
@@ -283,7 +284,7 @@ class HookRun:
         is_changed = unread != self._state.get("said")
         return is_changed and time.time() - _seconds([self._state.get("said_at")]) >= self._settings.interval_s
 
-    def _guarded(self, standing: Standing, answer: dict[str, Json] | None) -> Reply:
+    def _guarded(self, standing: HookStanding, answer: dict[str, Json] | None) -> Reply:
         """Before a tool call: a stop refuses it, else the guard may."""
         stop = answer.get("stop") if answer is not None else None
         said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim")} if answer else None
@@ -291,7 +292,7 @@ class HookRun:
             return Reply(self._told("refuse", text.fit(text.stop_lines(stop))), self, said)
         return Reply(self._ask_guard(standing), self, said)
 
-    def _ask_guard(self, standing: Standing) -> Printed:
+    def _ask_guard(self, standing: HookStanding) -> HookOutput:
         from mcp_agent_mail.clients.hook.targets import targets  # noqa: PLC0415  # before a tool call alone
 
         nothing = neutral(self._event["neutral"])
@@ -300,9 +301,9 @@ class HookRun:
             return nothing
         try:
             patience_s = self._patience.left_s()
-        except ask.NoAnswer:
+        except wire.HookSilence:
             patience_s = 0.0  # What the disk says, the guard may still read.
-        from mcp_agent_mail.clients.hook.edits import ask_guard  # noqa: PLC0415  # for edits alone
+        from mcp_agent_mail.clients.hook.guard import ask_guard  # noqa: PLC0415  # for edits alone
 
         verdict = ask_guard(paths, standing, self._environ, patience_s)
         if verdict is None:
@@ -322,8 +323,8 @@ class HookRun:
         claim = said.get("claim") if said is not None else None
         if is_flushed and isinstance(claim, str) and self._server is not None and self._standing is not None:
             try:
-                self._server.ask(ask.TOLD, {**self._who(self._standing), "claim": claim}, self._patience)
-            except (ask.NoAnswer, ask.Refused):
+                self._server.ask(wire.TOLD, {**self._who(self._standing), "claim": claim}, self._patience)
+            except (wire.HookSilence, wire.HookRefused):
                 claim = None  # It stays unconfirmed, and counts as unread like all other mail.
         if self._is_asking:
             self._file.change(lambda state: self._note(state, said, is_flushed=is_flushed))

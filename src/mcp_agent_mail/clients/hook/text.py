@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from mcp_agent_mail.clients.hook.hook_settings import NAME
+from mcp_agent_mail.clients.hook.environment import NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def name_of(value: Json) -> str:
 
 
 def age(seconds: int) -> str:
+    """In the largest unit that is not nothing: `59 s`, `3 min`, `2 h`, `4 d`."""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds // size} {unit}"

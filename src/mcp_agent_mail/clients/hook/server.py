@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import socket
     from typing import Any
 
-    from mcp_agent_mail.clients.hook.hook_settings import HookSettings
+    from mcp_agent_mail.clients.hook.environment import HookSettings
 
     # Any: what `json.loads` gives.
     Json = Any
@@ -32,11 +32,11 @@ _MAX_TOKEN_BYTES = 4_096
 _MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-class NoAnswer(Exception):
+class HookSilence(Exception):
     """No server, or none that answered in time with something of ours. The text says which."""
 
 
-class Refused(Exception):
+class HookRefused(Exception):
     """The server answered with an error: `kind` is its type (NOT_FOUND, …)."""
 
     def __init__(self, kind: str) -> None:
@@ -44,7 +44,7 @@ class Refused(Exception):
         self.kind = kind
 
 
-class Patience:
+class HookDeadline:
     """The time that is left for the server, from the first question on."""
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -52,12 +52,12 @@ class Patience:
         self._until: float | None = None
 
     def left_s(self) -> float:
-        """The seconds that are left. Raises NoAnswer when there are none."""
+        """The seconds that are left. Raises HookSilence when there are none."""
         now = time.monotonic()
         if self._until is None:
             self._until = now + self._seconds
         if self._until <= now:
-            raise NoAnswer(f"the server did not answer within {self._seconds * 1000:.0f} ms")
+            raise HookSilence(f"the server did not answer within {self._seconds * 1000:.0f} ms")
         return self._until - now
 
 
@@ -74,8 +74,8 @@ class HookServer:
         self.path = (slash + path).split("?")[0].rstrip("/")
         self.headers = headers
 
-    def ask(self, path: str, value: Json, patience: Patience) -> Json:
-        """The server's answer. Raises NoAnswer and Refused."""
+    def ask(self, path: str, value: Json, patience: HookDeadline) -> Json:
+        """The server's answer. Raises HookSilence and HookRefused."""
         body = json.dumps(value).encode()
         lines = [f"POST {self.path}{path} HTTP/1.0", f"Host: {self.authority}", "Content-Type: application/json"]
         lines += [f"Content-Length: {len(body)}", "Connection: close"]
@@ -87,12 +87,12 @@ class HookServer:
                 connection.sendall(request)
                 raw = _read_all(connection, patience)
         except TimeoutError:
-            raise NoAnswer("the server did not answer in time") from None
+            raise HookSilence("the server did not answer in time") from None
         except (OSError, ValueError) as failed:
-            raise NoAnswer(str(failed)) from None
+            raise HookSilence(str(failed)) from None
         return _judge(raw)
 
-    def _connected(self, patience: Patience) -> socket.socket:
+    def _connected(self, patience: HookDeadline) -> socket.socket:
         import socket  # noqa: PLC0415  # 3 ms, only where there is a server
 
         host, port = _split(self.authority, 443 if self.is_secure else 80)
@@ -110,7 +110,7 @@ class HookServer:
         return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
 
 
-def _connected_to(connection: socket.socket, at: tuple[str, int], patience: Patience) -> socket.socket:
+def _connected_to(connection: socket.socket, at: tuple[str, int], patience: HookDeadline) -> socket.socket:
     try:
         connection.settimeout(patience.left_s())
         connection.connect(at)
@@ -129,7 +129,7 @@ def _split(authority: str, default: int) -> tuple[str, int]:
     return host or "127.0.0.1", int(port) if port else default
 
 
-def _address(host: str, port: int, patience: Patience) -> str:
+def _address(host: str, port: int, patience: HookDeadline) -> str:
     """An address for the host; looking a name up has no time limit of its own, so another thread does it."""
     if host == "localhost" or host.replace(".", "").isdigit() or ":" in host:
         return host
@@ -148,11 +148,11 @@ def _address(host: str, port: int, patience: Patience) -> str:
     looking.start()
     looking.join(patience.left_s())
     if not found:
-        raise NoAnswer("the server's name could not be looked up in time")
+        raise HookSilence("the server's name could not be looked up in time")
     return found[0]
 
 
-def _read_all(connection: socket.socket, patience: Patience) -> bytes:
+def _read_all(connection: socket.socket, patience: HookDeadline) -> bytes:
     received = bytearray()
     while True:
         connection.settimeout(patience.left_s())
@@ -161,7 +161,7 @@ def _read_all(connection: socket.socket, patience: Patience) -> bytes:
             return bytes(received)
         received += piece
         if len(received) > MAX_ANSWER_BYTES:
-            raise NoAnswer("the server's answer is too long")
+            raise HookSilence("the server's answer is too long")
 
 
 def _judge(raw: bytes) -> Json:
@@ -170,9 +170,9 @@ def _judge(raw: bytes) -> Json:
         status, answer = int(head.partition(b"\r\n")[0].split(b" ", 2)[1]), json.loads(body)
         kind = None if status == 200 else str(answer["error"]["type"]) if "error" in answer else f"HTTP {status}"
     except _MISREAD:
-        raise NoAnswer("what answers there is no agent-mail server") from None
+        raise HookSilence("what answers there is no agent-mail server") from None
     if kind is not None:
-        raise Refused(kind)
+        raise HookRefused(kind)
     return answer
 
 

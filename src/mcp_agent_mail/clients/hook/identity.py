@@ -10,7 +10,7 @@ import json
 import os
 import re
 
-from mcp_agent_mail.clients.hook.hook_settings import NAME
+from mcp_agent_mail.clients.hook.environment import NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcp_agent_mail.clients.contracts.reader import Contract
-    from mcp_agent_mail.clients.hook.hook_settings import HookSettings
+    from mcp_agent_mail.clients.hook.environment import HookSettings
     from mcp_agent_mail.clients.hook.payload import HookPayload
 
     # Any: what a tool answered.
@@ -40,7 +40,7 @@ _LINE = re.compile(r"(?i)[ \t]*(name|project)[ \t]*=[ \t]*([^\"\\#;\r\n]*?)[ \t\
 _NAMED_IN_TEXT = re.compile(r"(?im)^[^\w\n]*name[^\w\n]*[:|][^\w\n]*([A-Za-z][A-Za-z0-9_-]{0,63})\b")
 
 
-class Standing:
+class HookStanding:
     """Who acts, and where. `agent` is None for nobody that is known; `folder` is where the session works."""
 
     __slots__ = ("agent", "folder", "project")
@@ -53,7 +53,7 @@ class Standing:
 
 def find_standing(
     settings: HookSettings, state: Mapping[str, Json], folder: str, environ: Mapping[str, str]
-) -> Standing:
+) -> HookStanding:
     """By the order of precedence that the module names."""
     top, said = look_at_git(folder, environ)
     bound = known_name(state, "agent")
@@ -62,7 +62,7 @@ def find_standing(
     if not project and bound is not None and agent == bound:
         project = _bound_project(state)
     project = project or top or folder
-    return Standing(agent, os.path.realpath(project) if project.startswith("/") else project, folder)
+    return HookStanding(agent, os.path.realpath(project) if project.startswith("/") else project, folder)
 
 
 def known_name(state: Mapping[str, Json], key: str) -> str | None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.clients.hook.ask import find_server
-from mcp_agent_mail.clients.hook.hook_settings import HookSettings
+from mcp_agent_mail.clients.hook.environment import HookSettings
+from mcp_agent_mail.clients.hook.server import find_server
 from mcp_agent_mail.core.settings.client import read_client_settings
 from mcp_agent_mail.guard.server import find_server as find_guards_server
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
-from mcp_agent_mail.clients.hook.hook_settings import HookSettings
+from mcp_agent_mail.clients.hook.environment import HookSettings
+from mcp_agent_mail.clients.hook.identity import find_standing, look_at_git, registered
 from mcp_agent_mail.clients.hook.payload import HookPayload
-from mcp_agent_mail.clients.hook.who import find_standing, look_at_git, registered
 from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values
 
 AGENT = {"id": 3, "name": "GreenHill", "program": "p", "model": "m", "task_description": "t"}

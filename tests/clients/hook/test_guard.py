@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.clients.hook.edits import ask_guard
-from mcp_agent_mail.clients.hook.who import Standing
+from mcp_agent_mail.clients.hook.guard import ask_guard
+from mcp_agent_mail.clients.hook.identity import HookStanding
 from tests.clients.hook_program import HookHome
 from tests.guard.harness import GuardHarness
 
@@ -25,7 +25,7 @@ def harness(tmp_path: Path) -> Iterator[GuardHarness]:
 
 
 def _asked(harness: GuardHarness, *paths: str, agent: str | None = "BlueLake", **settings: str) -> Any:
-    standing = Standing(agent, str(harness.code), str(harness.code))
+    standing = HookStanding(agent, str(harness.code), str(harness.code))
     return ask_guard(list(paths), standing, harness.environment(**settings), 0.3)
 
 
@@ -70,7 +70,7 @@ def test_what_could_not_be_found_out_is_allowed(harness: GuardHarness, tmp_path:
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
     unknown = _asked(harness, "src/app.py")
-    outside = ask_guard(["a"], Standing("BlueLake", str(nowhere), str(nowhere)), harness.environment(), 0.3)
+    outside = ask_guard(["a"], HookStanding("BlueLake", str(nowhere), str(nowhere)), harness.environment(), 0.3)
     harness.hold("src/**")
     harness.write_snapshot().write_text("{")
     broken = _asked(harness, "src/app.py")
@@ -80,7 +80,7 @@ def test_what_could_not_be_found_out_is_allowed(harness: GuardHarness, tmp_path:
 
 def test_with_no_time_left_the_snapshot_is_asked(harness: GuardHarness) -> None:
     harness.hold("src/**")
-    standing = Standing("BlueLake", str(harness.code), str(harness.code))
+    standing = HookStanding("BlueLake", str(harness.code), str(harness.code))
 
     verdict = ask_guard(["src/app.py"], standing, harness.environment(AGENT_MAIL_URL="http://127.0.0.1:1"), 0.0)
 

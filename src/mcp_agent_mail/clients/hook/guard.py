@@ -21,7 +21,7 @@ from mcp_agent_mail.guard.session import Session
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_agent_mail.clients.hook.who import Standing
+    from mcp_agent_mail.clients.hook.identity import HookStanding
     from mcp_agent_mail.guard.lease_source import LeaseAnswer
 
 _MAX_LINE = 300
@@ -29,7 +29,7 @@ _BYPASSED = "bypassed"
 _WARNS = "AGENT_MAIL_GUARD_MODE=warn"
 
 
-class Verdict:
+class GuardVerdict:
     """`lines` is what the guard says; `is_refused` whether it stops the edit."""
 
     __slots__ = ("is_refused", "lines")
@@ -39,7 +39,9 @@ class Verdict:
         self.lines = lines
 
 
-def ask_guard(paths: list[str], standing: Standing, environ: Mapping[str, str], patience_s: float) -> Verdict | None:
+def ask_guard(
+    paths: list[str], standing: HookStanding, environ: Mapping[str, str], patience_s: float
+) -> GuardVerdict | None:
     """What the guard says of editing these files; None where they are free, or where it could not find out."""
     named = {**environ, **({"AGENT_NAME": standing.agent} if standing.agent else {})}
     if standing.project.startswith("/"):
@@ -56,7 +58,7 @@ def ask_guard(paths: list[str], standing: Standing, environ: Mapping[str, str], 
             session.close()
 
 
-def _judge(session: Session, paths: list[str]) -> Verdict | None:
+def _judge(session: Session, paths: list[str]) -> GuardVerdict | None:
     inside = []
     for path in paths:
         try:
@@ -71,16 +73,16 @@ def _judge(session: Session, paths: list[str]) -> Verdict | None:
     return _decide(session, answer)
 
 
-def _decide(session: Session, answer: LeaseAnswer) -> Verdict:
+def _decide(session: Session, answer: LeaseAnswer) -> GuardVerdict:
     facts = session.facts(answer)
     if session.rules.is_bypassed:
         session.record(GuardOutcome.BYPASSED, answer)
-        return Verdict(is_refused=False, lines=fenced(report.warning(facts, _BYPASSED)))
+        return GuardVerdict(is_refused=False, lines=fenced(report.warning(facts, _BYPASSED)))
     if not session.rules.is_blocking:
         session.record(GuardOutcome.WARNED, answer)
-        return Verdict(is_refused=False, lines=fenced(report.warning(facts, _WARNS)))
+        return GuardVerdict(is_refused=False, lines=fenced(report.warning(facts, _WARNS)))
     session.record(GuardOutcome.REFUSED, answer)
-    return Verdict(is_refused=True, lines=fenced(report.refusal(facts)))
+    return GuardVerdict(is_refused=True, lines=fenced(report.refusal(facts)))
 
 
 def fenced(lines: list[str]) -> list[str]:

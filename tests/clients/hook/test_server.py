@@ -7,7 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_agent_mail.clients.hook.ask import EVENT, MAX_ANSWER_BYTES, HookServer, NoAnswer, Patience, Refused
+from mcp_agent_mail.clients.hook.server import (
+    EVENT,
+    MAX_ANSWER_BYTES,
+    HookDeadline,
+    HookRefused,
+    HookServer,
+    HookSilence,
+)
 from tests.clients.hook_server import HookAnswers, hook_server
 
 
@@ -20,7 +27,7 @@ def answers() -> Iterator[HookAnswers]:
 def test_a_question_carries_its_proof_and_its_path(answers: HookAnswers) -> None:
     server = HookServer(f"{answers.url}/below/", {"Authorization": "Bearer x"})
 
-    answer = server.ask(EVENT, {"a": "ü"}, Patience())
+    answer = server.ask(EVENT, {"a": "ü"}, HookDeadline())
 
     assert answer["unread"] == 0
     assert answers.asked == [(f"/below{EVENT}", {"a": "ü"})]
@@ -31,15 +38,15 @@ def test_a_question_carries_its_proof_and_its_path(answers: HookAnswers) -> None
 def test_a_host_is_found_by_any_of_its_names(host: str, answers: HookAnswers) -> None:
     server = HookServer(f"http://{host}:{answers.port}", {})
 
-    assert server.ask(EVENT, {}, Patience(5))["messages"] == []
+    assert server.ask(EVENT, {}, HookDeadline(5))["messages"] == []
     assert "password" not in answers.heads[0]
 
 
 def test_an_error_is_told_by_its_kind(answers: HookAnswers) -> None:
     answers.event = {"error": {"type": "NOT_FOUND", "message": "no such agent"}}
 
-    with pytest.raises(Refused) as refused:
-        HookServer(answers.url, {}).ask(EVENT, {}, Patience())
+    with pytest.raises(HookRefused) as refused:
+        HookServer(answers.url, {}).ask(EVENT, {}, HookDeadline())
 
     assert refused.value.kind == "NOT_FOUND"
 
@@ -59,24 +66,24 @@ def test_an_error_is_told_by_its_kind(answers: HookAnswers) -> None:
 def test_what_is_no_answer_of_ours_is_none(said: bytes, answers: HookAnswers) -> None:
     answers.event = said
 
-    with pytest.raises(NoAnswer):
-        HookServer(answers.url, {}).ask(EVENT, {}, Patience())
+    with pytest.raises(HookSilence):
+        HookServer(answers.url, {}).ask(EVENT, {}, HookDeadline())
 
 
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:1", "http://127.0.0.1:x", "http://[::1", "http://no.such.invalid:1", "http://"]
 )
 def test_where_nobody_is_there_is_no_answer(url: str) -> None:
-    with pytest.raises(NoAnswer):
-        HookServer(url, {}).ask(EVENT, {}, Patience(2))
+    with pytest.raises(HookSilence):
+        HookServer(url, {}).ask(EVENT, {}, HookDeadline(2))
 
 
 def test_all_questions_of_a_run_share_one_patience(answers: HookAnswers) -> None:
     answers.is_hung = True
-    server, patience, started = HookServer(answers.url, {}), Patience(0.2), time.monotonic()
+    server, patience, started = HookServer(answers.url, {}), HookDeadline(0.2), time.monotonic()
 
     for _ in range(3):
-        with pytest.raises(NoAnswer):
+        with pytest.raises(HookSilence):
             server.ask(EVENT, {}, patience)
 
     assert 0.2 <= time.monotonic() - started < 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.clients.hook.reprime import MAX_BYTES, reprime_lines
+from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines
 from mcp_agent_mail.clients.hook.text import fit
 from tests.clients.golden_outputs import REPRIME
 
