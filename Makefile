@@ -93,6 +93,10 @@ conformance: $(NPM) ## The MCP conformance suite against a running server, both 
 hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework and lefthook
 	@$(BIN)/pytest -n 0 -m hooks tests/hooks $(ARGS)
 
+.PHONY: clients
+clients: $(DEV) ## What every agent CLI reads in every case, hostile mail too; prints how many cases
+	@$(BIN)/pytest -n 0 -s tests/clients $(ARGS)
+
 .PHONY: extras
 extras: $(EXTRAS) ## What optional extras do, with their real libraries
 	@$(BIN)/pytest -n 0 -m extras tests/server/observability $(ARGS)
@@ -169,6 +173,10 @@ waiters: $(DEV) ## A thousand who wait for mail: how soon they are told, what th
 .PHONY: overhead
 overhead: $(DEV) ## What metrics, profiles and workers cost a request, on against off, in alternation
 	@exec $(BIN)/python -m benchmarks.overhead $(ARGS)
+
+.PHONY: hook-times
+hook-times: $(DEV) ## What an agent waits for at each event: the hook beside a bare Python, server up, down and hung
+	@exec $(BIN)/python -m benchmarks.hook_times $(ARGS)
 
 .PHONY: soak
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_TYPES = {"string": str, "boolean": bool, "object": dict}
+_TYPES: dict[str, type] = {"string": str, "boolean": bool, "object": dict}
 
 
 def faults(value: Any, schema: dict[str, Any], at: str = "$") -> list[str]:
@@ -14,7 +14,7 @@ def faults(value: Any, schema: dict[str, Any], at: str = "$") -> list[str]:
         return [] if value in schema["enum"] else [f"{at} is none of {schema['enum']}"]
     if not isinstance(value, _TYPES[schema["type"]]):
         return [f"{at} is no {schema['type']}"]
-    if schema["type"] != "object":
+    if not isinstance(value, dict):
         return []
     properties = schema["properties"]
     found = [f"{at}.{key} is not known" for key in value if key not in properties]

@@ -1,4 +1,4 @@
-"""What each client says on stdin at its events, by its documentation: written by hand, beside no code of the product."""
+"""What each client says on stdin at its events, by its documentation: by hand, and with no code of the product."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def payload(client: str, event: str, folder: str, *, file: str = "src/app.py", *
 def subagents(client: str, event: str, folder: str) -> Payload:
     """The same from within a sub-agent; unchanged for clients that do not say so."""
     marks: dict[str, Payload] = {
-        **dict.fromkeys(("claude", "codex", "droid"), {"agent_id": "sub-1"}),
+        **{one: {"agent_id": "sub-1"} for one in ("claude", "codex", "droid")},
         "cursor": {"parent_conversation_id": "c-0"},
         "copilot": {"agentId": "sub-1"},
-        **dict.fromkeys(("opencode", "amp"), {"parent": "s-0"}),
+        **{one: {"parent": "s-0"} for one in ("opencode", "amp")},
     }
     return payload(client, event, folder, **marks.get(client, {}))
 

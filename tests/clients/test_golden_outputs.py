@@ -50,7 +50,9 @@ def test_what_says_nothing_is_the_contracts_neutral_output(client: str) -> None:
                 continue  # They do not say which events are a sub-agent's.
             assert told["code"] == 0, f"{event} {case}"
             assert told["stderr"] == "", f"{event} {case}"
-            assert (told["stdout"] == "") if neutral == "" else (json.loads(told["stdout"]) == neutral), f"{event} {case}"
+            assert (told["stdout"] == "") if neutral == "" else (json.loads(told["stdout"]) == neutral), (
+                f"{event} {case}"
+            )
 
 
 @pytest.mark.parametrize("client", CLIENTS)

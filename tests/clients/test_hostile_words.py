@@ -76,7 +76,9 @@ def _refusal(words: str) -> list[str]:
         expires_ts=Micros(4_102_444_800 * SECOND),
     )
     held = [HeldPath(path=words, holding=lease, is_own_too=False)] * 30
-    answer = LeaseAnswer(agent=words, held=held, held_count=30, source="the server", is_agent_known=False, nearest=[words])
+    answer = LeaseAnswer(
+        agent=words, held=held, held_count=30, source="the server", is_agent_known=False, nearest=[words]
+    )
     facts = report.ReportContext(deed="edit", project=words, answer=answer, now=Micros(0), shown=lambda path: path)
     return fenced(report.refusal(facts))
 
@@ -117,7 +119,9 @@ def test_no_words_of_a_peer_stand_outside_a_quoted_line(about: str) -> None:
                 assert len(shown.rstrip("\n").encode()) <= text.MAX_BYTES
                 assert [line for line in lines if MARK in line and not line.startswith(text.QUOTE)] == []
                 # What anything else might take for the end of a line is none of these texts'.
-                assert shown.splitlines() == [line for line in lines if line or shown.strip()][: len(shown.splitlines())]
+                assert (
+                    shown.splitlines() == [line for line in lines if line or shown.strip()][: len(shown.splitlines())]
+                )
                 assert not any(mark in shown for mark in ("<", "```", "~~~", "\uff1c"))
                 told += MARK in shown
 

@@ -110,7 +110,8 @@ def test_an_edit_of_what_another_agent_holds_is_refused(home: HookHome, connecti
     assert home.run("claude", "PreToolUse", elsewhere).stdout == b""
 
 
-def test_nobody_is_told_how_to_register_in_a_known_project_alone(home: HookHome, connection: Connection) -> None:
+@pytest.mark.usefixtures("connection")
+def test_nobody_is_told_how_to_register_in_a_known_project_alone(home: HookHome) -> None:
     del home.settings["AGENT_NAME"]
     elsewhere = home.root / "elsewhere"
     elsewhere.mkdir()
@@ -141,7 +142,13 @@ def test_under_strict_the_operator_of_this_machine_or_the_agents_token_may_ask(p
             tokens[name] = made["registration_token"]
         sent = connection.rpc(
             "send_message",
-            {"project_key": str(home.code), "sender_name": "RedStone", "to": ["BlueLake"], "subject": "s", "body_md": "b"},
+            {
+                "project_key": str(home.code),
+                "sender_name": "RedStone",
+                "to": ["BlueLake"],
+                "subject": "s",
+                "body_md": "b",
+            },
             **{"X-Agent-Token": tokens["RedStone"]},
         )
         assert sent.status == 200
@@ -157,7 +164,8 @@ def test_under_strict_the_operator_of_this_machine_or_the_agents_token_may_ask(p
     assert ("> subject: s" in told) == (proof in ("operator", "agent"))
 
 
-def test_a_server_that_has_stopped_is_silence(home: HookHome, connection: Connection) -> None:
+@pytest.mark.usefixtures("connection")
+def test_a_server_that_has_stopped_is_silence(home: HookHome) -> None:
     home.settings["STORAGE_ROOT"] = str(home.root / "no-store")
     home.settings["HTTP_PORT"] = "1"
 

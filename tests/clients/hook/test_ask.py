@@ -63,7 +63,9 @@ def test_what_is_no_answer_of_ours_is_none(said: bytes, answers: HookAnswers) ->
         HookServer(answers.url, {}).ask(EVENT, {}, Patience())
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://127.0.0.1:x", "http://[::1", "http://no.such.invalid:1", "http://"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1", "http://127.0.0.1:x", "http://[::1", "http://no.such.invalid:1", "http://"]
+)
 def test_where_nobody_is_there_is_no_answer(url: str) -> None:
     with pytest.raises(NoAnswer):
         HookServer(url, {}).ask(EVENT, {}, Patience(2))

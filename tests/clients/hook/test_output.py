@@ -11,9 +11,7 @@ from mcp_agent_mail.clients.hook.output import encode, neutral
 
 _T = "two\nlines"
 _CLAUDES = {"hookSpecificOutput": {"hookEventName": "E", "additionalContext": _T}}
-_DENIED = {
-    "hookSpecificOutput": {"hookEventName": "E", "permissionDecision": "deny", "permissionDecisionReason": _T}
-}
+_DENIED = {"hookSpecificOutput": {"hookEventName": "E", "permissionDecision": "deny", "permissionDecisionReason": _T}}
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,9 @@ def test_session_and_folder_are_found_in_every_event(client: str) -> None:
     for event in read_contract(client)["events"]:
         told = _of(client, payload(client, event, "/code"))
 
-        assert (told.session, told.folder, told.is_foreign(), told.is_subagents) == ("s-1", "/code", False, False), event
+        assert (told.session, told.folder, told.is_foreign(), told.is_subagents) == ("s-1", "/code", False, False), (
+            event
+        )
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -51,7 +51,9 @@ def test_each_slot_asks_for_its_own_importance(home: HookHome, answers: HookAnsw
         ("end", None, False, False),
     ]
     assert {one["session"] for one in answers.bodies("/event")} == {"claude-s-1"}
-    assert {(one["project_key"], one["agent_name"]) for one in answers.bodies("/event")} == {(str(home.code), "BlueLake")}
+    assert {(one["project_key"], one["agent_name"]) for one in answers.bodies("/event")} == {
+        (str(home.code), "BlueLake")
+    }
 
 
 @pytest.mark.parametrize("client", ["claude", "codex", "cursor", "opencode", "copilot", "droid", "amp"])
@@ -142,9 +144,9 @@ def test_what_was_given_and_not_printed_is_counted_at_the_next_turn(
     elif how == "not flushed":
         home.play("claude", "UserPromptSubmit", is_flushed=False)
     else:
-        answers.is_hung = True
+        home.is_patient, answers.is_hung = False, True
         home.play("claude", "UserPromptSubmit")
-        answers.is_hung = False
+        home.is_patient, answers.is_hung = True, False
     answers.event = _unread(1)
 
     said = [home.play("claude", "UserPromptSubmit") for _ in range(2)]
@@ -185,7 +187,9 @@ def test_a_session_is_whom_it_registered_as(home: HookHome, answers: HookAnswers
     home.play("claude", "UserPromptSubmit")
 
     assert before == ""
-    assert [(one["agent_name"], one["project_key"]) for one in answers.bodies("/event")] == [("GreenHill", "/elsewhere")] * 2
+    assert [(one["agent_name"], one["project_key"]) for one in answers.bodies("/event")] == [
+        ("GreenHill", "/elsewhere")
+    ] * 2
 
 
 def test_a_subagents_registration_is_not_the_sessions(home: HookHome, answers: HookAnswers) -> None:
@@ -276,14 +280,21 @@ def test_a_session_is_reprimed_once_per_compaction(home: HookHome, answers: Hook
 def test_another_start_is_another_reprime(home: HookHome, answers: HookAnswers) -> None:
     answers.event = given(reprime=REPRIME, unread=2)
 
-    told = [home.play("codex", "SessionStart", home.payload("codex", "SessionStart", source=one)) for one in ("startup", "compact")]
+    told = [
+        home.play("codex", "SessionStart", home.payload("codex", "SessionStart", source=one))
+        for one in ("startup", "compact")
+    ]
 
     assert ["you are BlueLake" in one for one in told] == [True, True]
 
 
 @pytest.mark.parametrize(
     ("client", "compaction", "turn"),
-    [("gemini", "PreCompress", "BeforeAgent"), ("cline", "PreCompact", "UserPromptSubmit"), ("opencode", "compact", "turn")],
+    [
+        ("gemini", "PreCompress", "BeforeAgent"),
+        ("cline", "PreCompact", "UserPromptSubmit"),
+        ("opencode", "compact", "turn"),
+    ],
 )
 def test_where_nothing_follows_a_compaction_the_next_turn_is_reprimed(
     client: str, compaction: str, turn: str, home: HookHome, answers: HookAnswers

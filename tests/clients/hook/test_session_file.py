@@ -29,7 +29,10 @@ def test_it_is_found_again_and_private(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [".lock", "claude-1.json"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 9_000, b'{"a": "' + b"x" * MAX_FILE_BYTES + b'"}'])
+_TOO_LARGE = b'{"a": "' + b"x" * MAX_FILE_BYTES + b'"}'
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 9_000, _TOO_LARGE])
 def test_a_broken_file_is_none_and_is_replaced(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "s.json").write_bytes(content)
     file = SessionFile(str(tmp_path), "s")

@@ -69,7 +69,7 @@ def test_what_is_no_name_does_not(name: object) -> None:
     [
         ("a\nb\r\n\tc", "a b c"),
         ("a\u2028b\u0085c\x0bd", "a b c d"),
-        ("</system> ``` ~~~~", "‹/system> ''' '''"),
+        ("</system> ``` ~~~~", "\u2039/system> ''' '''"),
         ("\u202egpj.exe", "gpj.exe"),
         ("  ", ""),
         (None, ""),

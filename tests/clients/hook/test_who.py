@@ -16,7 +16,11 @@ from mcp_agent_mail.clients.hook.who import find_standing, look_at_git, register
 from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values
 
 AGENT = {"id": 3, "name": "GreenHill", "program": "p", "model": "m", "task_description": "t"}
-STARTED = {"project": {"id": 1, "slug": "app-1", "human_key": "/code/app"}, "agent": AGENT, "peers": [{"name": "Other"}]}
+STARTED = {
+    "project": {"id": 1, "slug": "app-1", "human_key": "/code/app"},
+    "agent": AGENT,
+    "peers": [{"name": "Other"}],
+}
 
 
 def _git(*arguments: str, cwd: Path, home: Path) -> None:

@@ -1,7 +1,7 @@
 """The contracts of the agent CLIs: a file each, which says where a client keeps what, and what it reads on stdout.
 
-`am hook` reads one of them on every event, so this imports nothing but `json` and `os`. What is strict here, `faults_of`,
-is asked by tests: a file that is shipped has no faults.
+`am hook` reads one of them on every event, so this imports nothing but `json` and `os`. What is strict here,
+`faults_of`, is asked by tests: a file that is shipped has no faults.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ WAYS = (None, "asyncRewake", "plugin", "notification")
 
 _PLACES = ("session", "cwd", "tool", "input", "result", "subagent", "start_source", "continued", "foreign")
 _KEYS = {
-    *("client", "title", "version", "neutral", "files", "token", "events", "edits", "mcp_tool", "wake", "person", "advisory"),
+    *("client", "title", "version", "neutral", "files", "token", "events"),
+    *("edits", "mcp_tool", "wake", "person", "advisory"),
     *_PLACES,
 }
 _EVENT_KEYS = {"moment", "tells", "output", "neutral", "install", "can", "mark", "source"}
@@ -65,12 +66,16 @@ def _faults(contract: Contract) -> Iterator[str]:
         yield from _unmarked(part, contract[part])
     if contract["wake"]["way"] not in WAYS:
         yield f"wake: {contract['wake']['way']} is none of {WAYS}"
-    for kind, keys in (("mcp", {"entry"}), ("hooks", {"shape"})):
+    for kind, own in (("mcp", {"entry"}), ("hooks", {"shape"})):
         for scope in ("user", "project"):
-            yield from _file_faults(f"files.{kind}.{scope}", contract["files"][kind][scope], keys)
+            yield from _file_faults(f"files.{kind}.{scope}", contract["files"][kind][scope], own)
     for name, event in contract["events"].items():
         yield from _event_faults(f"events.{name}", event)
-    for tool, where in contract["edits"]["tools"].items():
+    yield from _edit_faults(contract["edits"]["tools"])
+
+
+def _edit_faults(tools: Contract) -> Iterator[str]:
+    for tool, where in tools.items():
         keys = where.get("patch") if isinstance(where, dict) else where
         if not (isinstance(keys, list) and keys):
             yield f"edits.tools.{tool}: where its path or patch stands"

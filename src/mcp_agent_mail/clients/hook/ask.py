@@ -47,8 +47,8 @@ class Refused(Exception):
 class Patience:
     """The time that is left for the server, from the first question on."""
 
-    def __init__(self, seconds: float = PATIENCE_S) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float | None = None) -> None:
+        self._seconds = PATIENCE_S if seconds is None else seconds
         self._until: float | None = None
 
     def left_s(self) -> float:

@@ -39,12 +39,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 class HookSettings:
     """What of a client's settings a hook needs. No dataclass: importing those takes ten milliseconds."""
 
-    __slots__ = ("agent", "agent_token", "host", "http_path", "interval_s", "port", "project", "root", "token", "url", "window")
+    __slots__ = (
+        *("agent", "agent_token", "host", "http_path", "interval_s", "port"),
+        *("project", "root", "token", "url", "window"),
+    )
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         found = _Sources(environ)
         root = found.find("STORAGE_ROOT")
-        self.root: str = (root and found.path(*root)) or os.path.join(found.home, ".mcp_agent_mail")  # noqa: PTH118  # starts faster
+        self.root: str = (root and found.path(*root)) or f"{found.home}/.mcp_agent_mail"
         self.host: str = _address(found.text("HTTP_HOST")) or "127.0.0.1"
         self.port: int = _whole(found.text("HTTP_PORT"), _MAX_PORT, 8765)
         self.http_path: str = _fit(_URL_PATH, found.text("HTTP_PATH").rstrip("/")) or "/mcp"

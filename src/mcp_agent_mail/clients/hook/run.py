@@ -76,14 +76,21 @@ class Reply:
 class HookRun:
     """`event` is the contract's row of the event that the client calls `name`."""
 
-    def __init__(self, contract: Contract, name: str, payload: HookPayload, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        contract: Contract,
+        name: str,
+        payload: HookPayload,
+        environ: Mapping[str, str],
+        patience: ask.Patience | None = None,
+    ) -> None:
         self._contract = contract
         self._name = name
         self._event: Contract = contract["events"][name]
         self._payload = payload
         self._environ = environ
         self._settings = HookSettings(environ)
-        self._patience = ask.Patience()
+        self._patience = patience or ask.Patience()
         self._server: ask.HookServer | None = None
         self._session = payload.session
         client = contract["client"]
@@ -154,7 +161,7 @@ class HookRun:
         """Silence, and the guard; but a session that starts in a project that is known hears how to register."""
         if self._moment != "start" or not self._can("inject") or self._session is None:
             return self._without_mail(standing)
-        asked = {"project": standing.project, "agent": None, "author": None, "hook": "check", "paths": []}
+        asked: Json = {"project": standing.project, "agent": None, "author": None, "hook": "check", "paths": []}
         try:
             if self._server is None:
                 return self._nothing()
@@ -169,7 +176,7 @@ class HookRun:
         least = self._least()
         asks_stop = self._moment == "before_tool" and self._can("refuse")
         if least is not None or asks_stop or is_reprimed or self._moment in ("compact", "turn"):
-                self._state = self._file.change(self._begin)
+            self._state = self._file.change(self._begin)
         if self._server is None:
             return None
         value = {

@@ -94,7 +94,7 @@ class SessionFile:
             return
 
     def _lock(self) -> int | None:
-        """The lock of all the files, or None when it could not be had soon: then two hooks may both think they wrote."""
+        """The lock of all the files; None when it could not be had soon: then two hooks may both think they wrote."""
         import fcntl  # noqa: PLC0415  # built in
 
         try:
@@ -115,7 +115,7 @@ class SessionFile:
     def _write(self, state: dict[str, Json], text: str) -> None:
         fresh = f"{self._path}.{os.getpid()}.new"
         try:
-            is_new = not os.path.lexists(self._path)  # noqa: PTH110, PTH112  # as above
+            is_new = not os.path.lexists(self._path)  # as above
             descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
                 os.write(descriptor, text.encode())

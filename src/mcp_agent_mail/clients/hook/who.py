@@ -83,7 +83,7 @@ def _fit(name: Json) -> str | None:
 
 
 def look_at_git(folder: str, environ: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
-    """The work tree around a folder, and what configurations say of `agent-mail`: the repository's before the user's."""
+    """The work tree around a folder, and what configurations say of us, the repository's before the user's."""
     top, git = _find_git(folder)
     home = environ.get("HOME", "")
     users = [environ.get("XDG_CONFIG_HOME") or f"{home}/.config", f"{home}/.gitconfig"]

@@ -101,7 +101,7 @@ HOOK_ROW = Row(
     name="AGENT_MAIL_INTERVAL",
     kind=kinds.whole(0, 3_600),
     default="30",
-    does="Seconds between two reminders of unread mail that `am hook` gives one session, each only if the count changed.",
+    does="Seconds between two reminders of unread mail that `am hook` gives a session, each only if the count changed.",
     group="Client side",
     client=True,
 )
