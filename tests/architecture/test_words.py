@@ -42,6 +42,7 @@ suggestion summarized summary supervisor supplie sweep syncing table taken targe
 too tracer translation tx type unavailable undecodable undo unfit uninstalled unknown unqueued unreachable unread
 unreadable unsafe unsaid unverified unwritable upstream uri usage use used value verify via view waiting watchable
 watched way web welcome why wire with without worker workflow workload workspace writable written wrong yielding
+broken deliverie document edited queued watcher
     """.split()
 )
 """Without the `s` of several. A word that means something of its own here belongs in the glossary instead."""
