@@ -86,6 +86,7 @@ class Workers:
                 await worker.stop(within_s)
 
     def keepers(self) -> list[Keeper]:
+        """Those of the workers that the settings want."""
         kept = (
             *(self.signals, self.webhooks, self.overdue, self.unseen, self.retention_worker),
             *(self.store_size, self.backfill),

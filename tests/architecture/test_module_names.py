@@ -10,7 +10,7 @@ from tests.architecture.trees import PACKAGE, ROOT
 VERBS = frozenset(
     """
 adopt check ensure extract install migrate offload open read rebuild register release renew reserve run send serve
-verify wait withdraw
+verify wait wake withdraw
     """.split()
 )
 """What a use case, a tool or a command does. Such a module begins or ends with it: `send`, `force_release`."""

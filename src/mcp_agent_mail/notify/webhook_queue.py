@@ -11,7 +11,7 @@ PAUSES_S = (5.0, 25.0, 120.0, 450.0)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class WaitingCall:
+class QueuedCall:
     """`number` is its place in the queue, which it keeps over its tries."""
 
     number: int
@@ -35,7 +35,7 @@ class WebhookQueue:
 
     limit: int
     counts: QueueCounts = field(default_factory=QueueCounts)
-    _waiting: OrderedDict[int, WaitingCall] = field(default_factory=OrderedDict)
+    _waiting: OrderedDict[int, QueuedCall] = field(default_factory=OrderedDict)
     _due: list[tuple[float, int]] = field(default_factory=list)
     """With those that are gone, which are passed over when they come up."""
     _last: int = 0
@@ -47,7 +47,7 @@ class WebhookQueue:
     def add(self, body: bytes, now_s: float) -> None:
         """Due at once. Where the queue is full the oldest goes, and is counted."""
         self._last += 1
-        self._waiting[self._last] = WaitingCall(number=self._last, body=body, due_s=now_s)
+        self._waiting[self._last] = QueuedCall(number=self._last, body=body, due_s=now_s)
         heapq.heappush(self._due, (now_s, self._last))
         if len(self._waiting) > self.limit:
             self._waiting.popitem(last=False)
@@ -55,9 +55,9 @@ class WebhookQueue:
             if len(self._due) > 2 * self.limit:
                 self.begin_anew()
 
-    def take(self, now_s: float, at_most: int) -> list[WaitingCall]:
+    def take(self, now_s: float, at_most: int) -> list[QueuedCall]:
         """What is due, in that order. Each is to be followed by `told` or `failed`."""
-        taken: list[WaitingCall] = []
+        taken: list[QueuedCall] = []
         while len(taken) < at_most and (due_s := self.next_due_s()) is not None and due_s <= now_s:
             taken.append(self._waiting[heapq.heappop(self._due)[1]])
         return taken
@@ -68,11 +68,11 @@ class WebhookQueue:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else None
 
-    def told(self, call: WaitingCall) -> None:
+    def told(self, call: QueuedCall) -> None:
         self.counts.told += 1
         self._waiting.pop(call.number, None)
 
-    def failed(self, call: WaitingCall, now_s: float) -> None:
+    def failed(self, call: QueuedCall, now_s: float) -> None:
         """It is due again after its pause, unless this was the last try or it had to make room meanwhile."""
         if call.tries >= len(PAUSES_S):
             if self._waiting.pop(call.number, None) is not None:

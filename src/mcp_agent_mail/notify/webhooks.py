@@ -19,7 +19,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.signals import NewDelivery, webhook_body
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.webhook_call import WebhookCaller, WebhookFailed, WebhookPlace
-from mcp_agent_mail.notify.webhook_queue import WaitingCall, WebhookQueue
+from mcp_agent_mail.notify.webhook_queue import QueuedCall, WebhookQueue
 
 logger = logging.getLogger("mcp_agent_mail.webhooks")
 
@@ -241,7 +241,7 @@ class Webhooks:
             with suppress(TimeoutError):
                 await asyncio.wait_for(webhook.woken.wait(), None if due_s is None else due_s - self._elapsed())
 
-    async def _call(self, webhook: _Webhook, call: WaitingCall) -> None:
+    async def _call(self, webhook: _Webhook, call: QueuedCall) -> None:
         try:
             await self._caller.call(webhook.place, call.body, self._clock() // SECOND)
         except WebhookFailed as failed:
