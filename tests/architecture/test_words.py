@@ -24,7 +24,7 @@ a abandoned acquired action activity addres addresse addressed addressee admissi
  expired expiry fact fail failed failure field figure filter finding fixture flag flaw follow forced foreign
  forgotten found full function gate gateway git given glob gone grant group growth guarded guarding guidance
  handshake hard head health hearing history hit holder http identifier identitie ignored importance inboxe index
- inline input inspection installation installed instruction instrumented integrity internal introspection invalid
+ inline input insert inspection installation installed instruction instrumented integrity internal introspection invalid
  invited it item job joined journal json judgement kept keyed kill kind known lag large layout lazy leaf lean leased
  ledger left lender limit limited limiter line link linked list listed listen listing lite llm loaded lock locked log
  long lost mail maker many markdown marked matching mcp memory message messaging meta metric migration mismatch

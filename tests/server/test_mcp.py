@@ -346,43 +346,6 @@ async def test_a_client_beyond_the_last_session_is_served_without_one() -> None:
     assert seen == [(SERVER_NAME, {"result": [{"number": 0}]})] * 3
 
 
-async def test_only_calls_that_no_session_of_ours_serves_name_a_forgotten_one() -> None:
-    calls = Calls(ToolTable(toy_tools()), ResourceTable([]))
-    endpoint = McpEndpoint(create_mcp(calls, version=VERSION), max_sessions=2)
-    app = HttpApp(endpoint, calls, toy_gate(), HttpOptions(), is_ready=always_ready)
-    async with hosted(app):
-        forgotten = {b"mcp-session-id": b"0" * 32, b"mcp-protocol-version": HANDSHAKE.encode()}
-        modern = {**forgotten, b"mcp-protocol-version": MODERN.encode()}
-        endpoint._ended.append(b"1" * 32)
-
-        named = [
-            endpoint.forgotten_session("POST", forgotten),
-            endpoint.forgotten_session("OPTIONS", forgotten),
-            endpoint.forgotten_session("POST", modern),
-            endpoint.forgotten_session("POST", {**forgotten, b"mcp-session-id": b"1" * 32}),
-            endpoint.forgotten_session("POST", {}),
-        ]
-
-    assert [one is not None for one in named] == [True, False, False, False, False]
-
-
-async def test_calls_in_a_session_take_no_place_of_forgotten_ones() -> None:
-    calls = Calls(ToolTable(toy_tools()), ResourceTable([]))
-    endpoint = McpEndpoint(create_mcp(calls, version=VERSION), max_sessions=1)
-    app = HttpApp(endpoint, calls, toy_gate(), HttpOptions(), is_ready=always_ready)
-    forgotten = {b"mcp-session-id": b"0" * 32}
-    async with (
-        hosted(app) as url,
-        streamable_http_client(f"{url}/mcp", terminate_on_close=False) as streams,
-        ClientSession(streams[0], streams[1]) as session,
-    ):
-        before = endpoint.forgotten_session("POST", forgotten)
-        await session.initialize()
-        await session.call_tool("count", {"limit": 1})
-
-        assert endpoint.forgotten_session("POST", forgotten) is before
-
-
 class _CountingHandler:
     def __init__(self, handler: Any) -> None:
         self.calls = 0

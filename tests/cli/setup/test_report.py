@@ -7,7 +7,7 @@ import pytest
 
 from mcp_agent_mail.cli.setup import report
 from mcp_agent_mail.clients.setup.plan import Plan, make_plan
-from mcp_agent_mail.clients.setup.proof import Outcome, ProofStep
+from mcp_agent_mail.clients.setup.proof import ProofOutcome, ProofStep
 from mcp_agent_mail.clients.setup.status import look_at_client
 from tests.clients.setup.homes import KINDS, made_up
 
@@ -38,7 +38,7 @@ def test_the_same_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     plan = plan_of(tmp_path)
     outcome = report.SetupReport(
         plan=plan,
-        proofs={"cursor": [ProofStep(name="hook", outcome=Outcome.FAILED, note="no")]},
+        proofs={"cursor": [ProofStep(name="hook", outcome=ProofOutcome.FAILED, note="no")]},
         person={"cursor": ["Restart it."]},
         notes=["Look."],
     )
@@ -54,7 +54,7 @@ def test_the_same_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_people_read_proofs_and_what_is_left_for_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = report.SetupReport(
         plan=plan_of(tmp_path),
-        proofs={"cursor": [ProofStep(name="hook", outcome=Outcome.PROVEN, note="a message came out of stop")]},
+        proofs={"cursor": [ProofStep(name="hook", outcome=ProofOutcome.PROVEN, note="a message came out of stop")]},
         person={"cursor": ["Restart it."]},
         notes=["Look."],
     )

@@ -10,10 +10,10 @@ import pytest
 
 from mcp_agent_mail.clients.docs import files
 from mcp_agent_mail.clients.docs.block import BEGIN
-from mcp_agent_mail.clients.docs.files import Outcome, default_files, edit_all
+from mcp_agent_mail.clients.docs.files import InsertOutcome, default_files, edit_all
 
 
-def outcomes(*paths: Path, removes: bool = False) -> list[Outcome]:
+def outcomes(*paths: Path, removes: bool = False) -> list[InsertOutcome]:
     return [one.outcome for one in edit_all(paths, removes=removes)]
 
 
@@ -35,7 +35,11 @@ def test_there_and_back_again_leaves_every_byte_the_mode_and_nothing_beside(tmp_
     same = [path.read_bytes() for path in paths]
     back = outcomes(*paths, removes=True)
 
-    assert (there, again, back) == ([Outcome.INSERTED] * 3, [Outcome.UNCHANGED] * 3, [Outcome.REMOVED] * 3)
+    assert (there, again, back) == (
+        [InsertOutcome.INSERTED] * 3,
+        [InsertOutcome.UNCHANGED] * 3,
+        [InsertOutcome.REMOVED] * 3,
+    )
     assert with_text == same
     assert all(BEGIN in content for content in with_text)
     assert [path.read_bytes() for path in paths] == before
@@ -47,9 +51,9 @@ def test_a_file_is_made_and_goes_again(tmp_path: Path) -> None:
     path = tmp_path / "AGENTS.md"
 
     assert (outcomes(path), outcomes(path, removes=True), outcomes(path, removes=True)) == (
-        [Outcome.MADE],
-        [Outcome.DELETED],
-        [Outcome.UNCHANGED],
+        [InsertOutcome.MADE],
+        [InsertOutcome.DELETED],
+        [InsertOutcome.UNCHANGED],
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -62,10 +66,10 @@ def test_a_link_stays_one_and_its_target_is_changed_once(tmp_path: Path) -> None
     links[0].symlink_to("docs/agents.md")
     links[1].symlink_to("AGENTS.md")
 
-    assert outcomes(*links) == [Outcome.INSERTED]
+    assert outcomes(*links) == [InsertOutcome.INSERTED]
     assert [str(link.readlink()) for link in links] == ["docs/agents.md", "AGENTS.md"]
     assert target.read_bytes().count(BEGIN) == 1
-    assert outcomes(*links, removes=True) == [Outcome.REMOVED]
+    assert outcomes(*links, removes=True) == [InsertOutcome.REMOVED]
     assert target.read_text() == "# A\n"
 
 
@@ -80,8 +84,8 @@ def test_what_is_no_fit_file_is_named_and_left_alone_and_the_others_go_on(tmp_pa
 
     told = edit_all([folder, pipe, locked, twice, good, tmp_path / "no" / "way"], removes=False)
 
-    refused = Outcome.REFUSED
-    assert [one.outcome for one in told] == [refused, refused, refused, refused, Outcome.INSERTED, refused]
+    refused = InsertOutcome.REFUSED
+    assert [one.outcome for one in told] == [refused, refused, refused, refused, InsertOutcome.INSERTED, refused]
     said = [one.problem.message if one.problem else "" for one in told]
     assert "no ordinary file" in said[0]
     assert "no ordinary file" in said[1]
@@ -111,7 +115,7 @@ def test_an_endless_chain_of_links_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
 
-    assert outcomes(tmp_path / "a") == [Outcome.REFUSED]
+    assert outcomes(tmp_path / "a") == [InsertOutcome.REFUSED]
 
 
 def test_by_default_those_that_are_there_are_meant_else_the_first(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from mcp_agent_mail.clients.contracts.reader import CLIENTS
 from mcp_agent_mail.clients.setup.contract_wishes import wishes_of
 from mcp_agent_mail.clients.setup.file_edit import put_into
 from mcp_agent_mail.clients.setup.places import Surroundings
-from mcp_agent_mail.clients.setup.proof import Outcome, prove
+from mcp_agent_mail.clients.setup.proof import ProofOutcome, prove
 from mcp_agent_mail.clients.setup.wishes import FileWish
 from tests.clients.setup.conftest import Ground
 from tests.clients.setup.homes import by_file
@@ -30,8 +30,8 @@ def test_a_message_comes_out_of_what_is_installed(client: str, ground: Ground, t
 
     entry, hook = prove(client, written(ground, tmp_path, client), ground.bench(project))
 
-    assert (entry.outcome, entry.note.endswith(ground.settings.url)) == (Outcome.PROVEN, True)
-    assert hook.outcome is (Outcome.NOT_POSSIBLE if client == "windsurf" else Outcome.PROVEN), hook.note
+    assert (entry.outcome, entry.note.endswith(ground.settings.url)) == (ProofOutcome.PROVEN, True)
+    assert hook.outcome is (ProofOutcome.NOT_POSSIBLE if client == "windsurf" else ProofOutcome.PROVEN), hook.note
     if client == "windsurf":
         return
     with ground.server.connect() as connection:
@@ -53,7 +53,7 @@ def test_a_command_that_says_nothing_is_not_proven_and_the_agents_retire_all_the
 
     _, hook = prove("claude", wanted, ground.bench(tmp_path))
 
-    assert hook.outcome is Outcome.FAILED
+    assert hook.outcome is ProofOutcome.FAILED
     assert "did not come out" in hook.note
 
 
@@ -70,7 +70,7 @@ def test_a_command_that_is_not_there_is_said(old: str, new: str, said: str, grou
 
     _, hook = prove("claude", wanted, ground.bench(tmp_path))
 
-    assert hook.outcome is Outcome.FAILED
+    assert hook.outcome is ProofOutcome.FAILED
     assert said in hook.note
 
 
@@ -80,11 +80,11 @@ def test_an_entry_that_leads_nowhere_is_not_proven(ground: Ground, tmp_path: Pat
 
     entry, _ = prove("codex", wanted, ground.bench(tmp_path))
 
-    assert entry.outcome is Outcome.FAILED
+    assert entry.outcome is ProofOutcome.FAILED
     assert "does not answer" in entry.note
 
 
 def test_without_a_hook_command_the_step_is_left_out_and_said(ground: Ground, tmp_path: Path) -> None:
     _, hook = prove("claude", written(ground, tmp_path, "claude"), ground.bench(tmp_path, can_hook=False))
 
-    assert hook.outcome is Outcome.LEFT_OUT
+    assert hook.outcome is ProofOutcome.LEFT_OUT

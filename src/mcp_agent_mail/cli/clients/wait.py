@@ -22,8 +22,8 @@ from mcp_agent_mail.cli.gateway.port import find_server, require_server
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_json, print_text
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
+from mcp_agent_mail.clients.hook.identity import look_at_git
 from mcp_agent_mail.clients.hook.text import MAX_ITEMS, SIZES, WHOSE_WORDS, fit, item_lines, items, name_of, whole
-from mcp_agent_mail.clients.hook.who import look_at_git
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 
 FIRST_SLICE_S = 1

@@ -23,7 +23,7 @@ from mcp_agent_mail.clients.setup.codex_query import read_trust
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings, wishes_of
 from mcp_agent_mail.clients.setup.journal import Journal
 from mcp_agent_mail.clients.setup.plan import Plan, carry_out, make_plan
-from mcp_agent_mail.clients.setup.proof import Bench, Outcome, ProofStep, prove
+from mcp_agent_mail.clients.setup.proof import Bench, ProofOutcome, ProofStep, prove
 from mcp_agent_mail.clients.setup.status import State, look_at_client, persons_part
 from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
 from mcp_agent_mail.clients.setup.wishes import FileWish
@@ -143,7 +143,7 @@ def _set_up(asked: Asked, context: CliContext) -> int:
         notes=notes_on(context, settings),
     )
     report.tell_outcome(outcome, as_json=asked.json)
-    is_proven = all(step.outcome is not Outcome.FAILED for steps in proofs.values() for step in steps)
+    is_proven = all(step.outcome is not ProofOutcome.FAILED for steps in proofs.values() for step in steps)
     return ExitCode.DONE if is_proven and not plan.left_alone else ExitCode.REFUSED
 
 

@@ -22,7 +22,7 @@ MAX_BYTES = 4 * 2**20
 _TEXT = Path(__file__).with_name("usage.md")
 
 
-class Outcome(StrEnum):
+class InsertOutcome(StrEnum):
     MADE = "made"
     INSERTED = "inserted"
     UPDATED = "brought up to date"
@@ -37,7 +37,7 @@ class Edited:
     """What became of one file. `problem` says why it was left alone."""
 
     path: str
-    outcome: Outcome
+    outcome: InsertOutcome
     problem: AgentMailError | None = None
 
 
@@ -68,37 +68,37 @@ def edit_all(paths: Sequence[Path], *, removes: bool) -> list[Edited]:
             seen.add(target)
             edited.append(Edited(path=str(path), outcome=_edit(target, removes=removes)))
         except AgentMailError as problem:
-            edited.append(Edited(path=str(path), outcome=Outcome.REFUSED, problem=problem))
+            edited.append(Edited(path=str(path), outcome=InsertOutcome.REFUSED, problem=problem))
         except OSError as failed:
             reason = UnfitFile(f"{failed.strerror or failed}.")
-            edited.append(Edited(path=str(path), outcome=Outcome.REFUSED, problem=reason))
+            edited.append(Edited(path=str(path), outcome=InsertOutcome.REFUSED, problem=reason))
     return edited
 
 
-def _edit(target: str, *, removes: bool) -> Outcome:
+def _edit(target: str, *, removes: bool) -> InsertOutcome:
     content = read_plain(target, MAX_BYTES)
     if removes:
-        return Outcome.UNCHANGED if content is None else _remove(target, content)
+        return InsertOutcome.UNCHANGED if content is None else _remove(target, content)
     if content is None:
         _write(target, insert(b"", usage_text(), is_new=True), None)
-        return Outcome.MADE
+        return InsertOutcome.MADE
     fresh = insert(content, usage_text())
     if fresh == content:
-        return Outcome.UNCHANGED
+        return InsertOutcome.UNCHANGED
     _write(target, fresh, content)
-    return Outcome.INSERTED if remove(content) == content else Outcome.UPDATED
+    return InsertOutcome.INSERTED if remove(content) == content else InsertOutcome.UPDATED
 
 
-def _remove(target: str, content: bytes) -> Outcome:
+def _remove(target: str, content: bytes) -> InsertOutcome:
     rest = remove(content)
     if rest == content:
-        return Outcome.UNCHANGED
+        return InsertOutcome.UNCHANGED
     if rest is None:
         _require_fit(target, content)
         os.unlink(target)  # noqa: PTH108  # as everything here, by the text of the path
-        return Outcome.DELETED
+        return InsertOutcome.DELETED
     _write(target, rest, content)
-    return Outcome.REMOVED
+    return InsertOutcome.REMOVED
 
 
 def _require_fit(target: str, content: bytes) -> os.stat_result:

@@ -12,11 +12,12 @@ import threading
 import time
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
-from mcp_agent_mail.clients.hook import ask, text
-from mcp_agent_mail.clients.hook.hook_settings import HookSettings
+from mcp_agent_mail.clients.hook import server as wire
+from mcp_agent_mail.clients.hook import text
+from mcp_agent_mail.clients.hook.environment import HookSettings
+from mcp_agent_mail.clients.hook.identity import find_standing
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
-from mcp_agent_mail.clients.hook.who import find_standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,9 +102,9 @@ class Watcher:
                     return WOKEN
                 failures = refusals = 0
                 continue
-            except ask.NoAnswer:
+            except wire.HookSilence:
                 failures += 1
-            except ask.Refused:
+            except wire.HookRefused:
                 # As a rule by a server that stops, or has started anew. The next look finds what came meanwhile.
                 failures, refusals = failures + 1, refusals + 1
                 self._cursor = None
@@ -113,22 +114,22 @@ class Watcher:
         return SLEPT
 
     def _look(self) -> bool:
-        """Whether the session was told of mail. Without any it returns after a while. Raises NoAnswer and Refused."""
-        server = ask.find_server(self._settings)
+        """Whether the session was told of mail; without any it returns after a while. Raises as the server's `ask`."""
+        server = wire.find_server(self._settings)
         if server is None:
-            raise ask.NoAnswer("no server runs")
+            raise wire.HookSilence("no server runs")
         if self._cursor is None:
             value = {**self._place, "position_now": True}
-            self._cursor = _cursor_in(server.ask(_POSITION, value, ask.Patience(10.0)))
+            self._cursor = _cursor_in(server.ask(_POSITION, value, wire.HookDeadline(10.0)))
         elif not self._has_news(server):
             return False
         self._rest()
         with self._is_waking:
             return self._wake(server)
 
-    def _has_news(self, server: ask.HookServer) -> bool:
+    def _has_news(self, server: wire.HookServer) -> bool:
         value = {**self._place, "after_cursor": self._cursor, "timeout_s": SLICE_S}
-        answer = server.ask(_WAIT, value, ask.Patience(SLICE_S + 10.0))
+        answer = server.ask(_WAIT, value, wire.HookDeadline(SLICE_S + 10.0))
         self._cursor = _cursor_in(answer)
         return bool(text.items(answer.get("messages"), 1))
 
@@ -138,13 +139,13 @@ class Watcher:
         if isinstance(woken_at, (int, float)):
             time.sleep(max(0.0, min(woken_at + self._settings.interval_s - time.time(), self._settings.interval_s)))
 
-    def _wake(self, server: ask.HookServer) -> bool:
+    def _wake(self, server: wire.HookServer) -> bool:
         """Look again: the server decides what is still to be told, and gives it to this session alone, once."""
         if not self._is_wanted():
             os._exit(SLEPT)
         value = {**self._place, "session": self._session, "client": self._client, "event": "idle", "least": "any"}
         answer = server.ask(
-            ask.EVENT, {**value, "limit": text.MAX_ITEMS, "stop": False, "reprime": False}, ask.Patience(5.0)
+            wire.EVENT, {**value, "limit": text.MAX_ITEMS, "stop": False, "reprime": False}, wire.HookDeadline(5.0)
         )
         if not text.items(answer.get("messages"), 1):
             return False
@@ -154,8 +155,8 @@ class Watcher:
         claim = answer.get("claim")
         if isinstance(claim, str):
             try:
-                server.ask(ask.TOLD, {**self._place, "session": self._session, "claim": claim}, ask.Patience(5.0))
-            except (ask.NoAnswer, ask.Refused):
+                server.ask(wire.TOLD, {**self._place, "session": self._session, "claim": claim}, wire.HookDeadline(5.0))
+            except (wire.HookSilence, wire.HookRefused):
                 return True  # Told, and not confirmed: it counts as unread like all other mail.
         return True
 
@@ -183,7 +184,7 @@ def _cursor_in(answer: Json) -> int:
     try:
         return int(answer["next_cursor"])
     except (KeyError, TypeError, ValueError):
-        raise ask.NoAnswer("what answers there is no agent-mail server") from None
+        raise wire.HookSilence("what answers there is no agent-mail server") from None
 
 
 def _is_broken(descriptor: int) -> bool:

@@ -31,7 +31,7 @@ Call = Callable[[str, Mapping[str, Any]], Any]
 """Runs a tool of the server as its operator. Raises AgentMailError."""
 
 
-class Outcome(StrEnum):
+class ProofOutcome(StrEnum):
     """`not possible`: the client has no way in which it could be shown."""
 
     PROVEN = "proven"
@@ -43,7 +43,7 @@ class Outcome(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofStep:
     name: str
-    outcome: Outcome
+    outcome: ProofOutcome
     note: str
 
 
@@ -65,16 +65,16 @@ def prove(client: str, wishes: Sequence[FileWish], bench: Bench) -> list[ProofSt
 def _prove_entry(wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
     wish = next((wish for wish in wishes if wish.part is Part.MCP), None)
     if wish is None:
-        return ProofStep(name="entry", outcome=Outcome.NOT_POSSIBLE, note="the client reads no MCP entry there")
+        return ProofStep(name="entry", outcome=ProofOutcome.NOT_POSSIBLE, note="the client reads no MCP entry there")
     try:
         entry = read_entry(wish, bench.environ)
         count = list_tools(entry)
     except NotReadBack as failed:
-        return ProofStep(name="entry", outcome=Outcome.FAILED, note=str(failed)[:_MAX_SHOWN])
+        return ProofStep(name="entry", outcome=ProofOutcome.FAILED, note=str(failed)[:_MAX_SHOWN])
     note = f"{count} tools at {entry.url}"
     if entry.unset:
         note += f"; {', '.join(sorted(set(entry.unset)))} is not set here, and has to be where the client runs"
-    return ProofStep(name="entry", outcome=Outcome.PROVEN, note=note)
+    return ProofStep(name="entry", outcome=ProofOutcome.PROVEN, note=note)
 
 
 def _prove_hook(client: str, wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
@@ -83,20 +83,20 @@ def _prove_hook(client: str, wishes: Sequence[FileWish], bench: Bench) -> ProofS
     hooks = [wish for wish in wishes if wish.part is Part.HOOKS]
     if event is None or not hooks:
         note = contract["advisory"] or "the client has no hook that carries text"
-        return ProofStep(name="hook", outcome=Outcome.NOT_POSSIBLE, note=note)
+        return ProofStep(name="hook", outcome=ProofOutcome.NOT_POSSIBLE, note=note)
     if not bench.can_hook:
-        return ProofStep(name="hook", outcome=Outcome.LEFT_OUT, note="this version of am has no am hook")
+        return ProofStep(name="hook", outcome=ProofOutcome.LEFT_OUT, note="this version of am has no am hook")
     try:
         command = read_command(hooks, client, event)
         if command is None:
-            return ProofStep(name="hook", outcome=Outcome.FAILED, note=f"no file has a hook for {event}")
+            return ProofStep(name="hook", outcome=ProofOutcome.FAILED, note=f"no file has a hook for {event}")
         note = _deliver(contract, event, command, bench)
         if contract["events"][event]["install"] is None:
             note += f", run as the plugin does; that {contract['title']} loads the plugin is not shown"
     except (NotReadBack, AgentMailError, OSError, subprocess.SubprocessError) as failed:
         said = failed.message if isinstance(failed, AgentMailError) else str(failed)
-        return ProofStep(name="hook", outcome=Outcome.FAILED, note=said[:_MAX_SHOWN])
-    return ProofStep(name="hook", outcome=Outcome.PROVEN, note=note)
+        return ProofStep(name="hook", outcome=ProofOutcome.FAILED, note=said[:_MAX_SHOWN])
+    return ProofStep(name="hook", outcome=ProofOutcome.PROVEN, note=note)
 
 
 def _telling_event(contract: Contract) -> str | None:
