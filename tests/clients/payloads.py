@@ -93,6 +93,9 @@ def _copilot(event: str, folder: str, file: str) -> Payload:
         return {**common, "source": "new"}
     if "ToolUse" in event:
         return {**common, "toolName": "create", "toolArgs": json.dumps({"path": file, "file_text": "x"})}
+    if event == "notification":
+        said = {"title": "Shell completed", "message": "am wait has ended", "notification_type": "shell_completed"}
+        return {**common, "hook_event_name": "Notification", **said}
     return common
 
 

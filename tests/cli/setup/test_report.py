@@ -80,3 +80,4 @@ def test_a_state_is_told_file_by_file(tmp_path: Path, capsys: pytest.CaptureFixt
     assert f"mcp\t{wanted[0].path} drifted: line 1 mcpServers.agent-mail.type," in said
     assert f"hooks\t{wanted[1].path}:1 unreadable: " in said
     assert "documented" in said
+    assert "woken\tby a watcher beside each idle session" in said

@@ -11,6 +11,7 @@ import pytest
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, MOMENTS, SERVER, faults_of, read_contract
 from mcp_agent_mail.clients.hook.output import knows
 from mcp_agent_mail.clients.hook.run import WIRE_EVENTS
+from mcp_agent_mail.clients.hook.wake import LIFE_S
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -51,6 +52,10 @@ def test_what_is_installed_covers_who_is_told_and_when_it_ends(client: str) -> N
     assert {"start", "turn", "before_tool", "after_tool", "turn_end", "end"} <= installed
 
 
+def test_a_client_ends_no_watcher_before_its_time() -> None:
+    assert read_contract("claude")["wake"]["install"] == {"timeout": LIFE_S, "asyncRewake": True}
+
+
 def test_the_name_of_the_server_is_one_that_every_client_takes() -> None:
     assert "_" not in SERVER
     assert SERVER.replace("-", "").isalnum()
@@ -61,6 +66,12 @@ _BREAKS: list[tuple[str, list[Any], Any]] = [
     ("session", ["session"], ["session_id"]),
     ("token", ["token", "mark"], "believed"),
     ("wake", ["wake", "way"], "keys"),
+    ("wake", ["wake", "way"], None),
+    ("wake", ["wake", "event"], "Noon"),
+    ("wake", ["wake", "event"], None),
+    ("wake", ["wake", "install"], {"asyncRewake": True}),
+    ("wake", ["wake", "how"], None),
+    ("wake", ["wake", "more"], 1),
     ("files.mcp.user", ["files", "mcp", "user", "format"], "yaml"),
     ("files.hooks.user", ["files", "hooks", "user", "shape"], "round"),
     ("events.Stop", ["events", "Stop", "moment"], "noon"),

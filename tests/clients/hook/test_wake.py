@@ -107,6 +107,26 @@ def test_mail_wakes_an_idle_session_with_its_text_and_is_handed_over(home: HookH
         assert status(home, connection, number) == "handed_over"
 
 
+def test_the_watcher_that_a_plugin_starts_wakes_alike(home: HookHome, server: Served) -> None:
+    with watching(home, "opencode", "idle", payload=home.payload("opencode", "idle")) as watcher:
+        until_waiting(server)
+        number = send(home, server, "Plan")
+        code, _, err = ended(watcher)
+
+    assert code == 2
+    assert "\n> subject: Plan\n" in err
+    with server.connect() as connection:
+        assert status(home, connection, number) == "handed_over"
+
+
+def test_a_turn_of_a_plugins_client_ends_its_watcher(home: HookHome, server: Served) -> None:
+    with watching(home, "opencode", "idle", payload=home.payload("opencode", "idle")) as watcher:
+        until_waiting(server)
+        home.run("opencode", "turn", home.payload("opencode", "turn"))
+
+        assert ended(watcher) == (0, "", "")
+
+
 def test_mail_that_was_there_wakes_soon_and_none_wakes_twice(home: HookHome, server: Served) -> None:
     send(home, server, "Plan")
     with watching(home) as first:
@@ -233,7 +253,7 @@ def test_words_that_peers_wrote_begin_no_line(home: HookHome, server: Served) ->
 
 
 @pytest.mark.parametrize(
-    ("client", "event"), [("codex", "Stop"), ("claude", "PostToolUse"), ("nobody", "Stop"), ("", "")]
+    ("client", "event"), [("codex", "Stop"), ("claude", "PostToolUse"), ("opencode", "turn"), ("copilot", "notification"), ("", "")]
 )
 def test_nobody_else_is_woken(home: HookHome, server: Served, client: str, event: str) -> None:
     send(home, server, "Plan")

@@ -11,7 +11,7 @@ from mcp_agent_mail import __version__
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings, plugin_text, wishes_of
 from mcp_agent_mail.clients.setup.places import Surroundings
-from mcp_agent_mail.clients.setup.wishes import FileWish, Part
+from mcp_agent_mail.clients.setup.wishes import FileWish, Part, is_ours
 from tests.clients.setup.homes import SETTINGS
 
 HOME = Surroundings(home=Path("/home/me"), environ={})
@@ -50,9 +50,32 @@ def test_every_event_that_is_installed_runs_am_by_its_absolute_path(client: str)
     (wish,) = hooks_of(client)
     text = json.dumps(wish.to_json())
 
-    assert [hook.mark for hook in wish.hooks] == [f"hook {client} {event}" for event in installed_of(client)]
+    watched = ["Stop --wake"] if client == "claude" else []
+    assert [hook.mark for hook in wish.hooks] == [f"hook {client} {event}" for event in installed_of(client) + watched]
     assert text.count(f"{shlex.quote(SETTINGS.am)} hook {client} ") == len(wish.hooks)
     assert __version__ not in text
+
+
+def test_claude_starts_a_watcher_at_the_end_of_a_turn() -> None:
+    (wish,) = hooks_of("claude")
+
+    first, second = [hook for hook in wish.hooks if hook.path == ["hooks", "Stop"]]
+
+    command = f"{shlex.quote(SETTINGS.am)} hook claude Stop"
+    assert first.item == {"hooks": [{"type": "command", "command": command, "timeout": 5}]}
+    watcher = {"type": "command", "command": f"{command} --wake", "timeout": 86_400, "asyncRewake": True}
+    assert second.item == {"hooks": [watcher]}
+    assert is_ours(watcher, second.mark)
+    assert not is_ours(watcher, first.mark)
+
+
+def test_copilot_tells_mail_of_no_notification_but_that_a_shell_has_ended() -> None:
+    (wish,) = hooks_of("copilot")
+
+    (found,) = [hook.item for hook in wish.hooks if hook.path == ["hooks", "notification"]]
+
+    assert found["matcher"] == "shell_completed|shell_detached_completed"
+    assert sum("matcher" in hook.item for hook in wish.hooks) == 1
 
 
 def test_a_client_that_runs_programs_gets_one_for_each_event() -> None:

@@ -102,6 +102,79 @@ console.log(JSON.stringify({ start, call, text, list, none: none ?? null, end, o
 """
 
 
+WAKE_V1 = """
+let woken
+const mail = new Promise((done) => { woken = done })
+const late = setTimeout(() => woken(null), 30000)
+const client = { session: { promptAsync: async (call) => woken(call) } }
+const plugin = (await import(process.argv[2])).default
+const hooks = await plugin.server({ client, directory: "/code/app" })
+const created = { type: "session.created", properties: { info: { id: "s2", parentID: "s0" } } }
+await hooks.event({ event: created })
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "s2" } } })
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "s1" } } })
+const told = await mail
+clearTimeout(late)
+const output = { message: { id: "m1" }, parts: [] }
+await hooks["chat.message"]({ sessionID: "s1" }, output)
+console.log(JSON.stringify({ told, next: output.parts.map((part) => part.text) }))
+"""
+
+WAKE_V2 = """
+let woken
+const mail = new Promise((done) => { woken = done })
+const late = setTimeout(() => woken(null), 30000)
+const ctx = {
+  location: { directory: "/code/app" },
+  session: { hook: async () => {}, synthetic: async (call) => woken(call) },
+  tool: { hook: async () => {} },
+  event: { subscribe: async function* () {
+    yield { type: "session.created", data: { sessionID: "s2", parentID: "s0" } }
+    yield { type: "session.execution.succeeded", data: { sessionID: "s2" } }
+    yield { type: "session.execution.succeeded", data: { sessionID: "s1" } }
+  } },
+}
+const plugin = (await import(process.argv[2])).default
+await plugin.setup(ctx)
+const told = await mail
+clearTimeout(late)
+console.log(JSON.stringify({ told }))
+"""
+
+MANY_V1 = """
+const told = []
+const client = { session: { promptAsync: async (call) => told.push(call) } }
+const plugin = (await import(process.argv[2])).default
+const hooks = await plugin.server({ client, directory: "/code/app" })
+for (let at = 0; at < 12; at++) {
+  await hooks.event({ event: { type: "session.idle", properties: { sessionID: `s${at}` } } })
+}
+const { readdirSync } = await import("node:fs")
+const late = Date.now() + 30000
+const alive = () => readdirSync(process.argv[3]).filter((name) => {
+  try { process.kill(Number(name), 0); return true } catch { return false }
+})
+while ((readdirSync(process.argv[3]).length < 12 || alive().length > 8) && Date.now() < late) {
+  await new Promise((done) => setTimeout(done, 20))
+}
+const left = alive()
+for (const name of left) process.kill(Number(name))
+console.log(JSON.stringify({ left: left.length, started: readdirSync(process.argv[3]).length, told }))
+"""
+
+_WATCHES = """
+if [ "$4" = --wake ]; then
+  cat > "{at}/watched"
+  [ -e "{at}/pids" ] && : > "{at}/pids/$$" && exec sleep 60
+  cat "{at}/mail" >&2 2>/dev/null && exit 2
+  exit 0
+fi
+"""
+"""The watcher's part of the `am` that is made up: it wakes at once where there is `mail`, or waits where there are
+`pids`.
+"""
+
+
 # Plain JSON.
 def run(client: str, host: str, tmp_path: Path, answers: dict[str, Any] = ANSWERS) -> tuple[Any, list[Any]]:
     """What the host saw, and what the hook was asked: event and payload, in order."""
@@ -110,7 +183,7 @@ def run(client: str, host: str, tmp_path: Path, answers: dict[str, Any] = ANSWER
     for event, answer in answers.items():
         (am.parent / event).write_text(json.dumps(answer))
     am.write_text(
-        f'#!/bin/sh\nprintf \'%s \' "$*" >> "{tmp_path}/asked"\ncat >> "{tmp_path}/asked"\necho >> "{tmp_path}/asked"\n'
+        f'#!/bin/sh\n{_WATCHES.format(at=tmp_path)}printf \'%s \' "$*" >> "{tmp_path}/asked"\ncat >> "{tmp_path}/asked"\necho >> "{tmp_path}/asked"\n'
         f'cat "{am.parent}/$3" 2>/dev/null || echo "{{}}"\n'
     )
     am.chmod(0o755)
@@ -119,7 +192,7 @@ def run(client: str, host: str, tmp_path: Path, answers: dict[str, Any] = ANSWER
     host_file = tmp_path / "host.mjs"
     host_file.write_text(host)
     ended = subprocess.run(
-        [str(NODE), str(host_file), plugin.as_uri()], capture_output=True, text=True, check=False, timeout=60
+        [str(NODE), str(host_file), plugin.as_uri(), str(tmp_path / "pids")], capture_output=True, text=True, check=False, timeout=60
     )
     assert ended.returncode == 0, ended.stderr
     asked = [line.split(" ", 3) for line in (tmp_path / "asked").read_text().splitlines()]
@@ -186,3 +259,39 @@ def test_a_hook_that_has_nothing_to_say_changes_nothing(client: str, host: str, 
     assert not seen.get("told")
     assert seen.get("call", {"action": "allow"}) == {"action": "allow"}
     assert seen.get("texts", []) == seen.get("first", []) == []
+
+
+@pytest.mark.parametrize(("host", "is_1"), [(WAKE_V1, True), (WAKE_V2, False)], ids=["v1", "v2"])
+def test_mail_wakes_an_idle_session_of_opencode(host: str, is_1: bool, tmp_path: Path) -> None:
+    (tmp_path / "mail").write_text("Agent mail: one\n> subject: Plan\n")
+
+    seen, asked = run("opencode", host, tmp_path, {"turn": {"text": "and another"}})
+
+    text = "Agent mail: one\n> subject: Plan"
+    by_1 = {"path": {"id": "s1"}, "body": {"parts": [{"type": "text", "text": text, "synthetic": True}]}}
+    assert seen["told"] == (by_1 if is_1 else {"sessionID": "s1", "text": text})
+    # What has come since then is told as in every turn.
+    assert seen.get("next") == (["and another"] if is_1 else None)
+    # Beside a sub-agent nobody watches.
+    assert json.loads((tmp_path / "watched").read_text()) == {"session": "s1", "cwd": "/code/app", "continued": False}
+    assert [event for event, _ in asked][:2] == ["idle", "idle"]
+
+
+def test_a_turn_that_goes_on_is_not_watched(tmp_path: Path) -> None:
+    run("opencode", V1, tmp_path)
+
+    assert not (tmp_path / "watched").exists()
+
+
+def test_so_many_watchers_at_most_wait_and_the_latest_stay(tmp_path: Path) -> None:
+    (tmp_path / "pids").mkdir()
+
+    seen, _ = run("opencode", MANY_V1, tmp_path, {})
+
+    assert seen == {"left": 8, "started": 12, "told": []}
+
+
+def test_the_plugin_watches_at_the_event_of_the_contract() -> None:
+    event = read_contract("opencode")["wake"]["event"]
+
+    assert f'spawn(AM, ["hook", CLIENT, "{event}", "--wake"]' in plugin_text("opencode", "am")

@@ -74,3 +74,40 @@ def test_what_only_a_person_sees_or_does_is_said(tmp_path: Path) -> None:
     cline = made_up(tmp_path / "cline", "cline", KINDS[0])
     assert ["token" in step for step in look("cline", cline).person] == [True]
     assert look("cline", cline, has_token=False).person == []
+
+
+def test_it_is_said_by_what_an_idle_session_is_woken_or_that_nothing_is_known(tmp_path: Path) -> None:
+    woken = {
+        client: look(client, made_up(tmp_path / client, client, KINDS[0])).woken
+        for client in ("claude", "opencode", "copilot", "gemini", "droid")
+    }
+
+    assert {client: one.way for client, one in woken.items()} == {
+        "claude": "asyncRewake",
+        "opencode": "plugin",
+        "copilot": "notification",
+        "gemini": None,
+        "droid": None,
+    }
+    assert woken["claude"].in_words().endswith("am hook claude Stop --wake (documented)")
+    assert "am wait" in woken["copilot"].in_words()
+    assert woken["gemini"].in_words() == "by nothing that is known: mail waits for its next turn (documented)"
+    assert woken["droid"].in_words().endswith("(inferred)")
+
+
+def test_a_watcher_that_is_missing_or_was_changed_is_seen_and_put_right(tmp_path: Path) -> None:
+    wanted = made_up(tmp_path / "home", "claude", KINDS[2])
+    set_up(tmp_path / "home", wanted)
+    path = wanted[1].path
+    whole = path.read_text()
+    path.write_text(whole.replace('"asyncRewake": true', '"asyncRewake": false'))
+
+    drifted = look("claude", wanted)
+    path.write_text(whole.replace(" Stop --wake", " Stop --wakes"))
+    partly = look("claude", wanted)
+    path.write_text(whole.replace('"asyncRewake": true', '"asyncRewake": false'))
+    set_up(tmp_path / "home", wanted)
+
+    assert [one.what for file in drifted.files for one in file.differences] == ["hook claude Stop --wake"]
+    assert (drifted.state, partly.state) == (State.DRIFTED, State.PARTLY)
+    assert path.read_text() == whole

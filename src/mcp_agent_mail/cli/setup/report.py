@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mcp_agent_mail.cli.output import print_fields, print_gap, print_json, print_text
@@ -88,6 +88,7 @@ def tell_states(states: Sequence[ClientState]) -> None:
                 ("trust", state.trust),
                 ("contract", ", ".join(f"{count} {mark}" for mark, count in state.marks.items() if count)),
                 ("cannot", ", ".join(state.cannot)),
+                ("woken", state.woken.in_words()),
                 ("advisory", state.advisory),
                 *(("to do", step) for step in state.person),
             ]
@@ -116,6 +117,7 @@ def as_row(state: ClientState) -> Row:
         "marks": dict(state.marks),
         "cannot": list(state.cannot),
         "advisory": state.advisory,
+        "wake": asdict(state.woken),
         "trust": state.trust,
         "person": list(state.person),
     }

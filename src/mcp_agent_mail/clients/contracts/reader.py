@@ -40,6 +40,7 @@ _KEYS = {
 }
 _EVENT_KEYS = {"moment", "tells", "output", "neutral", "install", "can", "mark", "source"}
 _MARKED = {"mark", "source"}
+_WAKE_KEYS = {"way", "event", "install", "how"} | _MARKED
 
 
 def read_contract(client: str) -> Contract:
@@ -64,14 +65,31 @@ def _faults(contract: Contract) -> Iterator[str]:
             yield f"{place}: a list of paths, each a list of keys"
     for part in ("token", "edits", "mcp_tool", "wake"):
         yield from _unmarked(part, contract[part])
-    if contract["wake"]["way"] not in WAYS:
-        yield f"wake: {contract['wake']['way']} is none of {WAYS}"
+    yield from _wake_faults(contract["wake"], contract["events"])
     for kind, own in (("mcp", {"entry"}), ("hooks", {"shape"})):
         for scope in ("user", "project"):
             yield from _file_faults(f"files.{kind}.{scope}", contract["files"][kind][scope], own)
     for name, event in contract["events"].items():
         yield from _event_faults(f"events.{name}", event)
     yield from _edit_faults(contract["edits"]["tools"])
+
+
+def _wake_faults(wake: Contract, events: Contract) -> Iterator[str]:
+    """`event`: at which `am hook CLIENT EVENT --wake` starts to watch. `install`: its own entry there, by its keys
+    beside the command. `how`: the way in words.
+    """
+    if wake.keys() != _WAKE_KEYS:
+        yield f"wake: keys {sorted(wake.keys() ^ _WAKE_KEYS)}"
+        return
+    if wake["way"] not in WAYS:
+        yield f"wake: {wake['way']} is none of {WAYS}"
+    if (wake["way"] is None) != (wake["how"] is None) or wake["how"] == "":
+        yield "wake: a way is said in words, and none is not"
+    if wake["event"] is not None and (wake["way"] is None or wake["event"] not in events):
+        yield f"wake: {wake['event']} is no event at which it could be watched"
+    install = wake["install"]
+    if install is not None and (wake["event"] is None or not isinstance(install.get("timeout"), int)):
+        yield "wake: what is installed belongs to an event, and has a timeout"
 
 
 def _edit_faults(tools: Contract) -> Iterator[str]:

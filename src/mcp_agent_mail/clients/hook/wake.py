@@ -1,7 +1,8 @@
-"""`am hook claude Stop --wake`: waits beside an idle session, and wakes it when mail comes.
+"""`am hook CLIENT EVENT --wake`: waits beside an idle session, and wakes it when mail comes.
 
-The client runs it in the background at each end of a turn (`asyncRewake`). It ends with 2 and the mail on standard
-error, which the client takes for a reason to go on, else with 0. (docs/adr/0160)
+The client (Claude Code by `asyncRewake`, OpenCode by our plugin) runs it in the background at each end of a turn: the
+`event` of the contract's `wake`. It ends with 2 and the mail on standard error, which is given to the model, else
+with 0. (docs/adr/0160)
 """
 
 from __future__ import annotations
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     # Any: JSON of the server, and our own.
     Json = Any
 
-WAY = "asyncRewake"
-EVENT = "Stop"
 WOKEN, SLEPT = 2, 0
 LIFE_S = 86_400.0
 FIRST_LOOK_AFTER_S = 1.0
@@ -59,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
 def _watcher(arguments: Sequence[str]) -> Watcher | None:
     """None where nobody can be woken: another client or event, a sub-agent, a session without a name of its own."""
     client, event = [*arguments, "", ""][:2]
-    if client not in CLIENTS or event != EVENT or (contract := read_contract(client))["wake"]["way"] != WAY:
+    if client not in CLIENTS or event != (contract := read_contract(client))["wake"]["event"]:
         return None
     value = read_payload()
     if value is None:

@@ -108,8 +108,24 @@ def _hooks(contract: Contract, row: Contract, place: _Place, settings: SetupSett
                 item=_ITEMS[shape](_command(settings.am, client, event), install),
             )
             for event, install in installed.items()
-        ],
+        ]
+        + _waking(contract, row, settings.am),
     )
+
+
+def _waking(contract: Contract, row: Contract, am: str) -> list[HookWish]:
+    """The watcher of idle sessions, where the client starts one out of its hooks."""
+    client, event, install = contract["client"], contract["wake"]["event"], contract["wake"]["install"]
+    if install is None:
+        return []
+    command = _command(am, client, watching(event))
+    mark = f"hook {client} {watching(event)}"
+    return [HookWish(path=[*row["keys"], event], mark=mark, item=_handler_alone(command, install))]
+
+
+def watching(event: str) -> str:
+    """How a command line says that a run at this event is the watcher's."""
+    return f"{event} --wake"
 
 
 def plugin_text(client: str, am: str) -> str:
@@ -145,6 +161,11 @@ def _grouped(command: str, install: Contract, **more: Json) -> Json:
     return {**_unless_none(matcher=install["matcher"]), "hooks": [handler]}
 
 
+def _handler_alone(command: str, install: Contract) -> Json:
+    """A group of one, with the keys that the contract gives it."""
+    return {"hooks": [{"type": "command", "command": command, **install}]}
+
+
 def _of_gemini(command: str, install: Contract) -> Json:
     return _grouped(command, install, name=SERVER)
 
@@ -154,7 +175,8 @@ def _of_cursor(command: str, install: Contract) -> Json:
 
 
 def _of_copilot(command: str, install: Contract) -> Json:
-    return {"type": "command", "bash": command, **_unless_none(timeoutSec=install["timeout"])}
+    found = _unless_none(timeoutSec=install["timeout"], matcher=install["matcher"])
+    return {"type": "command", "bash": command, **found}
 
 
 def _of_windsurf(command: str, _: Contract) -> Json:

@@ -1,5 +1,5 @@
 """The proof that a client is set up: its entry is read back and called as it says, and a message to a scratch agent
-comes out of the hook command that is installed.
+comes out of the hook command that is installed, and out of the watcher of idle sessions, where there is one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.clients.contracts.reader import Contract, read_contract
+from mcp_agent_mail.clients.hook.wake import WOKEN
+from mcp_agent_mail.clients.setup.contract_wishes import watching
 from mcp_agent_mail.clients.setup.mcp_call import list_tools
 from mcp_agent_mail.clients.setup.read_back import NotReadBack, read_command, read_entry
 from mcp_agent_mail.clients.setup.wishes import FileWish, Part
@@ -59,7 +61,8 @@ class Bench:
 
 def prove(client: str, wishes: Sequence[FileWish], bench: Bench) -> list[ProofStep]:
     """Each step for one client. Raises nothing that a client can be at fault for."""
-    return [_prove_entry(wishes, bench), _prove_hook(client, wishes, bench)]
+    steps = [_prove_entry(wishes, bench), _prove_hook(client, wishes, bench)]
+    return steps if read_contract(client)["wake"]["event"] is None else [*steps, _prove_wake(client, wishes, bench)]
 
 
 def _prove_entry(wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
@@ -80,23 +83,46 @@ def _prove_entry(wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
 def _prove_hook(client: str, wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
     contract = read_contract(client)
     event = _telling_event(contract)
-    hooks = [wish for wish in wishes if wish.part is Part.HOOKS]
-    if event is None or not hooks:
+    if event is None:
         note = contract["advisory"] or "the client has no hook that carries text"
         return ProofStep(name="hook", outcome=ProofOutcome.NOT_POSSIBLE, note=note)
+    return _prove_told(_Told(step="hook", event=event, words=event, code=0), contract, wishes, bench)
+
+
+def _prove_wake(client: str, wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
+    """That the client wakes a session by what the watcher says is not shown."""
+    contract = read_contract(client)
+    event = contract["wake"]["event"]
+    return _prove_told(_Told(step="wake", event=event, words=watching(event), code=WOKEN), contract, wishes, bench)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What a step runs: the hook of an event by the words behind its client's name, which should end with `code`."""
+
+    step: str
+    event: str
+    words: str
+    code: int
+
+
+def _prove_told(told: _Told, contract: Contract, wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
+    hooks = [wish for wish in wishes if wish.part is Part.HOOKS]
+    if not hooks:
+        return ProofStep(name=told.step, outcome=ProofOutcome.NOT_POSSIBLE, note="the client reads no hooks there")
     if not bench.can_hook:
-        return ProofStep(name="hook", outcome=ProofOutcome.LEFT_OUT, note="this version of am has no am hook")
+        return ProofStep(name=told.step, outcome=ProofOutcome.LEFT_OUT, note="this version of am has no am hook")
     try:
-        command = read_command(hooks, client, event)
+        command = read_command(hooks, contract["client"], told.words)
         if command is None:
-            return ProofStep(name="hook", outcome=ProofOutcome.FAILED, note=f"no file has a hook for {event}")
-        note = _deliver(contract, event, command, bench)
-        if contract["events"][event]["install"] is None:
+            return ProofStep(name=told.step, outcome=ProofOutcome.FAILED, note=f"no file has a hook for {told.words}")
+        note = _deliver(contract, told, command, bench)
+        if contract["events"][told.event]["install"] is None:
             note += f", run as the plugin does; that {contract['title']} loads the plugin is not shown"
     except (NotReadBack, AgentMailError, OSError, subprocess.SubprocessError) as failed:
         said = failed.message if isinstance(failed, AgentMailError) else str(failed)
-        return ProofStep(name="hook", outcome=ProofOutcome.FAILED, note=said[:_MAX_SHOWN])
-    return ProofStep(name="hook", outcome=ProofOutcome.PROVEN, note=note)
+        return ProofStep(name=told.step, outcome=ProofOutcome.FAILED, note=said[:_MAX_SHOWN])
+    return ProofStep(name=told.step, outcome=ProofOutcome.PROVEN, note=note)
 
 
 def _telling_event(contract: Contract) -> str | None:
@@ -109,7 +135,7 @@ def _telling_event(contract: Contract) -> str | None:
     return None
 
 
-def _deliver(contract: Contract, event: str, command: str, bench: Bench) -> str:
+def _deliver(contract: Contract, told: _Told, command: str, bench: Bench) -> str:
     """Send a message to a scratch agent and find it in what the hook prints. Raises NotReadBack, AgentMailError."""
     key = str(bench.project)
     bench.call("ensure_project", {"human_key": key})
@@ -135,14 +161,15 @@ def _deliver(contract: Contract, event: str, command: str, bench: Bench) -> str:
             },
         )
         with tempfile.TemporaryDirectory(prefix="am-setup-") as state:
-            printed = _run(command, _payload(contract, event, bench.project), _environment(bench, receiver, state))
+            payload = _payload(contract, told.event, bench.project)
+            printed = _run(command, told.code, payload, _environment(bench, receiver, state))
     finally:
         for name in named:
             with suppress(AgentMailError):
                 bench.call("deregister_agent", {"project_key": key, "agent_name": name})
     if word not in printed:
         raise NotReadBack(f"the message did not come out of {command}; it printed {printed[:80]!r}")
-    return f"a message came out of {event}"
+    return f"a message came out of {told.words}"
 
 
 def _payload(contract: Contract, event: str, project: Path) -> dict[str, Any]:
@@ -170,8 +197,8 @@ def _environment(bench: Bench, agent: str, state: str) -> dict[str, str]:
     return {**kept, "AGENT_NAME": agent, "AGENT_MAIL_PROJECT": str(bench.project), "XDG_STATE_HOME": state}
 
 
-def _run(command: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """What the command prints, run by a shell as clients do."""
+def _run(command: str, code: int, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """What the command prints, run by a shell as clients do: a watcher that wakes speaks on standard error."""
     ended = subprocess.run(
         ["/bin/sh", "-c", command],
         input=json.dumps(payload).encode(),
@@ -181,6 +208,6 @@ def _run(command: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -
         cwd=os.sep,
         check=False,
     )
-    if ended.returncode != 0:
+    if ended.returncode != code:
         raise NotReadBack(f"{command} ended with {ended.returncode}: {ended.stderr[:100].decode('utf-8', 'replace')}")
-    return ended.stdout.decode("utf-8", "replace")
+    return (ended.stderr if code == WOKEN else ended.stdout).decode("utf-8", "replace")

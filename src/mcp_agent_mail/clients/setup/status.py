@@ -48,9 +48,24 @@ class FileState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Woken:
+    """How mail wakes an idle session, and how that is known; without `way` it waits for the next turn."""
+
+    way: str | None
+    how: str | None
+    mark: str
+    source: str
+
+    def in_words(self) -> str:
+        said = "by nothing that is known: mail waits for its next turn" if self.how is None else f"by {self.how}"
+        return f"{said} ({self.mark})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientState:
     """`marks`: how many rows of the contract are documented, measured or inferred. `cannot`: what the client has no
-    way for; `advisory` says it in words. `trust`: whether its user lets our hooks run.
+    way for; `advisory` says it in words. `trust`: whether its user lets our hooks run. `woken`: by what an idle session
+    is.
     """
 
     client: str
@@ -60,6 +75,7 @@ class ClientState:
     marks: dict[str, int]
     cannot: Sequence[str]
     advisory: str | None
+    woken: Woken
     trust: str | None
     person: Sequence[str]
 
@@ -94,6 +110,7 @@ def look_at_client(
         marks=_marks(contract),
         cannot=_cannot(contract),
         advisory=contract["advisory"],
+        woken=Woken(**{name: contract["wake"][name] for name in ("way", "how", "mark", "source")}),
         trust=_trust(client, files, read_trust),
         person=persons_part(contract, has_token=has_token),
     )

@@ -7,6 +7,8 @@ const CLIENT = "opencode"
 const WITHIN_MS = 5000
 const MAX_SESSIONS = 200
 const MAX_BYTES = 65536
+const MAX_WATCHERS = 8
+const WOKEN = 2
 
 // What is known of a session: whether it began, is a sub-agent's, was continued by us, and what its turn was told.
 const sessions = new Map()
@@ -48,6 +50,39 @@ async function ask(event, payload) {
   }
 }
 
+// By session, the process that waits beside it while it is idle.
+const watchers = new Map()
+
+// Runs `am hook opencode idle --wake` beside an idle session: when it ends with 2, `wake` gets what it wrote to stderr.
+// It ends by itself when a turn begins, when a later one watches the session, and when this process has gone.
+async function watch(id, cwd, wake) {
+  if (stateOf(id).parent) return
+  const { spawn } = await import("node:child_process")
+  const child = spawn(AM, ["hook", CLIENT, "idle", "--wake"], { stdio: ["pipe", "ignore", "pipe"] })
+  let said = ""
+  child.on("error", () => {})
+  child.on("close", (code) => {
+    if (watchers.get(id) === child) watchers.delete(id)
+    // Of one that we ended ourselves, words that were out already count: nobody else will say them.
+    if (said.trim() && (code === WOKEN || child.killed)) Promise.resolve(said.trim()).then(wake).catch(() => {})
+  })
+  child.stderr.on("data", (piece) => {
+    if (said.length < MAX_BYTES) said += piece
+  })
+  child.stdin.on("error", () => {})
+  child.stdin.end(JSON.stringify(payloadOf(id, cwd)))
+  // OpenCode ends when it wants to.
+  child.unref()
+  child.stderr.unref?.()
+  watchers.delete(id)
+  watchers.set(id, child)
+  if (watchers.size > MAX_WATCHERS) {
+    const [oldest, process] = watchers.entries().next().value
+    watchers.delete(oldest)
+    process.kill()
+  }
+}
+
 function payloadOf(id, cwd, more) {
   const state = stateOf(id)
   const payload = { session: id, cwd, continued: state.continued, ...more }
@@ -82,6 +117,8 @@ async function refusal(id, cwd, tool, input) {
 
 async function server({ client, directory }) {
   const cwd = directory
+  const send = (id, text) =>
+    client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text, synthetic: true }] } })
   const onEvent = {
     "session.created": async (properties) => {
       stateOf(properties.info.id).parent = properties.info.parentID ?? null
@@ -97,7 +134,9 @@ async function server({ client, directory }) {
       const id = properties.sessionID
       const text = (await ask("idle", payloadOf(id, cwd))).continue
       stateOf(id).continued = Boolean(text)
-      if (text) await client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text, synthetic: true }] } })
+      // A turn that mail began is a turn like any other: it is told what has come meanwhile.
+      if (text) await send(id, text)
+      else await watch(id, cwd, (mail) => send(id, mail))
     },
   }
   return {
@@ -140,6 +179,7 @@ async function server({ client, directory }) {
 
 async function setup(ctx) {
   const cwd = ctx.location?.directory ?? process.cwd()
+  const send = (sessionID, text) => ctx.session.synthetic({ sessionID, text })
   await ctx.session.hook("prompt", async (event) => {
     try {
       const state = stateOf(event.sessionID)
@@ -177,17 +217,18 @@ async function setup(ctx) {
       state.texts = []
       const text = (await ask("idle", payloadOf(data.sessionID, cwd))).continue
       state.continued = Boolean(text)
-      if (text) await ctx.session.synthetic({ sessionID: data.sessionID, text })
+      if (text) await send(data.sessionID, text)
+      else await watch(data.sessionID, cwd, (mail) => send(data.sessionID, mail))
     },
   }
-  const watch = async () => {
+  const follow = async () => {
     for await (const event of ctx.event.subscribe()) {
       try {
         await onEvent[event.type]?.(event.data ?? event.properties ?? {})
       } catch {}
     }
   }
-  watch().catch(() => {})
+  follow().catch(() => {})
 }
 
 export default { id: "agent-mail", server, setup }
