@@ -15,8 +15,8 @@ PAGE = ROOT / "docs" / "reference" / "clients.md"
 _HEAD = """\
 # Agent CLIs
 
-What [`am hook`](../concepts/hooks.md) and its installation know of each agent CLI. This page is written from the
-contracts in `src/mcp_agent_mail/clients/contracts/` by `python -m tests.clients.reference_page`.
+What [`am hook`](../concepts/hooks.md) and its installation know of each agent CLI; what that means for whoever uses one is
+told [client by client](../how-to/client-by-client.md). This page is written from the contracts in `src/mcp_agent_mail/clients/contracts/` by `python -m tests.clients.reference_page`.
 
 Each row says how it is known: **documented** by the vendor (its pages, its schemas), **measured** by us in the running
 client, or **inferred** from packages, examples and reports of others. None of these is measured yet: versions change,
@@ -79,6 +79,7 @@ def _client(contract: Contract) -> Iterator[str]:
         yield f"\n**Advisory**: {contract['advisory']}"
     for said in contract["person"]:
         yield f"\nTo be done by a person: {said}"
+    yield f"\nWoken when idle: {_woken(contract['wake'])}"
     yield "\n| file | where | what | known |"
     yield "|---|---|---|---|"
     yield from _files(contract)
@@ -93,6 +94,12 @@ def _client(contract: Contract) -> Iterator[str]:
         keys = where["patch"] if isinstance(where, dict) else where
         yield f"| `{tool}` | `{'.'.join(keys)}`{', a patch' if isinstance(where, dict) else ''} |"
     yield f"\nThese are {edits['mark']}: {edits['source']}.\n"
+
+
+def _woken(wake: Contract) -> str:
+    how = f"by {wake['how']}" if wake["how"] else "by nothing that is known"
+    install = f", installed with `{json.dumps(wake['install'])}`" if wake["install"] else ""
+    return f"{how}{install} ({_known(wake)})."
 
 
 def _files(contract: Contract) -> Iterator[str]:

@@ -23,7 +23,8 @@ def hook(
     ],
     event: Annotated[str, typer.Argument(metavar="EVENT", help="The event, as the client calls it.")],
     wake: Annotated[
-        bool, typer.Option("--wake", help="Claude's Stop, in the background: wait for mail, and wake the session.")
+        bool,
+        typer.Option("--wake", help="At the end of a turn, in the background: wait for mail, and wake the session."),
     ] = False,
 ) -> int:
     """Answer an event of an agent CLI, which runs this.
@@ -31,7 +32,7 @@ def hook(
     It reads the client's JSON on standard input, and prints what that client reads: new mail, a
     refusal of an edit of what another agent holds, who the agent is after a compaction, or what
     says nothing. It ends with 0 within a second whatever happens, but where a client knows no
-    other refusal than another exit code. With --wake it waits, and ends with 2 when there is
-    mail to wake the session for.
+    other refusal than another exit code. With --wake (claude Stop, opencode idle) it waits, and
+    ends with 2 when there is mail to wake the session for.
     """
     return hook_main([client, event, *(["--wake"] if wake else [])])
