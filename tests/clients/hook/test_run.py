@@ -294,9 +294,10 @@ def test_another_start_is_another_reprime(home: HookHome, answers: HookAnswers) 
         ("gemini", "PreCompress", "BeforeAgent"),
         ("cline", "PreCompact", "UserPromptSubmit"),
         ("opencode", "compact", "turn"),
+        ("copilot", "preCompact", "postToolUse"),
     ],
 )
-def test_where_nothing_follows_a_compaction_the_next_turn_is_reprimed(
+def test_where_nothing_follows_a_compaction_the_next_slot_reprimes(
     client: str, compaction: str, turn: str, home: HookHome, answers: HookAnswers
 ) -> None:
     answers.event = given(message(1), reprime=REPRIME, unread=2)
