@@ -12,6 +12,7 @@ import pytest
 
 from mcp_agent_mail.clients.contracts.reader import read_contract
 from mcp_agent_mail.clients.setup.contract_wishes import plugin_text
+from tests.clients.setup.conftest import Ground
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="SKIPPED: node runs the plugins")
@@ -142,35 +143,36 @@ console.log(JSON.stringify({ told }))
 """
 
 MANY_V1 = """
+const { readdirSync } = await import("node:fs")
 const told = []
-const client = { session: { promptAsync: async (call) => told.push(call) } }
+const client = { session: { promptAsync: async (call) => told.push(call.path.id) } }
 const plugin = (await import(process.argv[2])).default
 const hooks = await plugin.server({ client, directory: "/code/app" })
-for (let at = 0; at < 12; at++) {
-  await hooks.event({ event: { type: "session.idle", properties: { sessionID: `s${at}` } } })
-}
-const { readdirSync } = await import("node:fs")
 const late = Date.now() + 30000
-const alive = () => readdirSync(process.argv[3]).filter((name) => {
+const started = () => readdirSync(process.argv[3])
+const alive = () => started().filter((name) => {
   try { process.kill(Number(name), 0); return true } catch { return false }
 })
-while ((readdirSync(process.argv[3]).length < 12 || alive().length > 8) && Date.now() < late) {
-  await new Promise((done) => setTimeout(done, 20))
+const until = async (is) => { while (!is() && Date.now() < late) await new Promise((done) => setTimeout(done, 10)) }
+for (let at = 0; at < 12; at++) {
+  await hooks.event({ event: { type: "session.idle", properties: { sessionID: `s${at}` } } })
+  await until(() => started().length > at)
 }
+await until(() => told.length >= 4)
 const left = alive()
 for (const name of left) process.kill(Number(name))
-console.log(JSON.stringify({ left: left.length, started: readdirSync(process.argv[3]).length, told }))
+console.log(JSON.stringify({ left: left.length, started: started().length, told: told.sort() }))
 """
 
 _WATCHES = """
 if [ "$4" = --wake ]; then
   cat > "{at}/watched"
-  [ -e "{at}/pids" ] && : > "{at}/pids/$$" && exec sleep 60
+  [ -e "{at}/pids" ] && cat "{at}/mail" >&2 && : > "{at}/pids/$$" && exec sleep 60
   cat "{at}/mail" >&2 2>/dev/null && exit 2
   exit 0
 fi
 """
-"""The watcher's part of the `am` that is made up: it wakes at once where there is `mail`, or waits where there are
+"""The watcher's part of the `am` that is made up: it wakes at once where there is `mail`, and stays where there are
 `pids`.
 """
 
@@ -284,14 +286,51 @@ def test_a_turn_that_goes_on_is_not_watched(tmp_path: Path) -> None:
 
 
 def test_so_many_watchers_at_most_wait_and_the_latest_stay(tmp_path: Path) -> None:
+    """Nor is lost what those had said that were ended for them."""
     (tmp_path / "pids").mkdir()
+    (tmp_path / "mail").write_text("Agent mail: one\n")
 
     seen, _ = run("opencode", MANY_V1, tmp_path, {})
 
-    assert seen == {"left": 8, "started": 12, "told": []}
+    assert seen == {"left": 8, "started": 12, "told": ["s0", "s1", "s2", "s3"]}
 
 
 def test_the_plugin_watches_at_the_event_of_the_contract() -> None:
     event = read_contract("opencode")["wake"]["event"]
 
     assert f'spawn(AM, ["hook", CLIENT, "{event}", "--wake"]' in plugin_text("opencode", "am")
+
+
+def test_mail_of_a_real_server_wakes_an_idle_session_of_opencode(ground: Ground, tmp_path: Path) -> None:
+    """Normal mail, which no hook at the end of a turn tells."""
+    project = tmp_path / "app"
+    project.mkdir()
+    with ground.server.connect() as connection:
+        connection.call("ensure_project", human_key=str(project))
+        for name in ("BlueLake", "RedStone"):
+            connection.call("register_agent", project_key=str(project), name=name, program="tests", model="none")
+        message = {"subject": "Plan", "body_md": "Shall we?", "to": ["BlueLake"], "sender_name": "RedStone"}
+        connection.call("send_message", project_key=str(project), **message)
+    plugin, host = tmp_path / "agent-mail.mjs", tmp_path / "host.mjs"
+    plugin.write_text(plugin_text("opencode", str(ground.am)))
+    host.write_text(WAKE_V1)
+
+    ended = subprocess.run(
+        [str(NODE), str(host), plugin.as_uri()],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={
+            **ground.environment(),
+            "AGENT_NAME": "BlueLake",
+            "AGENT_MAIL_PROJECT": str(project),
+            "XDG_STATE_HOME": str(tmp_path / "state"),
+        },
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    (part,) = json.loads(ended.stdout)["told"]["body"]["parts"]
+    assert "> subject: Plan\n> Shall we?" in part["text"]
+    # The turn that it began has nothing more to tell of that message.
+    assert "Plan" not in "".join(json.loads(ended.stdout)["next"])
