@@ -15,8 +15,8 @@ PAGE = ROOT / "docs" / "reference" / "clients.md"
 _HEAD = """\
 # Agent CLIs
 
-What [`am hook`](../concepts/hooks.md) and its installation know of each agent CLI; what that means for whoever uses one is
-told [client by client](../how-to/client-by-client.md). This page is written from the contracts in
+What [`am hook`](../concepts/hooks.md) and its installation know of each agent CLI; what that means for whoever uses one
+is told [client by client](../how-to/client-by-client.md). This page is written from the contracts in
 `src/mcp_agent_mail/clients/contracts/` by `python -m tests.clients.reference_page`.
 
 Each row says how it is known: **documented** by the vendor (its pages, its schemas), **measured** by us in the running

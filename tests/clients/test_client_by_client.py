@@ -65,7 +65,9 @@ def test_a_section_names_the_slots_that_the_client_has_and_no_others(client: str
 
 
 def test_what_is_inferred_of_edits_and_tools_is_said() -> None:
-    (line,) = [part for part in PAGE.read_text(encoding="utf-8").split("\n- ") if part.startswith("Where an edit's path")]
+    (line,) = [
+        part for part in PAGE.read_text(encoding="utf-8").split("\n- ") if part.startswith("Where an edit's path")
+    ]
     named, tools = line.split("(the tools for ", 1)
 
     for contract in map(read_contract, CLIENTS):

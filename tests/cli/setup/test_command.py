@@ -57,9 +57,9 @@ def test_all_clients_are_set_up_proven_and_taken_back(person: Shell, tmp_path: P
     assert shown.out.count("--- /dev/null") == len(first.json()["changed"]) == len(back.json()["changed"])
     assert (again.json()["changed"], first.json()["left_alone"]) == ([], [])
     assert outcomes(first.json()) == outcomes(again.json())
-    assert {
-        client for client, steps in outcomes(first.json()).items() if set(steps) == {"proven"}
-    } == {*CLIENTS} - {"windsurf"}
+    assert {client for client, steps in outcomes(first.json()).items() if set(steps) == {"proven"}} == {*CLIENTS} - {
+        "windsurf"
+    }
     assert [client for client, steps in outcomes(first.json()).items() if len(steps) == 3] == ["claude", "opencode"]
     assert between == after
     assert {row["client"]: row["state"] for row in status.json()} == dict.fromkeys(CLIENTS, "installed")

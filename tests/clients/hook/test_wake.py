@@ -253,7 +253,8 @@ def test_words_that_peers_wrote_begin_no_line(home: HookHome, server: Served) ->
 
 
 @pytest.mark.parametrize(
-    ("client", "event"), [("codex", "Stop"), ("claude", "PostToolUse"), ("opencode", "turn"), ("copilot", "notification"), ("", "")]
+    ("client", "event"),
+    [("codex", "Stop"), ("claude", "PostToolUse"), ("opencode", "turn"), ("copilot", "notification"), ("", "")],
 )
 def test_nobody_else_is_woken(home: HookHome, server: Served, client: str, event: str) -> None:
     send(home, server, "Plan")

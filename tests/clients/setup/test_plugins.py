@@ -185,7 +185,8 @@ def run(client: str, host: str, tmp_path: Path, answers: dict[str, Any] = ANSWER
     for event, answer in answers.items():
         (am.parent / event).write_text(json.dumps(answer))
     am.write_text(
-        f'#!/bin/sh\n{_WATCHES.format(at=tmp_path)}printf \'%s \' "$*" >> "{tmp_path}/asked"\ncat >> "{tmp_path}/asked"\necho >> "{tmp_path}/asked"\n'
+        f"#!/bin/sh\n{_WATCHES.format(at=tmp_path)}"
+        f'printf \'%s \' "$*" >> "{tmp_path}/asked"\ncat >> "{tmp_path}/asked"\necho >> "{tmp_path}/asked"\n'
         f'cat "{am.parent}/$3" 2>/dev/null || echo "{{}}"\n'
     )
     am.chmod(0o755)
@@ -194,7 +195,11 @@ def run(client: str, host: str, tmp_path: Path, answers: dict[str, Any] = ANSWER
     host_file = tmp_path / "host.mjs"
     host_file.write_text(host)
     ended = subprocess.run(
-        [str(NODE), str(host_file), plugin.as_uri(), str(tmp_path / "pids")], capture_output=True, text=True, check=False, timeout=60
+        [str(NODE), str(host_file), plugin.as_uri(), str(tmp_path / "pids")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert ended.returncode == 0, ended.stderr
     asked = [line.split(" ", 3) for line in (tmp_path / "asked").read_text().splitlines()]

@@ -48,7 +48,7 @@ class FileState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Woken:
+class Wake:
     """How mail wakes an idle session, and how that is known; without `way` it waits for the next turn."""
 
     way: str | None
@@ -75,7 +75,7 @@ class ClientState:
     marks: dict[str, int]
     cannot: Sequence[str]
     advisory: str | None
-    woken: Woken
+    woken: Wake
     trust: str | None
     person: Sequence[str]
 
@@ -110,7 +110,7 @@ def look_at_client(
         marks=_marks(contract),
         cannot=_cannot(contract),
         advisory=contract["advisory"],
-        woken=Woken(**{name: contract["wake"][name] for name in ("way", "how", "mark", "source")}),
+        woken=Wake(**{name: contract["wake"][name] for name in ("way", "how", "mark", "source")}),
         trust=_trust(client, files, read_trust),
         person=persons_part(contract, has_token=has_token),
     )
