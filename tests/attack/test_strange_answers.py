@@ -64,6 +64,7 @@ ASKING = (
     ("guard", "log"),
     ("token", "reissue", "BlueLake"),
     ("run", "slot", "--", "true"),
+    ("wait", "BlueLake", "--timeout", "1"),
 )
 """Every command that asks a server, as a person gives it."""
 _FAST = 4
@@ -80,6 +81,9 @@ _NONE_BY_ITSELF = {
     ("archive", "export"): "reads an archive of this machine",
     ("guard", "uninstall"): "works on the code repository alone",
     ("guard", "status"): "looks at the code repository alone",
+    ("docs", "insert"): "works on files of this machine",
+    ("setup",): "asks through clients/setup/mcp_call.py, which its tests cover",
+    ("hook",): "asks through clients/hook/server.py, which its tests cover",
     ("guard", "check"): "reads through the guard's own reader, which tests/guard covers",
 }
 
