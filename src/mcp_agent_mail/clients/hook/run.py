@@ -188,6 +188,7 @@ class HookRun:
             "limit": _WITH_REPRIME if is_reprimed else text.MAX_ITEMS,
             "stop": asks_stop,
             "reprime": is_reprimed,
+            "subagent": self._payload.is_subagents,
         }
         try:
             answer = self._server.ask(wire.EVENT, value, self._patience)
