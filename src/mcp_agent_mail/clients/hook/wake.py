@@ -144,7 +144,7 @@ class Watcher:
     def _rest(self) -> None:
         """Two agents that wake each other do it at most so often."""
         woken_at = self._file.read().get("woken_at")
-        if isinstance(woken_at, (int, float)) and 0 <= (since_s := time.time() - woken_at):
+        if isinstance(woken_at, (int, float)) and (since_s := time.time() - woken_at) >= 0:
             time.sleep(max(0.0, self._settings.interval_s - since_s))
 
     def _wake(self, server: wire.HookServer) -> bool:
