@@ -188,6 +188,7 @@ class HookRun:
             "limit": _WITH_REPRIME if is_reprimed else text.MAX_ITEMS,
             "stop": asks_stop,
             "reprime": is_reprimed,
+            "subagent": self._payload.is_subagents,
         }
         try:
             answer = self._server.ask(wire.EVENT, value, self._patience)
@@ -219,7 +220,7 @@ class HookRun:
             return self._state.get("compacted") is True
         last = self._state.get("reprimed")
         is_same = isinstance(last, list) and last[:1] == [self._payload.start_source]
-        return not (is_same and isinstance(last, list) and time.time() - _seconds(last[1:]) < _ONE_START_S)
+        return not (is_same and isinstance(last, list) and _is_within(_seconds(last[1:]), _ONE_START_S))
 
     def _begin(self, state: dict[str, Json]) -> None:
         """Note that we ask, and find out whether an earlier run of this session was cut off."""
@@ -282,7 +283,7 @@ class HookRun:
         if self._missed or self._state.get("must") is True:
             return True
         is_changed = unread != self._state.get("said")
-        return is_changed and time.time() - _seconds([self._state.get("said_at")]) >= self._settings.interval_s
+        return is_changed and not _is_within(_seconds([self._state.get("said_at")]), self._settings.interval_s)
 
     def _guarded(self, standing: HookStanding, answer: dict[str, Json] | None) -> Reply:
         """Before a tool call: a stop refuses it, else the guard may."""
@@ -364,6 +365,11 @@ def _is_alive(entry: list[Json], now: float) -> bool:
     except (OSError, OverflowError):
         return False
     return True
+
+
+def _is_within(then: float, span_s: float) -> bool:
+    """Was it so short a time ago? A time that is still to come is none: the clock was set back since."""
+    return 0 <= time.time() - then < span_s
 
 
 def _seconds(values: list[Json]) -> float:

@@ -74,7 +74,7 @@ class HeartbeatRequest:
 class HookEventRequest:
     """A heartbeat, and what of the agent's mail the hook can tell just now: by `least` (None: nothing) up to `limit`
     messages. `stop`: the event is before a tool call, which can be refused. `reprime`: the session begins, or has lost
-    what it knew.
+    what it knew. `subagent`: the event is a sub-agent's, which is told nothing, and proves nothing of its session.
     """
 
     heartbeat: HeartbeatRequest
@@ -82,6 +82,7 @@ class HookEventRequest:
     limit: int = MAX_ITEMS
     stop: bool = False
     reprime: bool = False
+    subagent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
