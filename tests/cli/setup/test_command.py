@@ -216,7 +216,7 @@ def test_nothing_that_a_repository_brought_along_is_run(person: Shell, tmp_path:
         (project / path).parent.mkdir(parents=True)
         (project / path).write_text(text)
         (project / path).chmod(0o755)
-    os.symlink(evil, project / ".clinerules/hooks/PreToolUse")
+    (project / ".clinerules/hooks/PreToolUse").symlink_to(evil)
 
     asked = person.am("setup", *named("cline", "opencode", "claude"), "--project", str(project))
     ended = person.am("setup", *named("cline", "opencode", "claude"), "--project", str(project), "--yes", "--json")

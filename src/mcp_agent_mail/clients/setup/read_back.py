@@ -112,7 +112,7 @@ def _ours_in(values: Json, hook: HookWish) -> Iterator[list[str]]:
 def _look_at(wish: FileWish, within: Path | None) -> Target:
     """A plain file of bearable length: anything else could keep us for ever."""
     try:
-        return look_at(wish.path, within=within)
+        return look_at(wish.path, within=within, follows=wish.file_format is not FileFormat.FILE)
     except FileNotWritable as unfit:
         raise NotReadBack(f"{wish.path} cannot be read back: {unfit.message}") from unfit
 

@@ -98,7 +98,7 @@ class FileWish:
 
 
 def is_ours(handler: Json, mark: str) -> bool:
-    """Whether a hook's handler, as clients write it, runs `am` with these words, wherever that lies, and nothing else."""
+    """Whether a hook's handler, as clients write it, runs `am` with these words, wherever it lies, and nothing else."""
     return any(_runs_am(command, mark) for command in commands_of(handler))
 
 
