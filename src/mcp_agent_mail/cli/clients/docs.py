@@ -56,7 +56,7 @@ def insert(
 
 def _place(one: Edited) -> str:
     """With where it really lies, if a link leads there."""
-    written = os.path.normpath(Path(os.path.realpath(os.curdir), one.path))  # noqa: PTH  # `..` as it is written
+    written = os.path.normpath(Path(os.path.realpath(os.curdir), one.path))  # `..` as it is written
     return one.path if written == one.real else f"{one.path} -> {one.real}"
 
 

@@ -22,7 +22,7 @@ NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 MAX_BYTES = 4 * 2**20
 _TEXT = Path(__file__).with_name("usage.md")
 WRITTEN = ("79a7934288ee64363501a639dea348e64d8a9de2f0bac977883d6f0b25fd74fe",)
-"""Digests of every text that we ever wrote between the marks, the present one last: only such a text is ours to take."""
+"""Digests of each text that we ever wrote between the marks, the present one last: only such a text is ours to take."""
 
 
 class InsertOutcome(StrEnum):
