@@ -159,6 +159,8 @@ async def test_a_name_that_leads_nowhere_is_a_failure() -> None:
     127.0.0.1 127.255.255.254 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 255.255.255.255
     224.0.0.1 240.0.0.1 198.18.0.1 192.0.2.1 ::1 :: fe80::1 fe80::1%eth0 fc00::1 fd12::1 ff02::1 ::ffff:10.0.0.1
     ::ffff:127.0.0.1 ::127.0.0.1 64:ff9b::127.0.0.1 64:ff9b::a00:1 2002:7f00:1:: 2002:a00:1:: 2001:db8::1
+    fec0::1 feff::1 3fff::1 64:ff9b:1::101:101 192.88.99.1 ::ffff:192.88.99.1 168.63.129.16 ::ffff:168.63.129.16
+    2606:4700::5efe:10.0.0.1 2606:4700::5efe:127.0.0.1 2606:4700::200:5efe:a9fe:a9fe fe80::5efe:1.1.1.1
     """.split(),
 )
 def test_what_is_not_everybodys_is_not_public(address: str) -> None:
@@ -166,7 +168,8 @@ def test_what_is_not_everybodys_is_not_public(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"]
+    "address",
+    ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101", "2606:4700::5efe:1.1.1.1"],
 )
 def test_what_is_everybodys_is(address: str) -> None:
     assert is_public(address)

@@ -32,6 +32,17 @@ def real_path(path: str) -> str:
         raise UnfitFile(f"{path[:_SHOWN]!r} is no path, or leads through more links than are followed.") from endless
 
 
+def git_directory_above(real: Path) -> Path | None:
+    """The Git directory in which a real path lies, be it called `.git` or not: Git runs what it finds there."""
+    return next((folder for folder in real.parents if _is_git_directory(folder)), None)
+
+
+def _is_git_directory(folder: Path) -> bool:
+    if folder.name.casefold() == ".git":
+        return True
+    return (folder / "HEAD").is_file() and all((folder / name).is_dir() for name in ("objects", "refs"))
+
+
 def open_real_folder(path: Path, *, to_list: bool = True) -> int:
     """The folder at a path without any link, opened step by step from `/`: none that takes a step's place is followed.
     Unless `to_list`, it need not be one whose names may be read.

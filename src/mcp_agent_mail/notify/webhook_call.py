@@ -33,6 +33,14 @@ MAX_LINE = 8_192
 MAX_REST = 65_536
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_NOBODYS = tuple(
+    map(ipaddress.ip_network, ("fec0::/10", "3fff::/20", "64:ff9b:1::/48", "192.88.99.0/24", "168.63.129.16/32"))
+)
+"""What Python calls global, or did in an earlier version, and is not: site-local, documentation, translation within a
+site, relays of 6to4, and the address at which Azure's machines reach their host.
+"""
+_ISATAP = (0x0000_5EFE, 0x0200_5EFE)
+"""The upper half of an interface's identifier whose lower half is an IPv4 address."""
 
 _Found = tuple[int, tuple[object, ...]]
 """A family and an address as sockets take it."""
@@ -82,11 +90,19 @@ def is_public(address: str) -> bool:
         inner = judged.ipv4_mapped or judged.sixtofour or _behind_nat64(judged)
         if inner is not None:
             return is_public(str(inner))
+        if int(judged) >> 32 & 0xFFFF_FFFF in _ISATAP and not is_public(str(_last_four(judged))):
+            return False
+    if any(judged in network for network in _NOBODYS):
+        return False
     return judged.is_global and not (judged.is_multicast or judged.is_reserved)
 
 
 def _behind_nat64(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF) if address in _NAT64 else None
+    return _last_four(address) if address in _NAT64 else None
+
+
+def _last_four(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address:
+    return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
 
 
 class WebhookCaller:

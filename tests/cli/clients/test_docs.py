@@ -48,3 +48,18 @@ def test_files_that_are_named_are_changed_and_a_broken_one_is_told_with_its_line
     assert "BAD.md: Line 2 has <!-- agent-mail:begin -->, and no <!-- agent-mail:end --> stands after it." in done.err
     assert broken.read_text() == "a\n<!-- agent-mail:begin -->\n"
     assert "## Working with other agents" in good.read_text()
+
+
+def test_a_link_that_leads_out_of_the_repository_is_changed_when_it_is_named_and_its_real_path_is_told(
+    shell: Shell, repository: Path
+) -> None:
+    outside = repository.with_name("outside.md")
+    outside.write_text("# A\n")
+    (repository / "AGENTS.md").symlink_to(outside)
+
+    refused = shell.am("docs", "insert")
+    done = shell.am("docs", "insert", "../AGENTS.md")
+
+    assert refused.code == 1
+    assert f"leads out of {repository}, to {outside}" in refused.err
+    assert (done.code, done.lines()[0]) == (0, [f"../AGENTS.md -> {outside}", "inserted"])

@@ -201,3 +201,36 @@ def test_every_made_up_home_is_proven(client: str, kind: Kind, person: Shell) ->
 
 def test_json_is_all_that_is_printed_when_asked_for(person: Shell) -> None:
     assert json.loads(person.am("setup", *named("amp"), "--dry-run", "--json").out)["changed"]
+
+
+def test_nothing_that_a_repository_brought_along_is_run(person: Shell, tmp_path: Path) -> None:
+    project, mark = tmp_path / "app", tmp_path / "run"
+    evil = tmp_path / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch '{mark}'\n")
+    evil.chmod(0o755)
+    for path, text in (
+        (".clinerules/hooks/UserPromptSubmit", evil.read_text()),
+        (".opencode/plugins/agent-mail.js", f'const AM = "{evil}"\n'),
+        (".claude/settings.json", json.dumps(hostile_hooks(f"touch '{mark}'; /usr/bin/am"))[:-1] + ', "x": NaN}'),
+    ):
+        (project / path).parent.mkdir(parents=True)
+        (project / path).write_text(text)
+        (project / path).chmod(0o755)
+    (project / ".clinerules/hooks/PreToolUse").symlink_to(evil)
+
+    asked = person.am("setup", *named("cline", "opencode", "claude"), "--project", str(project))
+    ended = person.am("setup", *named("cline", "opencode", "claude"), "--project", str(project), "--yes", "--json")
+
+    assert (asked.code, ended.code) == (USAGE, REFUSED)
+    assert outcomes(ended.json()) == {
+        "claude": ["proven", "left out", "left out"],
+        "cline": ["not possible", "left out"],
+        "opencode": ["proven", "left out", "left out"],
+    }
+    assert not mark.exists()
+
+
+def hostile_hooks(program: str) -> dict[str, object]:
+    events = ("UserPromptSubmit", "PostToolUse", "SessionStart")
+    command = [{"type": "command", "command": f"{program} hook claude {event}"} for event in events]
+    return {"hooks": {event: [{"hooks": [one]}] for event, one in zip(events, command, strict=True)}}

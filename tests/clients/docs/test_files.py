@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.clients.docs import files
-from mcp_agent_mail.clients.docs.block import BEGIN
-from mcp_agent_mail.clients.docs.files import InsertOutcome, default_files, edit_all
+from mcp_agent_mail.clients.docs.block import BEGIN, END, insert
+from mcp_agent_mail.clients.docs.files import WRITTEN, InsertOutcome, default_files, digest_of, edit_all, usage_text
 
 
 def outcomes(*paths: Path, removes: bool = False) -> list[InsertOutcome]:
@@ -125,3 +125,62 @@ def test_by_default_those_that_are_there_are_meant_else_the_first(tmp_path: Path
 
     assert [path.name for path in none] == ["AGENTS.md"]
     assert [path.name for path in default_files(tmp_path)] == ["CLAUDE.md", "GEMINI.md"]
+
+
+@pytest.mark.parametrize("leads_to", ["../outside.md", ".git/hooks/post-checkout", "docs/lost.md", "../lost.md"])
+def test_of_files_that_nobody_named_no_link_is_followed_to_where_nobody_looks(leads_to: str, tmp_path: Path) -> None:
+    top = tmp_path / "app"
+    (top / ".git/hooks").mkdir(parents=True)
+    (top / "docs").mkdir()
+    (tmp_path / "outside.md").write_text("# A\n")
+    (top / ".git/hooks/post-checkout").write_text("#!/bin/sh\n")
+    (top / "AGENTS.md").symlink_to(leads_to)
+    target = top / leads_to
+    before = target.read_text() if target.exists() else None
+
+    for removes in (False, True):
+        (told,) = edit_all(default_files(top), removes=removes, within=top)
+
+        assert told.outcome is InsertOutcome.REFUSED
+        assert told.problem is not None
+        assert "am docs insert /" in told.problem.hint
+    assert (target.read_text() if target.exists() else None) == before
+
+
+def test_a_link_within_the_project_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/agents.md").write_text("# A\n")
+    (tmp_path / "AGENTS.md").symlink_to("docs/agents.md")
+
+    (told,) = edit_all(default_files(tmp_path), removes=False, within=tmp_path)
+
+    assert (told.outcome, told.real) == (InsertOutcome.INSERTED, str(tmp_path / "docs/agents.md"))
+
+
+@pytest.mark.parametrize("removes", [False, True])
+def test_what_somebody_wrote_between_the_marks_is_not_lost(removes: bool, tmp_path: Path) -> None:
+    path = tmp_path / "AGENTS.md"
+    path.write_bytes(b"# A\r\n\r\n" + insert(b"", usage_text()).replace(b"\n" + END, b"\nMine.\n" + END))
+    before = path.read_bytes()
+
+    (told,) = edit_all([path], removes=removes)
+
+    assert told.problem is not None
+    assert told.problem.message.startswith("From line 4 on stands between the marks")
+    assert path.read_bytes() == before
+
+
+def test_an_earlier_text_of_ours_and_an_empty_block_go_and_are_brought_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "WRITTEN", (digest_of(b"## Of before\nUse it."), *WRITTEN))
+    paths = [tmp_path / name for name in ("a", "b", "c", "d")]
+    for path, content in zip(paths, [b"## Of before\r\nUse it.\r\n", b""] * 2, strict=True):
+        path.write_bytes(b"# A\n" + BEGIN + b"\r\n" + content + END + b"\n")
+
+    assert outcomes(*paths[:2]) == [InsertOutcome.UPDATED] * 2
+    assert outcomes(*paths[2:], removes=True) == [InsertOutcome.REMOVED] * 2
+
+
+def test_the_text_of_now_is_the_last_that_is_known_as_ours() -> None:
+    assert digest_of(usage_text().encode()) == WRITTEN[-1], "add its digest to WRITTEN, behind those of before"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings
 from mcp_agent_mail.clients.setup.proof import Bench
+from mcp_agent_mail.clients.setup.wishes import FileWish
 from tests.served import Served
 
 
@@ -32,13 +33,22 @@ class Ground:
     def environment(self) -> dict[str, str]:
         return {**self.server.environment(), "AGENT_MAIL_URL": f"http://127.0.0.1:{self.server.port}"}
 
-    def bench(self, project: Path, *, can_hook: bool = True) -> Bench:
+    def bench(self, project: Path, wanted: Sequence[FileWish] = (), *, am: Path | None = None) -> Bench:
+        """`wanted`: the wishes whose files are as wished."""
+
         # Plain JSON.
         def call(tool: str, arguments: Mapping[str, Any]) -> Any:
             with self.server.connect() as connection:
                 return connection.call(tool, **arguments)
 
-        return Bench(call=call, project=project, environ=self.environment(), can_hook=can_hook)
+        return Bench(
+            call=call,
+            project=project,
+            environ=self.environment(),
+            am=str(am or self.am),
+            as_wished=[wish.path for wish in wanted],
+            can_hook=True,
+        )
 
 
 @pytest.fixture(scope="session")

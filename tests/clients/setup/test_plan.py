@@ -3,11 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from mcp_agent_mail.clients.setup.journal import Journal
 from mcp_agent_mail.clients.setup.plan import carry_out, make_plan
 from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
 from mcp_agent_mail.core.failpoints import FailPoint
-from tests.clients.setup.homes import KINDS, made_up, snapshot
+from tests.clients.setup.homes import KINDS, made_up, snapshot, wishes
 
 
 def test_one_file_at_fault_keeps_no_other_from_being_written(tmp_path: Path) -> None:
@@ -102,3 +104,22 @@ def test_a_newer_wish_after_changes_of_others_keeps_their_changes_on_the_way_bac
         take_back(make_undo_plan(journal, clients=[], project=None), journal)
 
     assert wanted[0].path.read_text() == before.replace("dünkel", "light")
+
+
+@pytest.mark.parametrize("leads_to", [".git/hooks/post-checkout", ".husky/post-checkout", ".husky/there"])
+def test_a_program_is_written_where_it_should_be_and_nowhere_else(leads_to: str, tmp_path: Path) -> None:
+    project = tmp_path / "app"
+    (project / ".clinerules/hooks").mkdir(parents=True)
+    for folder in (".git/hooks", ".husky"):
+        (project / folder).mkdir(parents=True)
+    (project / ".husky/there").write_text("")
+    (project / ".clinerules/hooks/PreToolUse").symlink_to(project / leads_to)
+    before = snapshot(project)
+
+    plan = make_plan(
+        [wish for wish in wishes(tmp_path, "cline", project) if wish.path.name == "PreToolUse"], project=project
+    )
+
+    assert plan.changes == []
+    assert [left.path.name for left in plan.left_alone] == ["PreToolUse"]
+    assert snapshot(project) == before

@@ -85,6 +85,41 @@ def test_no_link_leads_out_of_a_project(tmp_path: Path) -> None:
     assert look_at(project / ".mcp.json", within=project).content == b"{}"
 
 
+@pytest.mark.parametrize("folder", [".git/hooks", ".GIT/hooks", "server.git/hooks"])
+def test_nothing_lies_in_a_git_directory(folder: str, tmp_path: Path) -> None:
+    made = tmp_path / folder
+    made.mkdir(parents=True)
+    if folder.startswith("server"):
+        for name in ("objects", "refs"):
+            (made.parent / name).mkdir()
+        (made.parent / "HEAD").write_text("ref: refs/heads/main\n")
+    (made / "post-checkout").write_text("")
+    (tmp_path / "Hook").symlink_to(f"{folder}/post-checkout")
+
+    for within in (tmp_path, None):
+        with pytest.raises(FileNotWritable, match="in the Git directory"):
+            look_at(tmp_path / "Hook", within=within)
+
+
+def test_in_a_project_a_link_leads_to_what_is_there_and_for_a_program_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/there").write_text("")
+    (tmp_path / "hooks").symlink_to("real")
+    (tmp_path / "lost").symlink_to("real/lost")
+    project = tmp_path.with_name("project")
+    project.symlink_to(tmp_path)
+
+    with pytest.raises(FileNotWritable, match="where nothing is"):
+        look_at(tmp_path / "lost", within=tmp_path)
+    for name in ("there", "new"):
+        with pytest.raises(FileNotWritable, match="through a link"):
+            look_at(tmp_path / "hooks" / name, within=tmp_path, follows=False)
+
+    assert look_at(tmp_path / "lost").content is None
+    assert look_at(tmp_path / "hooks/there", within=tmp_path).content == b""
+    assert look_at(project / "real/there", within=project, follows=False).content == b""
+
+
 def test_read_only_files_and_folders_are_named_before_anything_is_tried(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text("{}")

@@ -30,7 +30,21 @@ def test_a_journal_gives_back_what_was_wished(client: str) -> None:
         ("cd /x && am hook claude Stop", False),
         ("/opt/bin/spam hook claude Stop", False),
         ("/opt/bin/am guard check", False),
+        ("echo PWNED; /opt/bin/am hook claude Stop", False),
+        ("$(touch x)/am hook claude Stop", False),
+        ('"$(touch x)/am" hook claude Stop', False),
+        ("'/x'; '/opt/am' hook claude Stop", False),
+        ("evil --as /am hook claude Stop", False),
+        ("evil\n/opt/am hook claude Stop", False),
+        ("/opt/am\nhook claude Stop", False),
+        ("PATH=/evil/am hook claude Stop", False),
+        ("/opt/a=b/am hook claude Stop", True),
+        ("'/opt/o'\"'\"'brien/am' hook claude Stop", True),
     ],
 )
 def test_a_handler_is_ours_by_the_words_that_it_runs(command: str, is_it: bool) -> None:
     assert is_ours({"type": "command", "bash": command}, "hook claude Stop") is is_it
+
+
+def test_a_handler_is_not_ours_by_a_key_that_nobody_runs() -> None:
+    assert not is_ours({"type": "command", "command": "evil", "note": "/opt/am hook claude Stop"}, "hook claude Stop")

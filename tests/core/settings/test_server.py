@@ -10,7 +10,7 @@ import pytest
 from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.core.settings.sources import SettingsError
+from mcp_agent_mail.core.settings.sources import SettingsError, shown_text
 from tests.core.machine import TOKEN, Machine
 
 WINDOW = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"
@@ -511,3 +511,40 @@ def test_a_file_with_secrets_that_others_can_read_is_warned_of(machine: Machine)
     machine.write_env(f"HTTP_BEARER_TOKEN={TOKEN}\n", mode=0o600)
 
     assert (open_to_others, machine.notices()) == ([("warning", "HTTP_BEARER_TOKEN")], [])
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (
+            "https://a.example/T0/s3cret,http://b.example:8080?k=s3cret",
+            "https://a.example/***,http://b.example:8080/***",
+        ),
+        ("https://a.example/,https://a.example", "https://a.example/,https://a.example"),
+        ("HTTPS://[2606:4700::1111]/s3cret", "HTTPS://[2606:4700::1111]/***"),
+    ],
+)
+def test_of_a_webhook_the_host_is_shown_and_no_path(given: str, shown: str, machine: Machine) -> None:
+    loaded = machine.load({"WEBHOOK_URLS": given, "WEBHOOK_SECRET": "k" * 32})
+    (without_secret,) = machine.mistakes(WEBHOOK_URLS=given)
+
+    assert loaded.sources["WEBHOOK_URLS"].shown == shown
+    assert without_secret.value == repr(shown)
+
+
+@pytest.mark.parametrize("name", ["WEBHOOK_URLS", "WEBHOOK_URL"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "hooks.example/s3cret",
+        "https://user:s3cret/x@mail.example/",
+        "https://a.example/x,s3cret",
+        "https:a.example/s3cret",
+        "ftp://a.example/s3cret",
+        "https://a.example\\s3cret",
+    ],
+)
+def test_no_path_of_a_mistyped_webhook_is_shown(name: str, given: str, machine: Machine) -> None:
+    assert "s3cret" not in shown_text(name, given)
+    if name == "WEBHOOK_URLS":
+        assert "s3cret" not in str(machine.mistakes(WEBHOOK_URLS=given, WEBHOOK_SECRET="k" * 32))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -45,12 +46,18 @@ def insert(
     """
     here = _top()
     paths = [Path(file) for file in files] if files else default_files(here)
-    edited = edit_all(paths, removes=remove)
-    rows = [{"path": one.path, "outcome": one.outcome.value} for one in edited]
+    edited = edit_all(paths, removes=remove, within=None if files else here)
+    rows = [{"path": _place(one), "outcome": one.outcome.value} for one in edited]
     print_rows(rows, _COLUMNS, nothing="")
     for one in edited:
         _tell_problem(one)
     return ExitCode.REFUSED if any(one.problem for one in edited) else ExitCode.DONE
+
+
+def _place(one: Edited) -> str:
+    """With where it really lies, if a link leads there."""
+    written = os.path.normpath(Path(os.path.realpath(os.curdir), one.path))  # `..` as it is written
+    return one.path if written == one.real else f"{one.path} -> {one.real}"
 
 
 def _tell_problem(one: Edited) -> None:

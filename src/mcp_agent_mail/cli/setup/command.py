@@ -131,7 +131,10 @@ def _set_up(asked: Asked, context: CliContext) -> int:
                     call=gateway.call,
                     project=asked.project or journal.path.parent,
                     environ=os.environ,
+                    am=settings.am,
+                    as_wished={change.target.path for change in plan.changes} | set(plan.settled),
                     can_hook=_can_hook(),
+                    within=asked.project,
                 ),
             )
     finally:

@@ -65,6 +65,17 @@ def remove(content: bytes) -> bytes | None:
     return before.removesuffix(eol + eol)
 
 
+def between(content: bytes) -> tuple[int, bytes] | None:
+    """What stands between the marks, with plain line ends, and the number of its first line; None without a block.
+    Raises BrokenMarks and NoText.
+    """
+    found = _find(content)
+    if found is None:
+        return None
+    inside = content[found.start + len(BEGIN) : found.end - len(END)]
+    return content.count(b"\n", 0, found.start) + 2, inside.replace(b"\r\n", b"\n").strip(b"\n")
+
+
 def _written(text: str, eol: bytes) -> bytes:
     return eol.join([BEGIN, *text.rstrip("\n").encode().split(b"\n"), END])
 

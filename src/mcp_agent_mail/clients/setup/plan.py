@@ -22,7 +22,7 @@ from mcp_agent_mail.clients.setup.targets import (
     require_writable,
     runnable,
 )
-from mcp_agent_mail.clients.setup.wishes import FileWish, Scope
+from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish, Scope
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 
 
@@ -80,7 +80,7 @@ def make_plan(wishes: Iterable[FileWish], *, project: Path | None) -> Plan:
     for path, wanted in _by_path(wishes).items():
         clients = list(dict.fromkeys(wish.client for wish in wanted))
         try:
-            target = look_at(path, within=project)
+            target = look_at(path, within=project, follows=follows_links(wanted))
             after = put_into(target.content, wanted)
             mode = _wanted_mode(target, wanted)
             if after == target.content and mode is None:
@@ -92,6 +92,11 @@ def make_plan(wishes: Iterable[FileWish], *, project: Path | None) -> Plan:
             continue
         plan.changes.append(FileChange(target=target, after=after, wishes=wanted, mode=mode))
     return plan
+
+
+def follows_links(wanted: Sequence[FileWish]) -> bool:
+    """In a project a program of ours is written where it should be, and not where a link makes it another one."""
+    return not any(wish.file_format is FileFormat.FILE for wish in wanted)
 
 
 def _wanted_mode(target: Target, wanted: Sequence[FileWish]) -> int | None:

@@ -1,14 +1,18 @@
 """The proof that a client is set up: its entry is read back and called as it says, and a message to a scratch agent
 comes out of the hook command that is installed, and out of the watcher of idle sessions, where there is one.
+
+What is called and run is our own, once the file has been found to say the same: never what a file says, which a
+repository may have brought along.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,14 +23,22 @@ from mcp_agent_mail.clients.contracts.reader import Contract, read_contract
 from mcp_agent_mail.clients.hook.wake import WOKEN
 from mcp_agent_mail.clients.setup.contract_wishes import watching
 from mcp_agent_mail.clients.setup.mcp_call import list_tools
-from mcp_agent_mail.clients.setup.read_back import NotReadBack, read_command, read_entry
+from mcp_agent_mail.clients.setup.read_back import NotReadBack, find_hook_file, read_entry, require_hook
 from mcp_agent_mail.clients.setup.wishes import FileWish, Part
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import new_token
 
 HOOK_WITHIN_S = 20.0
 _MAX_SHOWN = 200
-_NAMES_OF_SURROUNDINGS = ("AGENT_NAME", "AGENT_MAIL_PROJECT", "MCP_AGENT_MAIL_WINDOW_ID")
+_LEFT_ALONE = "the file was left alone"
+_NAMES_FOR_HOOKS = frozenset(
+    {
+        *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "PYTHONPATH", "TMPDIR", "USER"),
+        *("AGENT_MAIL_ENV_FILE", "AGENT_MAIL_TOKEN", "AGENT_MAIL_URL", "INTEGRATION_BEARER_TOKEN"),
+        *("HTTP_HOST", "HTTP_PATH", "HTTP_PORT", "HOST", "PORT", "MCP_MAIL_STORE", "STORAGE_ROOT"),
+    }
+)
+"""What a hook needs to be found and to find the server, and no other secret of the shell's."""
 
 # Any: the answers are plain JSON.
 Call = Callable[[str, Mapping[str, Any]], Any]
@@ -51,12 +63,18 @@ class ProofStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What proofs are run with. `project` is where the scratch agents are; `can_hook`: this build has `am hook`."""
+    """What proofs are run with. `project` is where the scratch agents are; `can_hook`: this build has `am hook`, by
+    the path `am`. `as_wished`: the files that hold what is wished, so that something can be proven of them; `within`:
+    the project whose files they are.
+    """
 
     call: Call
     project: Path
     environ: Mapping[str, str]
+    am: str
+    as_wished: Collection[Path]
     can_hook: bool
+    within: Path | None = None
 
 
 def prove(client: str, wishes: Sequence[FileWish], bench: Bench) -> list[ProofStep]:
@@ -69,8 +87,10 @@ def _prove_entry(wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
     wish = next((wish for wish in wishes if wish.part is Part.MCP), None)
     if wish is None:
         return ProofStep(name="entry", outcome=ProofOutcome.NOT_POSSIBLE, note="the client reads no MCP entry there")
+    if wish.path not in bench.as_wished:
+        return ProofStep(name="entry", outcome=ProofOutcome.LEFT_OUT, note=_LEFT_ALONE)
     try:
-        entry = read_entry(wish, bench.environ)
+        entry = read_entry(wish, bench.environ, within=bench.within)
         count = list_tools(entry)
     except NotReadBack as failed:
         return ProofStep(name="entry", outcome=ProofOutcome.FAILED, note=str(failed)[:_MAX_SHOWN])
@@ -112,11 +132,14 @@ def _prove_told(told: _Told, contract: Contract, wishes: Sequence[FileWish], ben
         return ProofStep(name=told.step, outcome=ProofOutcome.NOT_POSSIBLE, note="the client reads no hooks there")
     if not bench.can_hook:
         return ProofStep(name=told.step, outcome=ProofOutcome.LEFT_OUT, note="this version of am has no am hook")
+    file = find_hook_file(hooks, contract["client"], told.words)
+    if file is None:
+        return ProofStep(name=told.step, outcome=ProofOutcome.FAILED, note=f"no file has a hook for {told.words}")
+    if file.path not in bench.as_wished:
+        return ProofStep(name=told.step, outcome=ProofOutcome.LEFT_OUT, note=_LEFT_ALONE)
     try:
-        command = read_command(hooks, contract["client"], told.words)
-        if command is None:
-            return ProofStep(name=told.step, outcome=ProofOutcome.FAILED, note=f"no file has a hook for {told.words}")
-        note = _deliver(contract, told, command, bench)
+        require_hook(file, contract["client"], told.words, within=bench.within)
+        note = _deliver(contract, told, bench)
         if contract["events"][told.event]["install"] is None:
             note += f", run as the plugin does; that {contract['title']} loads the plugin is not shown"
     except (NotReadBack, AgentMailError, OSError, subprocess.SubprocessError) as failed:
@@ -135,7 +158,7 @@ def _telling_event(contract: Contract) -> str | None:
     return None
 
 
-def _deliver(contract: Contract, told: _Told, command: str, bench: Bench) -> str:
+def _deliver(contract: Contract, told: _Told, bench: Bench) -> str:
     """Send a message to a scratch agent and find it in what the hook prints. Raises NotReadBack, AgentMailError."""
     key = str(bench.project)
     bench.call("ensure_project", {"human_key": key})
@@ -162,13 +185,14 @@ def _deliver(contract: Contract, told: _Told, command: str, bench: Bench) -> str
         )
         with tempfile.TemporaryDirectory(prefix="am-setup-") as state:
             payload = _payload(contract, told.event, bench.project)
+            command = [bench.am, "hook", contract["client"], *told.words.split()]
             printed = _run(command, told.code, payload, _environment(bench, receiver, state))
     finally:
         for name in named:
             with suppress(AgentMailError):
                 bench.call("deregister_agent", {"project_key": key, "agent_name": name})
     if word not in printed:
-        raise NotReadBack(f"the message did not come out of {command}; it printed {printed[:80]!r}")
+        raise NotReadBack(f"the message did not come out of {shlex.join(command)}; it printed {printed[:80]!r}")
     return f"a message came out of {told.words}"
 
 
@@ -193,14 +217,14 @@ def _put(payload: dict[str, Any], path: Sequence[str | int], value: str) -> None
 
 def _environment(bench: Bench, agent: str, state: str) -> dict[str, str]:
     """What the hook keeps of this session goes with us."""
-    kept = {name: value for name, value in bench.environ.items() if name not in _NAMES_OF_SURROUNDINGS}
+    kept = {name: value for name, value in bench.environ.items() if name in _NAMES_FOR_HOOKS}
     return {**kept, "AGENT_NAME": agent, "AGENT_MAIL_PROJECT": str(bench.project), "XDG_STATE_HOME": state}
 
 
-def _run(command: str, code: int, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """What the command prints, run by a shell as clients do: a watcher that wakes speaks on standard error."""
+def _run(command: Sequence[str], code: int, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """What the command prints: a watcher that wakes speaks on standard error."""
     ended = subprocess.run(
-        ["/bin/sh", "-c", command],
+        command,
         input=json.dumps(payload).encode(),
         capture_output=True,
         timeout=HOOK_WITHIN_S,
@@ -209,5 +233,6 @@ def _run(command: str, code: int, payload: Mapping[str, Any], environ: Mapping[s
         check=False,
     )
     if ended.returncode != code:
-        raise NotReadBack(f"{command} ended with {ended.returncode}: {ended.stderr[:100].decode('utf-8', 'replace')}")
+        said = ended.stderr[:100].decode("utf-8", "replace")
+        raise NotReadBack(f"{shlex.join(command)} ended with {ended.returncode}: {said}")
     return (ended.stderr if code == WOKEN else ended.stdout).decode("utf-8", "replace")

@@ -1,24 +1,25 @@
 """What stands in a client's files, read as that client reads them and not as we wrote them: the entry's address and
-headers, and the command of a hook.
+headers, and whether a hook is the one that we wish for. Nothing of it is run, and no address of it is called, but what
+we would have written ourselves.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.json_text import parse
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, read_text
-from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish, Json, is_ours
+from mcp_agent_mail.clients.setup.targets import FileNotWritable, Target, look_at
+from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish, HookWish, Json, commands_of, is_ours
 
-_AM = re.compile(r'^const AM = ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
+TOKEN_VARIABLE = "AGENT_MAIL_TOKEN"
 _URLS = ("httpUrl", "serverUrl", "url")
-_REFERENCE = re.compile(r"\$\{env:(\w+)\}|\{env:(\w+)\}|\$\{(\w+)\}|\$(\w+)")
+_REFERENCE = re.compile(rf"\$\{{env:{TOKEN_VARIABLE}\}}|\{{env:{TOKEN_VARIABLE}\}}|\$\{{{TOKEN_VARIABLE}\}}")
 
 
 class NotReadBack(Exception):
@@ -34,84 +35,103 @@ class ReadEntry:
     unset: Sequence[str]
 
 
-def read_entry(wish: FileWish, environ: Mapping[str, str]) -> ReadEntry:
-    """The MCP entry of a wish as it stands in its file, its references filled in. Raises NotReadBack."""
-    found: object = _values(wish)
+def read_entry(wish: FileWish, environ: Mapping[str, str], *, within: Path | None = None) -> ReadEntry:
+    """The MCP entry of a wish as it stands in its file. It has the address that is wished, and of its references
+    only that to our token is filled in: whoever wrote the file could ask for any other. Raises NotReadBack.
+    """
+    found: object = _values(wish, within)
     for name in wish.entries[0].path:
         found = found.get(name) if isinstance(found, dict) else None
     if not isinstance(found, dict):
         raise NotReadBack(f"{wish.path} has no entry {'.'.join(wish.entries[0].path)}")
-    url = next((found[key] for key in _URLS if isinstance(found.get(key), str)), None)
+    url = _address(found)
     if url is None:
         raise NotReadBack(f"the entry in {wish.path} names no address")
-    given = {str(name): str(value) for name, value in (found.get("headers") or {}).items()}
-    if variable := found.get("bearer_token_env_var"):
-        given["Authorization"] = f"Bearer ${{{variable}}}"
-    unset: list[str] = []
+    if url != _address(wish.entries[0].value):
+        raise NotReadBack(f"the entry in {wish.path} leads elsewhere, to {url}, which is not called")
+    given = found.get("headers")
+    headers = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+    if found.get("bearer_token_env_var") == TOKEN_VARIABLE:
+        headers["Authorization"] = f"Bearer ${{{TOKEN_VARIABLE}}}"
+    token = environ.get(TOKEN_VARIABLE, "")
+    refers = any(_REFERENCE.search(value) for value in headers.values())
+    return ReadEntry(
+        url=url,
+        headers={name: _REFERENCE.sub(lambda _: token, value) for name, value in headers.items()},
+        unset=[TOKEN_VARIABLE] if refers and not token else [],
+    )
 
-    def fill(reference: re.Match[str]) -> str:
-        name = next(filter(None, reference.groups()))
-        if not environ.get(name):
-            unset.append(name)
-        return environ.get(name, "")
 
-    return ReadEntry(url=url, headers={name: _REFERENCE.sub(fill, value) for name, value in given.items()}, unset=unset)
-
-
-def read_command(wishes: Sequence[FileWish], client: str, event: str) -> str | None:
-    """The shell command of a hook as it stands in the client's files, in a plugin too; None where there is none.
-
-    Raises NotReadBack.
-    """
-    mark = f"hook {client} {event}"
+def find_hook_file(wishes: Sequence[FileWish], client: str, event: str) -> FileWish | None:
+    """The file in which the hook of an event should stand, a plugin or a program too."""
     for wish in wishes:
-        if wish.file_format is FileFormat.FILE and not wish.is_executable:
-            return f"{shlex.quote(_program_of_plugin(wish.path))} {mark}"
-        if wish.file_format is FileFormat.FILE and wish.is_executable and wish.path.name == event:
-            return _program(wish.path)
-        for hook in wish.hooks:
-            if hook.mark == mark:
-                return _command_in(_values(wish), hook.path, mark, wish.path)
+        if wish.file_format is FileFormat.FILE and (not wish.is_executable or wish.path.name == event):
+            return wish
+        if any(hook.mark == f"hook {client} {event}" for hook in wish.hooks):
+            return wish
     return None
 
 
-def _program(path: Path) -> str:
-    if not path.is_file() or not path.stat().st_mode & 0o100:
-        raise NotReadBack(f"{path} is no program")
-    return shlex.quote(str(path))
+def require_hook(wish: FileWish, client: str, event: str, *, within: Path | None = None) -> None:
+    """Raises NotReadBack unless the file has the hook exactly as it is wished."""
+    if wish.file_format is FileFormat.FILE:
+        target = _look_at(wish, within)
+        if target.content is None or target.content.decode("utf-8", "replace") != wish.content:
+            raise NotReadBack(f"{wish.path} is not what am setup writes")
+        if wish.is_executable and not (target.mode or 0) & 0o100:
+            raise NotReadBack(f"{wish.path} may not be run")
+        return
+    hook = next(hook for hook in wish.hooks if hook.mark == f"hook {client} {event}")
+    found = list(_ours_in(_values(wish, within), hook))
+    if not found:
+        raise NotReadBack(f"{wish.path} has no hook {hook.mark} of {_command_wished(hook)}")
+    if found != [[_command_wished(hook)]]:
+        raise NotReadBack(f"{wish.path} runs another command for {hook.mark} than {_command_wished(hook)}")
 
 
-def _program_of_plugin(path: Path) -> str:
-    """The one line of a plugin that says which `am` it runs."""
-    try:
-        found = _AM.search(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as unfit:
-        raise NotReadBack(f"{path} cannot be read back: {unfit}") from unfit
-    if found is None:
-        raise NotReadBack(f"{path} names no am")
-    return str(json.loads(found[1]))
+def _address(entry: Mapping[str, Json]) -> str | None:
+    return next((entry[key] for key in _URLS if isinstance(entry.get(key), str)), None)
 
 
-def _command_in(values: Json, path: Sequence[str], mark: str, file: Path) -> str:
+def _command_wished(hook: HookWish) -> str:
+    return commands_of(hook.item.get("hooks", [hook.item])[0])[0]
+
+
+def _ours_in(values: Json, hook: HookWish) -> Iterator[list[str]]:
+    """The commands of each handler of ours."""
     found = values
-    for name in path:
+    for name in hook.path:
         found = found.get(name) if isinstance(found, dict) else None
     for item in found if isinstance(found, list) else []:
         inner = item.get("hooks") if isinstance(item, dict) else None
         for handler in inner if isinstance(inner, list) else [item]:
-            if is_ours(handler, mark):
-                return str(handler.get("command") or handler.get("bash"))
-    raise NotReadBack(f"{file} has no hook {mark}")
+            if is_ours(handler, hook.mark):
+                yield commands_of(handler)
 
 
-def _values(wish: FileWish) -> Json:
+def _look_at(wish: FileWish, within: Path | None) -> Target:
+    """A plain file of bearable length: anything else could keep us for ever."""
     try:
-        text = read_text(wish.path.read_bytes()).text
+        return look_at(wish.path, within=within, follows=wish.file_format is not FileFormat.FILE)
+    except FileNotWritable as unfit:
+        raise NotReadBack(f"{wish.path} cannot be read back: {unfit.message}") from unfit
+
+
+def _values(wish: FileWish, within: Path | None) -> Json:
+    content = _look_at(wish, within).content
+    if content is None:
+        raise NotReadBack(f"{wish.path} cannot be read back: it is not there")
+    try:
+        text = read_text(content).text
         if wish.file_format is FileFormat.TOML:
             return tomllib.loads(text)
         try:
-            return json.loads(text)
+            return json.loads(text, parse_constant=_refuse)
         except ValueError:
             return parse(text).value
-    except (OSError, UnfitText, ValueError, RecursionError) as unfit:
+    except (UnfitText, ValueError, RecursionError) as unfit:
         raise NotReadBack(f"{wish.path} cannot be read back: {str(unfit)[:200]}") from unfit
+
+
+def _refuse(constant: str) -> Json:
+    raise ValueError(f"{constant} is no JSON")

@@ -13,6 +13,7 @@ from mcp_agent_mail.clients.setup.contract_wishes import lacks_token_reference
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import differences
+from mcp_agent_mail.clients.setup.plan import follows_links
 from mcp_agent_mail.clients.setup.targets import FileNotWritable, look_at, runnable
 from mcp_agent_mail.clients.setup.wishes import FileWish, Part
 
@@ -126,7 +127,7 @@ def persons_part(contract: Contract, *, has_token: bool) -> list[str]:
 
 def _look_at_file(wish: FileWish, project: Path | None) -> FileState:
     try:
-        target = look_at(wish.path, within=project)
+        target = look_at(wish.path, within=project, follows=follows_links([wish]))
         found = differences(target.content, wish)
         if not found and wish.is_executable and target.mode != runnable(target.mode):
             found = [Difference(what="it may not be run", line=1)]

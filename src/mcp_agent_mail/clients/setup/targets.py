@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
-from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
+from mcp_agent_mail.core.plain_files import UnfitFile, git_directory_above, read_plain, real_path
 
 MAX_BYTES = 16 * 1024 * 1024
 STAGED_SUFFIX = ".agent-mail-new"
@@ -35,14 +35,15 @@ class Target:
     owner: tuple[int, int] | None
 
 
-def look_at(path: Path, *, within: Path | None = None) -> Target:
-    """Raises FileNotWritable, with the reason. With `within`, which a stranger may have laid out, no link leads out."""
+def look_at(path: Path, *, within: Path | None = None, follows: bool = True) -> Target:
+    """Raises FileNotWritable, with the reason. With `within`, which a stranger may have laid out, no link leads out,
+    or to what is not there; unless `follows`, no link is followed in it at all. Nothing lies in a Git directory.
+    """
     try:
         real = Path(real_path(str(path)))
     except UnfitFile as unfit:
         raise FileNotWritable(unfit.message) from unfit
-    if within is not None and not real.is_relative_to(within.resolve()):
-        raise FileNotWritable(f"it is a link that leads out of {within}, to {real}")
+    _require_fit(path, real, within, follows=follows)
     try:
         found = real.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -57,6 +58,19 @@ def look_at(path: Path, *, within: Path | None = None) -> Target:
         raise FileNotWritable(unfit.message) from unfit
     mode = stat.S_IMODE(found.st_mode)
     return Target(path=path, real=real, content=content, mode=mode, owner=(found.st_uid, found.st_gid))
+
+
+def _require_fit(path: Path, real: Path, within: Path | None, *, follows: bool) -> None:
+    if within is not None and not real.is_relative_to(top := within.resolve()):
+        raise FileNotWritable(f"it is a link that leads out of {within}, to {real}")
+    if (folder := git_directory_above(real)) is not None:
+        raise FileNotWritable(f"it leads to {real}, in the Git directory {folder}, whose programs Git runs")
+    if within is None or real == top / path.relative_to(within):
+        return
+    if not follows:
+        raise FileNotWritable(f"it leads through a link to {real}, and no program is written through one in a project")
+    if not os.path.lexists(real):
+        raise FileNotWritable(f"it is a link to {real}, where nothing is")
 
 
 def require_writable(target: Target) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import put_into, take_out
 from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
-from mcp_agent_mail.clients.setup.plan import FileChange, Plan, each, left_alone
+from mcp_agent_mail.clients.setup.plan import FileChange, Plan, each, follows_links, left_alone
 from mcp_agent_mail.clients.setup.targets import (
     FileNotWritable,
     Target,
@@ -43,7 +43,7 @@ def make_undo_plan(journal: Journal, *, clients: Sequence[str], project: Path | 
         if not going:
             continue
         try:
-            target = look_at(record.path, within=project)
+            target = look_at(record.path, within=project, follows=follows_links(going))
             change = FileChange(target=target, after=_before_us(record, target, going), wishes=going, mode=record.mode)
             if change.after != target.content:
                 require_writable(target)

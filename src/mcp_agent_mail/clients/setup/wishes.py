@@ -13,6 +13,12 @@ from typing import Any, Self
 Json = Any
 
 
+_COMMANDS = ("command", "bash")
+_PROGRAMS = ("am", "am.exe")
+_WORD = re.compile(r"""(?:[\w@%+=:,./~\\-]|'[^'\n]*'|"[^"`$\n]*")+""", re.ASCII)
+_ASSIGNED = re.compile(r"\w+=", re.ASCII)
+
+
 class FileFormat(StrEnum):
     """How a file is written; a `file` is ours as a whole."""
 
@@ -92,7 +98,20 @@ class FileWish:
 
 
 def is_ours(handler: Json, mark: str) -> bool:
-    """Whether a hook's handler, as clients write it, runs `am` with these words, wherever that lies."""
-    wanted = re.compile(rf"(?:.*[/\\\\'\"])?am(?:\.exe)?['\"]?\s+{re.escape(mark)}\s*")
-    values = handler.values() if isinstance(handler, dict) else ()
-    return any(isinstance(value, str) and wanted.fullmatch(value) for value in values)
+    """Whether a hook's handler, as clients write it, runs `am` with these words, wherever it lies, and nothing else."""
+    return any(_runs_am(command, mark) for command in commands_of(handler))
+
+
+def commands_of(handler: Json) -> list[str]:
+    """What a handler runs, by the names that clients give it."""
+    values = [handler.get(name) for name in _COMMANDS] if isinstance(handler, dict) else []
+    return [value for value in values if isinstance(value, str)]
+
+
+def _runs_am(command: str, mark: str) -> bool:
+    """One word of the shell before the mark, which ends in the program's name: no other command comes ahead of it."""
+    found = _WORD.match(command)
+    if found is None or re.fullmatch(rf"[ \t]+{re.escape(mark)}[ \t]*", command[found.end() :]) is None:
+        return False
+    bare = found[0].replace("'", "").replace('"', "")
+    return _ASSIGNED.match(found[0]) is None and re.split(r"[/\\]", bare)[-1] in _PROGRAMS

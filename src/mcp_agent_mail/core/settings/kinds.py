@@ -72,12 +72,15 @@ class PathContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingKind:
-    """`label` stands in the reference, `expected` in messages. `parse` raises BadValue."""
+    """`label` stands in the reference, `expected` in messages. `parse` raises BadValue. `hides_paths`: of its URLs
+    people may see the hosts alone.
+    """
 
     label: str
     expected: str
     parse: Callable[[str, PathContext], object]
     secret: bool = False
+    hides_paths: bool = False
 
 
 def is_loopback(host: str) -> bool:
@@ -101,6 +104,21 @@ def shown(value: object) -> str:
 def mask_url_password(text: str) -> str:
     """Hide what stands before the `@` of a URL."""
     return re.sub(r"://[^@/\s]+@", f"://{MASK}@", text)
+
+
+def mask_url_paths(text: str) -> str:
+    """Of URLs with commas between them hide all but scheme and host: a path may be a secret."""
+    return ",".join(map(_mask_path, text.split(",")))
+
+
+def _mask_path(url: str) -> str:
+    found = re.fullmatch(r"(\s*[A-Za-z][A-Za-z0-9+.-]*://)([^/?#@\s\\]*)(.*)", url, re.DOTALL)
+    if found is None:
+        return MASK if url.strip() else url
+    scheme, host, rest = found.groups()
+    if "@" in rest:
+        return f"{scheme}{MASK}"
+    return f"{scheme}{host}{rest if rest in ('', '/') else f'/{MASK}'}"
 
 
 def _refuse_control_characters(text: str) -> None:

@@ -62,6 +62,9 @@ SECRETS: frozenset[str] = frozenset(
 )
 """Names whose values are never shown."""
 
+HIDING_PATHS: frozenset[str] = frozenset(row.name for row in ROWS if row.kind.hides_paths)
+"""Names of URLs of which nothing is shown behind the host."""
+
 SETTINGS: frozenset[str] = frozenset({*(row.name for row in ROWS), *LATER})
 KNOWN: frozenset[str] = SETTINGS | FORMER.keys() | WITHOUT_EFFECT.keys() | PROVIDER_KEYS | _FOR_CHILDREN
 

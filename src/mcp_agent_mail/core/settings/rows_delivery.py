@@ -42,6 +42,7 @@ WEBHOOK_TARGETS = SettingKind(
     label=f"list of at most {MOST_WEBHOOKS} URLs",
     expected=f"1 to {MOST_WEBHOOKS} URLs that begin with http:// or https://, with commas between them",
     parse=_webhook_urls,
+    hides_paths=True,
 )
 WEBHOOK_KEY = SettingKind(
     label=f"secret, at least {SHORTEST_WEBHOOK_SECRET} characters",

@@ -17,7 +17,8 @@ from decouple import Config, RepositoryEnv
 
 from mcp_agent_mail.core.settings.checks import check_names, check_together
 from mcp_agent_mail.core.settings.env_file import ENCODING
-from mcp_agent_mail.core.settings.kinds import Secret, shown
+from mcp_agent_mail.core.settings.kinds import Secret, mask_url_paths, shown
+from mcp_agent_mail.core.settings.names import HIDING_PATHS
 from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.core.settings.sources import (
     DEFAULT,
@@ -202,7 +203,10 @@ def load_settings(
     return LoadedSettings(
         settings=Settings(**attributes),
         sources={
-            name: Source(place=givens[name].place if name in givens else DEFAULT, shown=shown(value))
+            name: Source(
+                place=givens[name].place if name in givens else DEFAULT,
+                shown=mask_url_paths(shown(value)) if value and name in HIDING_PATHS else shown(value),
+            )
             for name, value in values.items()
         },
         notices=tuple(findings.notices),

@@ -15,7 +15,7 @@ from typing import Literal
 
 from mcp_agent_mail.core.settings import kinds, names
 from mcp_agent_mail.core.settings.env_file import EnvFile, read_env_file
-from mcp_agent_mail.core.settings.kinds import MASK, BadValue, PathContext, Row, mask_url_password
+from mcp_agent_mail.core.settings.kinds import MASK, BadValue, PathContext, Row, mask_url_password, mask_url_paths
 from mcp_agent_mail.core.unfilled_text import said
 
 COMMAND_LINE = "command line"
@@ -108,9 +108,10 @@ class SettingFindings:
 def shown_text(name: str, text: str) -> str:
     """A raw text as a message may quote it: secrets masked, cut to a bearable length."""
     # A mistyped name may hold a secret too.
-    if any(word in name for word in _SECRET_WORDS) or {name, names.nearest_setting(name)} & names.SECRETS:
+    meant = {name, names.nearest_setting(name)}
+    if any(word in name for word in _SECRET_WORDS) or meant & names.SECRETS:
         return MASK
-    shown = mask_url_password(text)
+    shown = mask_url_paths(text) if meant & names.HIDING_PATHS else mask_url_password(text)
     return repr(shown if len(shown) <= _SHOWN_LENGTH else f"{shown[:_SHOWN_LENGTH]}…")
 
 
