@@ -201,3 +201,16 @@ def test_every_made_up_home_is_proven(client: str, kind: Kind, person: Shell) ->
 
 def test_json_is_all_that_is_printed_when_asked_for(person: Shell) -> None:
     assert json.loads(person.am("setup", *named("amp"), "--dry-run", "--json").out)["changed"]
+
+
+@pytest.mark.parametrize("odd", ['"url": "http://127.0.0.1:abc/mcp"', '"url": "http://[::1/mcp"', '"headers": ["x"]'])
+def test_an_odd_entry_that_cannot_be_changed_does_not_end_the_report(odd: str, person: Shell) -> None:
+    entry = f'"url": "{person.context().named_url()}/mcp", {odd}'
+    (person.home / ".claude.json").write_text(f'{{"mcpServers": {{"agent-mail": {{"type": "http", {entry}}}}}}}')
+    (person.home / ".claude.json").chmod(0o444)
+
+    ended = person.am("setup", *named("claude", "gemini"), "--yes", "--json")
+
+    assert ended.code == REFUSED
+    assert (person.home / ".gemini/settings.json").exists()
+    assert outcomes(ended.json())["claude"][0] != "proven"

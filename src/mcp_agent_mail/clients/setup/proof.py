@@ -74,6 +74,9 @@ def _prove_entry(wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
         count = list_tools(entry)
     except NotReadBack as failed:
         return ProofStep(name="entry", outcome=ProofOutcome.FAILED, note=str(failed)[:_MAX_SHOWN])
+    except Exception as failed:  # noqa: BLE001  # the files are written by now, and that has to be reported
+        note = f"it makes no sense: {type(failed).__name__}: {failed}"
+        return ProofStep(name="entry", outcome=ProofOutcome.FAILED, note=note[:_MAX_SHOWN])
     note = f"{count} tools at {entry.url}"
     if entry.unset:
         note += f"; {', '.join(sorted(set(entry.unset)))} is not set here, and has to be where the client runs"
@@ -119,7 +122,7 @@ def _prove_told(told: _Told, contract: Contract, wishes: Sequence[FileWish], ben
         note = _deliver(contract, told, command, bench)
         if contract["events"][told.event]["install"] is None:
             note += f", run as the plugin does; that {contract['title']} loads the plugin is not shown"
-    except (NotReadBack, AgentMailError, OSError, subprocess.SubprocessError) as failed:
+    except (NotReadBack, AgentMailError, OSError, subprocess.SubprocessError, LookupError, TypeError) as failed:
         said = failed.message if isinstance(failed, AgentMailError) else str(failed)
         return ProofStep(name=told.step, outcome=ProofOutcome.FAILED, note=said[:_MAX_SHOWN])
     return ProofStep(name=told.step, outcome=ProofOutcome.PROVEN, note=note)

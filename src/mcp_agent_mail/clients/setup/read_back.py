@@ -44,7 +44,10 @@ def read_entry(wish: FileWish, environ: Mapping[str, str]) -> ReadEntry:
     url = next((found[key] for key in _URLS if isinstance(found.get(key), str)), None)
     if url is None:
         raise NotReadBack(f"the entry in {wish.path} names no address")
-    given = {str(name): str(value) for name, value in (found.get("headers") or {}).items()}
+    headers = found.get("headers") or {}
+    if not isinstance(headers, dict):
+        raise NotReadBack(f"the headers of the entry in {wish.path} are no object")
+    given = {str(name): str(value) for name, value in headers.items()}
     if variable := found.get("bearer_token_env_var"):
         given["Authorization"] = f"Bearer ${{{variable}}}"
     unset: list[str] = []
