@@ -26,6 +26,8 @@ from mcp_agent_mail.core.ids import new_token
 
 HOOK_WITHIN_S = 20.0
 _MAX_SHOWN = 200
+_PROGRAM = "am setup"
+_TASK = "proof: "
 _NAMES_OF_SURROUNDINGS = ("AGENT_NAME", "AGENT_MAIL_PROJECT", "MCP_AGENT_MAIL_WINDOW_ID")
 
 # Any: the answers are plain JSON.
@@ -147,7 +149,7 @@ def _deliver(contract: Contract, told: _Told, command: str, bench: Bench) -> str
         for role in ("sender", "receiver"):
             registered = bench.call(
                 "register_agent",
-                {"project_key": key, "program": "am setup", "model": "none", "task_description": f"proof: {role}"},
+                {"project_key": key, "program": _PROGRAM, "model": "none", "task_description": f"{_TASK}{role}"},
             )
             named.append(str(registered["name"]))
         sender, receiver = named
@@ -173,6 +175,18 @@ def _deliver(contract: Contract, told: _Told, command: str, bench: Bench) -> str
     if word not in printed:
         raise NotReadBack(f"the message did not come out of {command}; it printed {printed[:80]!r}")
     return f"a message came out of {told.words}"
+
+
+def retire_scratch_agents(call: Call, project: Path) -> None:
+    """Those that a killed proof has left in a project. The journal is held: no proof of this user is under way.
+
+    A server that does not let it happen is passed over.
+    """
+    key = str(project)
+    with suppress(AgentMailError, LookupError, TypeError):
+        for agent in call("list_agents", {"project_key": key})["agents"]:
+            if agent["program"] == _PROGRAM and str(agent["task_description"]).startswith(_TASK):
+                call("deregister_agent", {"project_key": key, "agent_name": agent["name"]})
 
 
 def _payload(contract: Contract, event: str, project: Path) -> dict[str, Any]:
