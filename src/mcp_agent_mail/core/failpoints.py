@@ -55,6 +55,8 @@ class FailPoint(StrEnum):
     SAVE = "save"
     SAVE_STAGED = "save-staged"
     SAVE_NAMED = "save-named"
+    SETUP_KEEPING = "setup-keeping"
+    SETUP_HELD = "setup-held"
     SETUP_NOTED = "setup-noted"
     SETUP_STAGED = "setup-staged"
     SETUP_WRITTEN = "setup-written"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS
+from mcp_agent_mail.clients.setup.journal import Journal
 from tests.cli.shell import Shell
 from tests.clients.setup.conftest import Ground, ground
 from tests.clients.setup.homes import CASES, KINDS, Kind, made_up, snapshot
@@ -234,3 +235,41 @@ def hostile_hooks(program: str) -> dict[str, object]:
     events = ("UserPromptSubmit", "PostToolUse", "SessionStart")
     command = [{"type": "command", "command": f"{program} hook claude {event}"} for event in events]
     return {"hooks": {event: [{"hooks": [one]}] for event, one in zip(events, command, strict=True)}}
+
+
+@pytest.mark.parametrize("odd", ['"url": "http://127.0.0.1:abc/mcp"', '"url": "http://[::1/mcp"', '"headers": ["x"]'])
+def test_an_odd_entry_that_cannot_be_changed_does_not_end_the_report(odd: str, person: Shell) -> None:
+    entry = f'"url": "{person.context().named_url()}/mcp", {odd}'
+    (person.home / ".claude.json").write_text(f'{{"mcpServers": {{"agent-mail": {{"type": "http", {entry}}}}}}}')
+    (person.home / ".claude.json").chmod(0o444)
+
+    ended = person.am("setup", *named("claude", "gemini"), "--yes", "--json")
+
+    assert ended.code == REFUSED
+    assert (person.home / ".gemini/settings.json").exists()
+    assert outcomes(ended.json())["claude"][0] != "proven"
+
+
+def test_while_another_setup_is_at_work_this_one_refuses(person: Shell) -> None:
+    with Journal(person.home).held():
+        ended = person.am("setup", *named("claude"), "--yes")
+        back = person.am("setup", "--undo", "--yes")
+
+    assert (ended.code, back.code) == (REFUSED, REFUSED)
+    assert "Another am setup of yours is at work." in ended.err
+    assert not (person.home / ".claude.json").exists()
+
+
+@pytest.mark.parametrize("words", [["--client", "amp", "--yes"], ["--undo", "--yes"]], ids=lambda words: words[0])
+def test_agents_that_a_killed_proof_has_left_retire(words: list[str], person: Shell) -> None:
+    person.am("setup", *named("amp"), "--yes")
+    key = str(Journal(person.home).path.parent)
+    left = [
+        person.call("register_agent", project_key=key, program=program, model="none", task_description=task)["name"]
+        for program, task in (("am setup", "proof: sender"), ("am setup", "mine"), ("codex", "proof: sender"))
+    ]
+
+    assert person.am("setup", *words).code == DONE
+
+    there = [agent["name"] for agent in person.call("list_agents", project_key=key)["agents"]]
+    assert sorted(there) == sorted(left[1:])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.exit_codes import NoServer
-from mcp_agent_mail.cli.setup.surroundings import notes_on, path_of_am, require_server, settings_for
+from mcp_agent_mail.cli.setup.surroundings import notes_on, path_of_am, require_server, settings_for, surroundings
 from mcp_agent_mail.core.store_owner import read_owner
 from tests.cli.shell import Shell
 from tests.served import Served
@@ -117,3 +118,12 @@ def test_a_server_is_started_where_there_is_none(tmp_path: Path) -> None:
     os.kill(owner.pid or 0, signal.SIGTERM)
     assert (ended.returncode, f"kill {owner.pid}" in ended.stderr) == (0, True)
     assert f"{owner.url}/mcp" in (tmp_path / ".codeium/windsurf/mcp_config.json").read_text()
+
+
+@pytest.mark.parametrize("home", ["", "rel"])
+def test_a_home_that_is_no_absolute_path_is_that_of_the_password_file(
+    home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", home)
+
+    assert surroundings().home == Path(pwd.getpwuid(os.getuid()).pw_dir)

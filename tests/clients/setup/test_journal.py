@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.clients.setup.journal import Journal, Record, SetupRunning, UnfitJournal, digest
+from mcp_agent_mail.core.failpoints import FailPoint
 from tests.clients.setup.homes import wishes
 
 
@@ -72,3 +73,29 @@ def test_a_journal_that_cannot_be_read_is_kept_and_said(text: str, tmp_path: Pat
 
 def test_a_digest_tells_files_apart_and_nothing_from_an_empty_one() -> None:
     assert len({digest(None), digest(b""), digest(b"a")}) == 3
+
+
+def test_what_could_not_be_written_is_not_kept(tmp_path: Path) -> None:
+    def full(point: FailPoint) -> None:
+        if point is FailPoint.SETUP_KEEPING and len(journal.records) == 1:
+            raise OSError(28, "No space left on device")
+
+    journal = Journal(tmp_path, full)
+    with journal.held():
+        with pytest.raises(OSError, match="No space"):
+            journal.keep(record(tmp_path / "a.json"), [tmp_path / "made"])
+
+        assert journal.records == {}
+        assert [path.name for path in journal.path.parent.iterdir()] == ["journal.json"]
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_finds_another_at_work_leaves_its_journal_alone(tmp_path: Path) -> None:
+    late = Journal(tmp_path)
+    late.read()
+    with Journal(tmp_path).held():
+        with pytest.raises(SetupRunning), late.held():
+            pass
+
+        assert late.path.exists()

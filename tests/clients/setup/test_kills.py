@@ -13,7 +13,7 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import FailPoint
 from tests.clients.setup.homes import KINDS, Kind, made_up, snapshot
-from tests.clients.setup.instants import OF_THE_WAY_BACK, OF_WRITES
+from tests.clients.setup.instants import OF_THE_JOURNAL, OF_THE_WAY_BACK, OF_WRITES
 
 BOTH = "claude,codex,cline"
 FILES = 12
@@ -93,4 +93,24 @@ def test_a_kill_while_a_file_is_staged_for_the_way_back_leaves_nothing_beside_it
     assert run(home, "undo", FailPoint.SETUP_STAGED.value, 1) == -signal.SIGKILL
     assert run(home, "undo") == 0
 
+    assert snapshot(home) == before
+
+
+@pytest.mark.parametrize("has_config", [False, True])
+@pytest.mark.parametrize(("point", "nth"), OF_THE_JOURNAL)
+def test_a_kill_before_anything_is_noted_leaves_nothing_that_is_not_taken_back(
+    point: FailPoint, nth: int, has_config: bool, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    (home / ".config" if has_config else home).mkdir(parents=True)
+    before = snapshot(home)
+
+    assert run(home, "setup", point.value, nth) == -signal.SIGKILL
+    assert snapshot(home) != before
+    assert run(home, "undo") == 0
+    assert snapshot(home) == before
+
+    assert run(home, "setup", point.value, nth) == -signal.SIGKILL
+    assert run(home, "setup") == 0
+    assert run(home, "undo") == 0
     assert snapshot(home) == before

@@ -36,9 +36,11 @@ def stranger(status: int, body: bytes) -> Iterator[str]:
     with http.server.HTTPServer(("127.0.0.1", 0), Handler) as listener:
         thread = threading.Thread(target=listener.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{listener.server_port}/mcp"
-        listener.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{listener.server_port}/mcp"
+        finally:
+            listener.shutdown()
+            thread.join()
 
 
 def test_our_tools_are_listed(ground: Ground) -> None:
@@ -60,6 +62,8 @@ def test_a_server_with_a_token_wants_the_one_of_the_surroundings(tmp_path: Path)
         (200, b"<html>", "no MCP server of ours"),
         (200, b'{"result": {"tools": [{"name": "other"}]}}', "offers no register_agent"),
         (200, b'data: {"result": 7}', "no MCP server of ours"),
+        (200, b"event: message\n\n", "no MCP server of ours"),
+        (200, b"[" * 100_000, "no MCP server of ours"),
         (500, b"\xff", "HTTP 500"),
     ],
 )
@@ -71,3 +75,14 @@ def test_another_server_there_is_said(status: int, body: bytes, said: str) -> No
 def test_nobody_there_is_said() -> None:
     with pytest.raises(NotReadBack, match="does not answer"):
         list_tools(entry("http://127.0.0.1:1/mcp"))
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:abc/mcp", "http://[::1/mcp", "http://127.0.0.1:99999/mcp"])
+def test_what_is_no_address_is_said(url: str) -> None:
+    with pytest.raises(NotReadBack, match="is no address"):
+        list_tools(entry(url))
+
+
+def test_a_header_that_cannot_be_sent_is_said(ground: Ground) -> None:
+    with pytest.raises(NotReadBack):
+        list_tools(entry(ground.settings.url, Authorization="a\nb"))

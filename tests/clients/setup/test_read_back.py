@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -107,3 +108,13 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     hooks.path.write_text('{"hooks": {"Stop": [7]}}')
     with pytest.raises(NotReadBack, match="no hook"):
         require_hook(hooks, "claude", "Stop")
+
+
+def test_headers_that_are_a_list_are_said(tmp_path: Path) -> None:
+    (mcp, *_) = written(tmp_path, "claude")
+    values = json.loads(mcp.path.read_text())
+    values["mcpServers"]["agent-mail"]["headers"] = ["x"]
+    mcp.path.write_text(json.dumps(values))
+
+    with pytest.raises(NotReadBack, match="no object"):
+        read_entry(mcp, {})

@@ -133,6 +133,15 @@ def test_read_only_files_and_folders_are_named_before_anything_is_tried(tmp_path
         require_writable(look_at(closed / "deeper/a.json"))
 
 
+def test_a_file_of_several_names_is_left_alone_since_a_write_would_part_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("{}")
+    os.link(path, tmp_path / "dotfiles.json")
+
+    with pytest.raises(FileNotWritable, match="hard links"):
+        require_writable(look_at(path))
+
+
 def test_folders_that_are_missing_are_told_from_the_outside_in(tmp_path: Path) -> None:
     target = look_at(tmp_path / "a/b/c.json")
 

@@ -17,13 +17,19 @@ from mcp_agent_mail.cli.exit_codes import ExitCode
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import print_json
 from mcp_agent_mail.cli.setup import report
-from mcp_agent_mail.cli.setup.surroundings import notes_on, require_server, settings_for, surroundings
+from mcp_agent_mail.cli.setup.surroundings import (
+    notes_on,
+    require_server,
+    retire_left_agents,
+    settings_for,
+    surroundings,
+)
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.setup.codex_query import read_trust
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings, wishes_of
 from mcp_agent_mail.clients.setup.journal import Journal
 from mcp_agent_mail.clients.setup.plan import Plan, carry_out, make_plan
-from mcp_agent_mail.clients.setup.proof import Bench, ProofOutcome, ProofStep, prove
+from mcp_agent_mail.clients.setup.proof import Bench, ProofOutcome, ProofStep, prove, retire_scratch_agents
 from mcp_agent_mail.clients.setup.status import State, look_at_client, persons_part
 from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
 from mcp_agent_mail.clients.setup.wishes import FileWish
@@ -66,8 +72,8 @@ def setup(
     as it is. Then each client is tried out: its entry is called, and a message has to come out of
     its hook.
 
-    Exit codes: 0 done or nothing to do, 1 refused, drifted or not proven, 2 usage (also without a
-    terminal and without --yes), 69 no server.
+    Exit codes: 0 done or nothing to do, 1 refused, drifted, not proven, or another am setup is at
+    work, 2 usage (also without a terminal and without --yes), 69 no server.
     """
     if undo and status:
         raise typer.BadParameter("--undo and --status are two commands.", param_hint="--undo")
@@ -121,7 +127,7 @@ def _set_up(asked: Asked, context: CliContext) -> int:
         plan = make_plan(_all_wishes(asked, settings), project=asked.project)
         if not _is_agreed(plan, asked, "Write these changes?"):
             return ExitCode.REFUSED
-        journal = Journal(Path.home())
+        journal = Journal(surroundings().home)
         with journal.held():
             carry_out(plan, journal)
             proofs = _prove(
@@ -151,6 +157,7 @@ def _set_up(asked: Asked, context: CliContext) -> int:
 
 
 def _prove(asked: Asked, settings: SetupSettings, bench: Bench) -> dict[str, list[ProofStep]]:
+    retire_scratch_agents(bench.call, bench.project)
     around = surroundings()
     return {name: prove(name, wishes_of(name, settings, around, asked.project), bench) for name in asked.clients}
 
@@ -188,7 +195,7 @@ def _is_agreed(plan: Plan, asked: Asked, question: str) -> bool:
 
 
 def _undo(asked: Asked) -> int:
-    journal = Journal(Path.home())
+    journal = Journal(surroundings().home)
     journal.read()
     named = asked.clients if asked.is_named else []
     plan = make_undo_plan(journal, clients=named, project=asked.project)
@@ -197,10 +204,11 @@ def _undo(asked: Asked) -> int:
         return ExitCode.REFUSED if plan.left_alone else ExitCode.DONE
     if not _is_agreed(plan, asked, "Take these back?"):
         return ExitCode.REFUSED
-    if plan.changes or plan.idle:
+    if plan.changes or plan.idle or journal.has_traces():
         with journal.held():
             plan = make_undo_plan(journal, clients=named, project=asked.project)
             take_back(plan, journal)
+            retire_left_agents(asked.project or journal.path.parent)
     report.tell_plan(plan, as_json=asked.json, is_dry=False)
     return ExitCode.REFUSED if plan.left_alone else ExitCode.DONE
 
@@ -214,7 +222,7 @@ def _status(asked: Asked, context: CliContext) -> int:
             wishes_of(name, settings, around, asked.project),
             has_token=settings.has_token,
             project=asked.project,
-            read_trust=lambda: read_trust(os.environ, asked.project or Path.home()),
+            read_trust=lambda: read_trust(os.environ, asked.project or around.home),
         )
         for name in asked.clients
     ]

@@ -5,21 +5,26 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-from mcp_agent_mail.cli.context import CliContext, read_client_settings
+from mcp_agent_mail.cli.context import CliContext, load_context, read_client_settings
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
 from mcp_agent_mail.cli.gateway.port import find_server, server_at
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings
 from mcp_agent_mail.clients.setup.places import Surroundings
+from mcp_agent_mail.clients.setup.proof import retire_scratch_agents
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.core.home_folder import home_folder
 
 _MCP_PATHS = ("/mcp", "/api")
+_WITHIN_S = 5.0
 
 
 def surroundings() -> Surroundings:
-    return Surroundings(home=Path.home(), environ=os.environ)
+    return Surroundings(home=Path(home_folder(os.environ)), environ=os.environ)
 
 
 def settings_for(context: CliContext) -> SetupSettings:
@@ -69,6 +74,20 @@ def require_server(context: CliContext) -> HttpGateway:
     gateway = HttpGateway(found or _started(context))
     gateway.connect()
     return gateway
+
+
+def retire_left_agents(project: Path) -> None:
+    """The scratch agents that a killed proof has left, where a server runs: none is started for that."""
+    with suppress(AgentMailError):
+        found = find_server(load_context(is_among_strangers=True))
+        if found is None:
+            return
+        gateway = HttpGateway(found, answer_timeout_s=_WITHIN_S)
+        try:
+            gateway.connect()
+            retire_scratch_agents(gateway.call, project)
+        finally:
+            gateway.close()
 
 
 def _started(context: CliContext) -> Server:

@@ -12,6 +12,8 @@ import json
 import os
 import time
 
+from mcp_agent_mail.core.home_folder import home_folder
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,8 +39,7 @@ _MISREAD = (ValueError, RecursionError)
 def state_folder(environ: Mapping[str, str]) -> str:
     """Where the files are: by the XDG rules a relative path counts as none."""
     given = environ.get("XDG_STATE_HOME", "")
-    home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  # starts faster
-    root = given if given.startswith("/") else f"{home}/.local/state"
+    root = given if given.startswith("/") else f"{home_folder(environ)}/.local/state"
     return f"{root}/mcp-agent-mail/hooks"
 
 

@@ -70,6 +70,8 @@ def _ask(program: str, environ: Mapping[str, str], folder: Path) -> Json:
             process.stdin.flush()
             for line in _lines(process.stdout.fileno()):
                 answer = json.loads(line)
+                if not isinstance(answer, dict):
+                    raise TypeError("what it says is no message")
                 if answer.get("id") == 1:
                     return answer["result"]
         finally:

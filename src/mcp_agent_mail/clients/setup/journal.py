@@ -16,9 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.clients.setup.targets import MAX_BYTES
+from mcp_agent_mail.clients.setup.targets import MAX_BYTES, staged_at
 from mcp_agent_mail.clients.setup.wishes import FileWish, Json
-from mcp_agent_mail.core.errors import Busy, Conflict
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
@@ -33,7 +34,7 @@ class UnfitJournal(Conflict):
     """The journal cannot be read, so nothing is changed."""
 
 
-class SetupRunning(Busy):
+class SetupRunning(Conflict):
     """Another `am setup` of this user is at work."""
 
 
@@ -82,7 +83,9 @@ class Record:
 class Journal:
     """The records by path. `keep` and `forget` are on disk when they return."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, fault_hook: FaultHook = no_fault) -> None:
+        self._reach = fault_hook
+        self._own = [home / ".config", (home / FOLDER).parent, home / FOLDER]
         self._folder = home / FOLDER
         self._path = self._folder / _FILE
         self._made: list[Path] = []
@@ -95,6 +98,7 @@ class Journal:
 
     def read(self) -> None:
         """Raises UnfitJournal."""
+        self._is_read = False
         try:
             content = read_plain(str(self._path), _MAX_JOURNAL_BYTES, follow=False)
             kept: dict[str, Json] = (
@@ -118,63 +122,127 @@ class Journal:
             raise UnfitJournal(
                 f"{_MAX_FILES} files are set up already.", hint="am setup --undo --project DIR takes some back."
             )
+        former = dict(self.records), list(self._made)
         self.records[record.path.as_posix()] = record
         self._made += [folder for folder in folders if folder not in self._made]
-        self._write()
+        try:
+            self._write()
+        except BaseException:
+            # A later write may not say what was never done.
+            self.records, self._made = former
+            raise
 
     def forget(self, path: Path) -> None:
-        """Folders of ours that hold nothing now go; with the last file the journal does too. Its own folder is held,
-        and goes at the end of that.
+        """Folders of ours that hold nothing now go. With the last file the journal does too, at the end of `held`:
+        until then it says who made its own folders.
         """
         self.records.pop(path.as_posix(), None)
         remove_folders([folder for folder in self._made if not self._folder.is_relative_to(folder)])
         if self.records:
             self._write()
-        else:
-            self._path.unlink(missing_ok=True)
+
+    def has_traces(self) -> bool:
+        """Whether anything of ours is there, be it what a kill has left: `held` takes it away."""
+        return self._folder.exists() or any(staged_at(folder).exists() for folder in self._own)
 
     def _leave(self) -> None:
         """Our own two folders go even if a kill came before it was noted who made them."""
         self._path.unlink(missing_ok=True)
-        self._staged.unlink(missing_ok=True)
-        remove_folders([*self._made, self._folder.parent, self._folder])
-
-    @property
-    def _staged(self) -> Path:
-        return self._path.with_suffix(".new")
+        self._path.with_suffix(".new").unlink(missing_ok=True)
+        remove_folders([*self._made, *self._own[1:]])
 
     def _write(self) -> None:
+        self._write_into(self._folder, self._made, list(self.records.values()))
+
+    def _write_into(self, folder: Path, made: Sequence[Path], records: Sequence[Record]) -> None:
         kept = {
             "version": _VERSION,
-            "folders": [str(folder) for folder in self._made],
-            "files": [record.to_json() for record in self.records.values()],
+            "folders": [str(each) for each in made],
+            "files": [record.to_json() for record in records],
         }
-        self._staged.unlink(missing_ok=True)
-        descriptor = os.open(self._staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(kept, file)
-            file.flush()
-            os.fsync(descriptor)
-        self._staged.replace(self._path)
-        sync_path(self._folder)
+        path = folder / _FILE
+        staged = path.with_suffix(".new")
+        staged.unlink(missing_ok=True)
+        try:
+            descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(kept, file)
+                file.flush()
+                os.fsync(descriptor)
+            self._reach(FailPoint.SETUP_KEEPING)
+            staged.replace(path)
+        except BaseException:
+            staged.unlink(missing_ok=True)
+            raise
+        sync_path(folder)
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Alone at the journal, which is read; its folder is made, and goes again if nothing was kept."""
-        made = make_folders(self._folder, 0o700)
-        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        self._make_own_folders()
+        self._reach(FailPoint.SETUP_HELD)
+        with _locked(self._folder):
+            if not self._folder.exists():
+                # Whoever had it a moment ago has taken it away.
+                raise _running()
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as held:
-                raise SetupRunning("Another am setup of yours is at work.") from held
-            self.read()
-            self._made = [*self._made, *(folder for folder in made if folder not in self._made)]
-            yield
-        finally:
-            if self._is_read and not self.records:
-                self._leave()
-            os.close(descriptor)
+                self.read()
+                yield
+            finally:
+                if self._is_read and not self.records:
+                    self._leave()
+
+    def _make_own_folders(self) -> None:
+        """Those that are missing, with a journal in them that says so, come in one step: at no instant are there
+        folders of ours of which nobody knows who made them.
+        """
+        if self._folder.exists():
+            return
+        above = self._own[0].parent
+        make_folders(above, 0o700)
+        with _locked(above):
+            for each in self._own:
+                self._remove_staged(each)
+            missing = [each for each in self._own if not each.exists()]
+            if not missing:
+                return
+            staged = staged_at(missing[0])
+            try:
+                folder = staged / self._folder.relative_to(missing[0])
+                make_folders(folder, 0o700)
+                self._write_into(folder, missing, [])
+                staged.rename(missing[0])
+            except BaseException:
+                self._remove_staged(missing[0])
+                raise
+            sync_path(missing[0].parent)
+
+    def _remove_staged(self, of: Path) -> None:
+        """What a kill, or a full disk, has left of making it: nothing of others' lies there."""
+        staged = staged_at(of)
+        below = [staged / each.relative_to(of) for each in self._own if each.is_relative_to(of)]
+        for name in (_FILE, f"{Path(_FILE).stem}.new"):
+            with suppress(OSError):
+                (below[-1] / name).unlink()
+        remove_folders(below)
+
+
+def _running() -> SetupRunning:
+    return SetupRunning("Another am setup of yours is at work.", hint="Run the same command again once it has ended.")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Raises SetupRunning where another has it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as held:
+            raise _running() from held
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def make_folders(folder: Path, mode: int = 0o777) -> list[Path]:

@@ -18,9 +18,12 @@ _WANTED = ("register_agent", "send_message", "fetch_inbox")
 
 def list_tools(entry: ReadEntry) -> int:
     """How many tools the entry leads to, ours among them. Raises NotReadBack, with what was answered instead."""
-    parts = urlsplit(entry.url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=_TIMEOUT_S)
+    try:
+        parts = urlsplit(entry.url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=_TIMEOUT_S)
+    except (ValueError, http.client.HTTPException) as unfit:
+        raise NotReadBack(f"{entry.url} is no address: {str(unfit)[:200]}") from unfit
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         hello = {
@@ -38,7 +41,7 @@ def list_tools(entry: ReadEntry) -> int:
         names = {tool["name"] for tool in answer["result"]["tools"]}
     except (OSError, http.client.HTTPException) as failed:
         raise NotReadBack(f"{entry.url} does not answer: {str(failed)[:200]}") from failed
-    except (LookupError, TypeError, ValueError) as failed:
+    except (LookupError, TypeError, ValueError, RecursionError) as failed:
         raise NotReadBack(f"what answers at {entry.url} is no MCP server of ours") from failed
     finally:
         connection.close()
@@ -60,5 +63,5 @@ def _post(
         raise NotReadBack(f"it answers HTTP {response.status}: {content[:200].decode('utf-8', 'replace')}")
     session = response.getheader("Mcp-Session-Id")
     if content.startswith((b"event:", b"data:")):
-        content = next(line[5:] for line in content.splitlines() if line.startswith(b"data:"))
+        content = next((line[5:] for line in content.splitlines() if line.startswith(b"data:")), b"")
     return json.loads(content) if content.strip() else None, {"Mcp-Session-Id": session} if session else {}

@@ -39,6 +39,8 @@ _NAMES_FOR_HOOKS = frozenset(
     }
 )
 """What a hook needs to be found and to find the server, and no other secret of the shell's."""
+_PROGRAM = "am setup"
+_TASK = "proof: "
 
 # Any: the answers are plain JSON.
 Call = Callable[[str, Mapping[str, Any]], Any]
@@ -94,6 +96,9 @@ def _prove_entry(wishes: Sequence[FileWish], bench: Bench) -> ProofStep:
         count = list_tools(entry)
     except NotReadBack as failed:
         return ProofStep(name="entry", outcome=ProofOutcome.FAILED, note=str(failed)[:_MAX_SHOWN])
+    except Exception as failed:  # noqa: BLE001  # the files are written by now, and that has to be reported
+        note = f"it makes no sense: {type(failed).__name__}: {failed}"
+        return ProofStep(name="entry", outcome=ProofOutcome.FAILED, note=note[:_MAX_SHOWN])
     note = f"{count} tools at {entry.url}"
     if entry.unset:
         note += f"; {', '.join(sorted(set(entry.unset)))} is not set here, and has to be where the client runs"
@@ -142,7 +147,7 @@ def _prove_told(told: _Told, contract: Contract, wishes: Sequence[FileWish], ben
         note = _deliver(contract, told, bench)
         if contract["events"][told.event]["install"] is None:
             note += f", run as the plugin does; that {contract['title']} loads the plugin is not shown"
-    except (NotReadBack, AgentMailError, OSError, subprocess.SubprocessError) as failed:
+    except (NotReadBack, AgentMailError, OSError, subprocess.SubprocessError, LookupError, TypeError) as failed:
         said = failed.message if isinstance(failed, AgentMailError) else str(failed)
         return ProofStep(name=told.step, outcome=ProofOutcome.FAILED, note=said[:_MAX_SHOWN])
     return ProofStep(name=told.step, outcome=ProofOutcome.PROVEN, note=note)
@@ -167,7 +172,7 @@ def _deliver(contract: Contract, told: _Told, bench: Bench) -> str:
         for role in ("sender", "receiver"):
             registered = bench.call(
                 "register_agent",
-                {"project_key": key, "program": "am setup", "model": "none", "task_description": f"proof: {role}"},
+                {"project_key": key, "program": _PROGRAM, "model": "none", "task_description": f"{_TASK}{role}"},
             )
             named.append(str(registered["name"]))
         sender, receiver = named
@@ -194,6 +199,18 @@ def _deliver(contract: Contract, told: _Told, bench: Bench) -> str:
     if word not in printed:
         raise NotReadBack(f"the message did not come out of {shlex.join(command)}; it printed {printed[:80]!r}")
     return f"a message came out of {told.words}"
+
+
+def retire_scratch_agents(call: Call, project: Path) -> None:
+    """Those that a killed proof has left in a project. The journal is held: no proof of this user is under way.
+
+    A server that does not let it happen is passed over.
+    """
+    key = str(project)
+    with suppress(AgentMailError, LookupError, TypeError):
+        for agent in call("list_agents", {"project_key": key})["agents"]:
+            if agent["program"] == _PROGRAM and str(agent["task_description"]).startswith(_TASK):
+                call("deregister_agent", {"project_key": key, "agent_name": agent["name"]})
 
 
 def _payload(contract: Contract, event: str, project: Path) -> dict[str, Any]:

@@ -49,8 +49,10 @@ def read_entry(wish: FileWish, environ: Mapping[str, str], *, within: Path | Non
         raise NotReadBack(f"the entry in {wish.path} names no address")
     if url != _address(wish.entries[0].value):
         raise NotReadBack(f"the entry in {wish.path} leads elsewhere, to {url}, which is not called")
-    given = found.get("headers")
-    headers = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+    given = found.get("headers") or {}
+    if not isinstance(given, dict):
+        raise NotReadBack(f"the headers of the entry in {wish.path} are no object")
+    headers = {str(name): str(value) for name, value in given.items()}
     if found.get("bearer_token_env_var") == TOKEN_VARIABLE:
         headers["Authorization"] = f"Bearer ${{{TOKEN_VARIABLE}}}"
     token = environ.get(TOKEN_VARIABLE, "")

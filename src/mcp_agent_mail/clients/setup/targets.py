@@ -74,9 +74,11 @@ def _require_fit(path: Path, real: Path, within: Path | None, *, follows: bool) 
 
 
 def require_writable(target: Target) -> None:
-    """Raises FileNotWritable for a file that is read-only, or lies where nothing can be written."""
+    """Raises FileNotWritable for a file that is read-only, has several names, or lies where nothing can be written."""
     if target.mode is not None and not (target.mode & 0o222 and os.access(target.real, os.W_OK)):
         raise FileNotWritable("it is read-only")
+    if target.mode is not None and target.real.stat().st_nlink > 1:
+        raise FileNotWritable("it has several names (hard links), which a write would part")
     folder = target.real.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
