@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.notify.webhook_queue import PAUSES_S, QueuedCall, WebhookQueue
+from mcp_agent_mail.notify.webhook_queue import QueuedCall, WebhookQueue
 
 
 def bodies(queue: WebhookQueue, now_s: float, at_most: int = 100) -> list[bytes]:
