@@ -32,13 +32,13 @@ class Ground:
     def environment(self) -> dict[str, str]:
         return {**self.server.environment(), "AGENT_MAIL_URL": f"http://127.0.0.1:{self.server.port}"}
 
-    def bench(self, project: Path, *, can_hook: bool = True) -> Bench:
+    def bench(self, project: Path) -> Bench:
         # Plain JSON.
         def call(tool: str, arguments: Mapping[str, Any]) -> Any:
             with self.server.connect() as connection:
                 return connection.call(tool, **arguments)
 
-        return Bench(call=call, project=project, environ=self.environment(), can_hook=can_hook)
+        return Bench(call=call, project=project, environ=self.environment())
 
 
 @pytest.fixture(scope="session")

@@ -104,9 +104,3 @@ def test_an_entry_that_leads_nowhere_is_not_proven(ground: Ground, tmp_path: Pat
 
     assert entry.outcome is ProofOutcome.FAILED
     assert "does not answer" in entry.note
-
-
-def test_without_a_hook_command_the_step_is_left_out_and_said(ground: Ground, tmp_path: Path) -> None:
-    _, hook, *_ = prove("claude", written(ground, tmp_path, "claude"), ground.bench(tmp_path, can_hook=False))
-
-    assert hook.outcome is ProofOutcome.LEFT_OUT

@@ -51,12 +51,11 @@ class ProofStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What proofs are run with. `project` is where the scratch agents are; `can_hook`: this build has `am hook`."""
+    """What proofs are run with. `project` is where the scratch agents are."""
 
     call: Call
     project: Path
     environ: Mapping[str, str]
-    can_hook: bool
 
 
 def prove(client: str, wishes: Sequence[FileWish], bench: Bench) -> list[ProofStep]:
@@ -110,8 +109,6 @@ def _prove_told(told: _Told, contract: Contract, wishes: Sequence[FileWish], ben
     hooks = [wish for wish in wishes if wish.part is Part.HOOKS]
     if not hooks:
         return ProofStep(name=told.step, outcome=ProofOutcome.NOT_POSSIBLE, note="the client reads no hooks there")
-    if not bench.can_hook:
-        return ProofStep(name=told.step, outcome=ProofOutcome.LEFT_OUT, note="this version of am has no am hook")
     try:
         command = read_command(hooks, contract["client"], told.words)
         if command is None:
