@@ -90,5 +90,5 @@ def test_output_for_which_there_is_no_room_is_told_with_the_next_step(tmp_path: 
             check=False,
         )
 
-    assert done.returncode == 69
-    assert done.stderr.startswith("Error (UNAVAILABLE): A disk is full: No space left on device.\nHint: Free some room")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: The output could not be written: No space left on device.\nHint: Send it ")

@@ -26,18 +26,27 @@ def test_what_a_client_reads_is_golden(client: str) -> None:
     assert golden(client) == _kept(client)
 
 
-def test_every_case_of_every_event_is_there(record_property: Any) -> None:
-    counted = 0
+def test_every_case_of_every_event_is_there() -> None:
+    """An event that a contract loses is lost in its golden file too: so how many there are stands here."""
     for client in CLIENTS:
         kept = _kept(client)
         assert kept.keys() == read_contract(client)["events"].keys()
         for event, cases in kept.items():
             assert tuple(cases) == CASES, f"{client} {event}"
-            counted += len(cases)
 
-    record_property("cases", counted)
-    print(f"\n{len(CLIENTS)} clients, {counted} cases of (client, event, case), none skipped")  # noqa: T201
-    assert counted == len(CASES) * sum(len(read_contract(client)["events"]) for client in CLIENTS)
+    assert {client: len(_kept(client)) for client in CLIENTS} == {
+        "claude": 12,
+        "codex": 12,
+        "gemini": 11,
+        "cursor": 11,
+        "opencode": 7,
+        "copilot": 13,
+        "windsurf": 12,
+        "cline": 8,
+        "droid": 9,
+        "amp": 7,
+    }
+    assert len(CASES) == 11
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.notify.webhook_queue import WebhookQueue
+from mcp_agent_mail.notify.webhook_queue import QueuedCall, WebhookQueue
 
 
 def bodies(queue: WebhookQueue, now_s: float, at_most: int = 100) -> list[bytes]:
@@ -53,6 +53,28 @@ def test_what_made_room_while_it_was_under_way_is_not_tried_again() -> None:
     assert (bodies(queue, 1_000.0), queue.counts.dropped, queue.counts.failed) == ([b"2"], 1, 0)
 
 
+def test_what_made_room_while_it_was_under_way_and_was_told_was_not_dropped() -> None:
+    queue = WebhookQueue(limit=1)
+    queue.add(b"1", 0.0)
+    (call,) = queue.take(0.0, 1)
+    queue.add(b"2", 0.0)
+
+    queue.told(call)
+
+    assert (queue.counts.told, queue.counts.dropped, len(queue)) == (1, 0, 1)
+
+
+def test_what_made_room_while_it_was_under_way_and_never_ended_was_dropped() -> None:
+    queue = WebhookQueue(limit=1)
+    queue.add(b"1", 0.0)
+    queue.take(0.0, 1)
+    queue.add(b"2", 0.0)
+
+    queue.begin_anew()
+
+    assert (queue.counts.dropped, bodies(queue, 0.0)) == (1, [b"2"])
+
+
 def test_what_was_under_way_when_its_task_ended_is_taken_anew() -> None:
     queue = WebhookQueue(limit=10)
     queue.add(b"1", 0.0)
@@ -69,3 +91,24 @@ def test_what_has_made_room_leaves_nothing_behind_but_a_bounded_rest() -> None:
         queue.add(b"1", 0.0)
 
     assert len(queue._due) <= 21
+
+
+def test_what_is_under_way_while_the_rest_is_cleared_away_is_not_due_again() -> None:
+    """Each waits for 6 s: it is tried twice, and leaves a rest that would be due in 25 s."""
+    queue, due_at_s, now_s, most = WebhookQueue(limit=240), dict[int, float](), 0.0, 0
+    under_way: list[QueuedCall] = []
+    for _ in range(2_000):
+        under_way += queue.take(now_s, 8 - queue.under_way)
+        assert len({call.number for call in under_way}) == len(under_way) == queue.under_way
+        assert all(due_at_s.get(call.number, 0.0) <= now_s for call in under_way)
+        for _ in range(2):
+            queue.add(b"1", now_s)
+        now_s += 0.05
+        for call in under_way[:6]:
+            queue.failed(call, now_s)
+            due_at_s[call.number] = call.due_s
+        del under_way[:6]
+        most = max(most, len(queue._due))
+
+    assert queue.counts.dropped > 3_000
+    assert 2 * 240 < most <= 2 * 240 + 1 + 8

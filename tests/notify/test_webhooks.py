@@ -81,10 +81,10 @@ async def until(webhooks: Webhooks, **figures: int) -> None:
             await asyncio.sleep(0.001)  # nobody tells a test
 
 
-async def until_it_waits(webhooks: Webhooks) -> None:
-    """Until the first webhook's call has failed, and is due again later."""
+async def until_it_waits(webhooks: Webhooks, which: int = 0) -> None:
+    """Until the webhook's call has failed, and is due again later."""
     async with asyncio.timeout(20):
-        while webhooks._webhooks[0].queue.next_due_s() is None:  # noqa: ASYNC110  # nobody tells a test
+        while webhooks._webhooks[which].queue.next_due_s() is None:  # noqa: ASYNC110  # nobody tells a test
             await asyncio.sleep(0.001)
 
 
@@ -234,6 +234,50 @@ async def test_one_that_hangs_holds_up_neither_another_nor_the_mail(wired: Wired
 
         assert len(hanging.heard) <= webhooks_module.AT_ONCE
         await webhooks.stop(0.05)
+
+
+async def test_one_slow_call_holds_up_no_other_of_its_webhook(wired: Wired, receiver: Receiver) -> None:
+    receiver.answers.append(None)
+    webhooks = await wired.start(receiver)
+    for _ in range(30):
+        await wired.send(wired.seeded.red)
+
+    await until(webhooks, told=29)
+
+    assert (webhooks.figures().waiting, webhooks._webhooks[0].queue.under_way) == (1, 1)
+    await webhooks.stop(0.05)
+
+
+async def test_never_more_calls_of_one_webhook_are_under_way_than_may_be(wired: Wired, receiver: Receiver) -> None:
+    async with receiving() as slow:
+        slow.answers = [None, *[slow.always] * 10, None, None, *[slow.always] * 10]
+        slow.always = None
+        webhooks = await wired.start(slow, receiver)
+        for _ in range(50):
+            await wired.send(wired.seeded.red)
+
+        await receiver.until(50)
+        await slow.until(20 + webhooks_module.AT_ONCE)
+        await until(webhooks, told=70)
+
+        assert len(slow.heard) == 20 + webhooks_module.AT_ONCE
+        assert webhooks.figures().last_error is None
+        await webhooks.stop(0.05)
+
+
+async def test_a_webhook_that_answers_hides_none_that_does_not(wired: Wired, receiver: Receiver) -> None:
+    async with receiving(always=answering(410)) as dead, receiving(answers=[answering(500)]) as shaky:
+        webhooks = await wired.start(dead, shaky, receiver)
+        await wired.send(wired.seeded.red)
+        await dead.until(1)
+        await until_it_waits(webhooks, 0)
+        await until_it_waits(webhooks, 1)
+        seen = [webhooks.figures().last_error]
+        wired.pass_s(webhooks, 5)
+        await until(webhooks, told=2)
+        seen.append(webhooks.figures().last_error)
+
+    assert seen == ["webhook 1: it answered 410"] * 2
 
 
 async def test_each_webhook_has_its_share_of_what_may_wait_and_the_oldest_goes(

@@ -76,6 +76,9 @@ def am(
     """
 
 
+_ELSEWHERE = "Hint: Send it elsewhere, or free some room. Look at what was done before you repeat a write."
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run `am ARGUMENTS` and return its exit code. Output is flushed, so that a closed pipe is noticed here."""
     try:
@@ -86,9 +89,12 @@ def run(arguments: Sequence[str]) -> int:
         _print_nowhere()
         return ExitCode.BROKEN_PIPE
     except OSError as failed:
-        # The last of the output, into a file on a full disk.
+        # The output, into a file on a full disk. No 69: that means that there is no server or store.
         _print_nowhere()
-        return _tell_failed(failed)
+        sys.stderr.write(
+            f"Error: The output could not be written: {visible(failed.strerror or str(failed))}.\n{_ELSEWHERE}\n"
+        )
+        return ExitCode.REFUSED
     return code
 
 

@@ -11,7 +11,6 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.copy_changes import CopyChange
 
 Change = TypeVar("Change")
-Listener = Callable[[frozenset[AgentId]], None]
 
 
 class ChangeBus(Generic[Change]):

@@ -22,7 +22,9 @@ class QueuedCall:
 
 @dataclass(slots=True)
 class QueueCounts:
-    """Since the start. `failed` were tried as often as they are, `dropped` had to make room."""
+    """Since the start, each call once. `failed` were tried as often as they are, `dropped` had to make room. One that
+    had to while it was under way counts by how that ends.
+    """
 
     told: int = 0
     failed: int = 0
@@ -38,11 +40,17 @@ class WebhookQueue:
     _waiting: OrderedDict[int, QueuedCall] = field(default_factory=OrderedDict)
     _due: list[tuple[float, int]] = field(default_factory=list)
     """With those that are gone, which are passed over when they come up."""
+    _under_way: set[int] = field(default_factory=set)
     _last: int = 0
 
     def __len__(self) -> int:
         """With those under way."""
         return len(self._waiting)
+
+    @property
+    def under_way(self) -> int:
+        """With those that made room meanwhile."""
+        return len(self._under_way)
 
     def add(self, body: bytes, now_s: float) -> None:
         """Due at once. Where the queue is full the oldest goes, and is counted."""
@@ -50,16 +58,17 @@ class WebhookQueue:
         self._waiting[self._last] = QueuedCall(number=self._last, body=body, due_s=now_s)
         heapq.heappush(self._due, (now_s, self._last))
         if len(self._waiting) > self.limit:
-            self._waiting.popitem(last=False)
-            self.counts.dropped += 1
+            number, _ = self._waiting.popitem(last=False)
+            self.counts.dropped += number not in self._under_way
             if len(self._due) > 2 * self.limit:
-                self.begin_anew()
+                self._clear_due()
 
     def take(self, now_s: float, at_most: int) -> list[QueuedCall]:
         """What is due, in that order. Each is to be followed by `told` or `failed`."""
         taken: list[QueuedCall] = []
         while len(taken) < at_most and (due_s := self.next_due_s()) is not None and due_s <= now_s:
             taken.append(self._waiting[heapq.heappop(self._due)[1]])
+        self._under_way.update(call.number for call in taken)
         return taken
 
     def next_due_s(self) -> float | None:
@@ -69,21 +78,31 @@ class WebhookQueue:
         return self._due[0][0] if self._due else None
 
     def told(self, call: QueuedCall) -> None:
+        self._under_way.discard(call.number)
         self.counts.told += 1
         self._waiting.pop(call.number, None)
 
     def failed(self, call: QueuedCall, now_s: float) -> None:
         """It is due again after its pause, unless this was the last try or it had to make room meanwhile."""
-        if call.tries >= len(PAUSES_S):
-            if self._waiting.pop(call.number, None) is not None:
-                self.counts.failed += 1
-            return
-        call.due_s = now_s + PAUSES_S[call.tries]
-        call.tries += 1
-        if call.number in self._waiting:
+        self._under_way.discard(call.number)
+        if call.number not in self._waiting:
+            self.counts.dropped += 1
+        elif call.tries >= len(PAUSES_S):
+            del self._waiting[call.number]
+            self.counts.failed += 1
+        else:
+            call.due_s = now_s + PAUSES_S[call.tries]
+            call.tries += 1
             heapq.heappush(self._due, (call.due_s, call.number))
 
     def begin_anew(self) -> None:
         """What was under way is due as it was before: whoever had taken it is gone."""
-        self._due = [(call.due_s, call.number) for call in self._waiting.values()]
+        self.counts.dropped += len(self._under_way - self._waiting.keys())
+        self._under_way.clear()
+        self._clear_due()
+
+    def _clear_due(self) -> None:
+        """Of those that are gone. What is under way is due when that has ended, and not before."""
+        waiting = self._waiting.values()
+        self._due = [(call.due_s, call.number) for call in waiting if call.number not in self._under_way]
         heapq.heapify(self._due)

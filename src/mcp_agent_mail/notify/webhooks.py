@@ -49,8 +49,8 @@ class DeliverySource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookFigures:
-    """Since the start, of all together. `last_error` is of the webhook that failed last, by its place in the setting,
-    until it was told something again.
+    """Since the start, of all together. `last_error` is of the first webhook that failed and was told nothing since, by
+    its place in the setting.
     """
 
     webhooks: int
@@ -110,7 +110,6 @@ class Webhooks:
         self._positions: dict[AgentId, int] = {}
         self._has_ended = False
         self._told_at: Micros | None = None
-        self._last_failed: _Webhook | None = None
 
     def start(self) -> None:
         """Tell of what was delivered since the floor, and is from now on."""
@@ -139,8 +138,7 @@ class Webhooks:
     def figures(self) -> WebhookFigures:
         """How the webhooks fare at this moment, for health and the metrics."""
         counts = [webhook.queue.counts for webhook in self._webhooks]
-        failing = self._last_failed
-        error = None if failing is None or failing.error is None else f"webhook {failing.number}: {failing.error}"
+        errors = (f"webhook {one.number}: {one.error}" for one in self._webhooks if one.error is not None)
         return WebhookFigures(
             webhooks=len(self._webhooks),
             told_at=self._told_at,
@@ -148,7 +146,7 @@ class Webhooks:
             told=sum(one.told for one in counts),
             failed=sum(one.failed for one in counts),
             dropped=sum(one.dropped for one in counts),
-            last_error=self.keeper.error or error,
+            last_error=self.keeper.error or next(errors, None),
         )
 
     async def catch_up(self) -> None:
@@ -184,12 +182,14 @@ class Webhooks:
             self._wake()
 
     async def _keep_on(self) -> None:
-        """One task looks at the store, one calls each webhook: what one of them raises ends all, and all begin anew."""
+        """One task looks at the store, one serves each webhook, one makes each call: what one of them raises ends all,
+        and all begin anew.
+        """
         await self._begin()
         try:
             async with asyncio.TaskGroup() as group:
                 for webhook in self._webhooks:
-                    group.create_task(self._serve(webhook), name=f"webhook-{webhook.number}")
+                    group.create_task(self._serve(webhook, group), name=f"webhook-{webhook.number}")
                 group.create_task(self._read_on(), name="webhook-deliveries")
         except ExceptionGroup as several:
             raise several.exceptions[0] from None  # As the keeper knows it: a sick store is no bug.
@@ -227,17 +227,17 @@ class Webhooks:
         self._floor = tail
         self._positions = {agent: at for agent, at in self._positions.items() if at > tail}
 
-    async def _serve(self, webhook: _Webhook) -> None:
+    async def _serve(self, webhook: _Webhook, group: asyncio.TaskGroup) -> None:
+        """A call that ends makes room for the next one: a slow one holds up none but itself."""
         queue = webhook.queue
         queue.begin_anew()
         while True:
             webhook.woken.clear()
-            if taken := queue.take(self._elapsed(), AT_ONCE):
-                await asyncio.gather(*(self._call(webhook, one) for one in taken))
-                continue
-            if self._has_ended:
+            for call in queue.take(self._elapsed(), AT_ONCE - queue.under_way):
+                group.create_task(self._call(webhook, call), name=f"webhook-{webhook.number}-call")
+            if self._has_ended and not queue.under_way:
                 return
-            due_s = queue.next_due_s()
+            due_s = queue.next_due_s() if queue.under_way < AT_ONCE else None
             with suppress(TimeoutError):
                 await asyncio.wait_for(webhook.woken.wait(), None if due_s is None else due_s - self._elapsed())
 
@@ -251,10 +251,10 @@ class Webhooks:
             webhook.queue.told(call)
             webhook.error = None
             self._told_at = self._clock()
+        webhook.woken.set()
 
     def _note_failure(self, webhook: _Webhook, failed: WebhookFailed) -> None:
         """Logged once for each change; the log may name the host."""
-        self._last_failed = webhook
         if webhook.error == failed.message:
             return
         webhook.error = failed.message

@@ -154,7 +154,7 @@ class Announcements:
         ]
 
     def room(self, session_id: int | None) -> int:
-        """How many more messages the session can be given. Where it is full it forgets what can be told no more."""
+        """How many more messages the session can be given. None is one that was given nothing yet."""
         return MAX_GIVEN if session_id is None else max(0, MAX_GIVEN - self._given(session_id))
 
     def make_room(self, session_id: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -268,13 +270,70 @@ def test_a_server_that_is_gone_for_a_minute_ends_it(
     assert 60 <= moved.now_s < 70
 
 
+def test_a_server_that_stands_still_ends_it_with_the_time_and_is_not_taken_for_no_mail(server: Served) -> None:
+    register(server, "PaleOwl")
+    waiting = begin(server, "PaleOwl", "--timeout", "4")
+    until_waiting(server, 1)
+    os.kill(server.pid, signal.SIGSTOP)
+    began_at = time.monotonic()
+    try:
+        out, err = waiting.communicate(timeout=WITHIN_S)
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+
+    assert (waiting.returncode, out) == (69, "")
+    assert "did not answer in time" in err
+    assert time.monotonic() - began_at < 10
+
+
+@pytest.mark.parametrize(("timeout_s", "gone_after_s"), [(20, 20), (3_600, 60)])
+def test_a_server_that_was_not_heard_once_the_time_is_over_is_gone(
+    at: Shell, server: Served, monkeypatch: pytest.MonkeyPatch, timeout_s: int, gone_after_s: int
+) -> None:
+    """It takes connections and answers none: each slice is waited for as long as it may."""
+    at.set(STORAGE_ROOT=str(server.root))
+    moved = Moved()
+
+    def unanswered(_: _Wait, __: Any, ___: int, within_s: float) -> Any:
+        moved.pause(within_s)
+        raise NoServer("It did not answer in time.")
+
+    def slice_of(*_: Any) -> Any:
+        monkeypatch.setattr(_Wait, "_slice", unanswered)
+        return {"messages": [], "next_cursor": 0, "timed_out": True}
+
+    monkeypatch.setattr(_Wait, "_slice", slice_of)
+    with pytest.raises(NoServer):
+        wait_of(timeout_s, moved).run()
+
+    assert gone_after_s <= moved.now_s <= gone_after_s + 3
+
+
+def test_a_server_that_is_away_as_the_time_ends_is_gone(
+    at: Shell, server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at.set(STORAGE_ROOT=str(server.root))
+    moved, answers = Moved(), [{"messages": [], "next_cursor": 0, "timed_out": True}]
+
+    def slice_of(*_: Any) -> Any:
+        if answers:
+            return answers.pop()
+        raise NoServer("The server stopped before it answered.")
+
+    monkeypatch.setattr(_Wait, "_slice", slice_of)
+    with pytest.raises(NoServer):
+        wait_of(1, moved).run()
+
+    assert 1 <= moved.now_s <= 1.1
+
+
 def test_slices_are_never_longer_than_fifty_seconds_and_end_with_the_time(
     at: Shell, server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at.set(STORAGE_ROOT=str(server.root))
     moved, asked = Moved(), []
 
-    def slice_of(_: _Wait, __: Any, seconds: int) -> Any:
+    def slice_of(_: _Wait, __: Any, seconds: int, ___: float) -> Any:
         asked.append(seconds)
         moved.pause(seconds)
         return {"messages": [], "next_cursor": 0, "timed_out": True}

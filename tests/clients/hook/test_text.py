@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.clients.hook import text
+from mcp_agent_mail.domain.hooks import announcements
 from tests.clients.hook_server import given, message
 
 
@@ -16,6 +17,11 @@ def test_three_items_are_told_and_the_rest_is_counted() -> None:
     ]
     assert lines[0].startswith("Agent mail for BlueLake (40 unread).")
     assert lines[-1] == "4 more; fetch_inbox shows them."
+
+
+def test_a_hook_tells_as_many_items_as_it_is_given() -> None:
+    """The server's figure stands in the hook once more, which is to load little."""
+    assert text.MAX_ITEMS == announcements.MAX_ITEMS
 
 
 def test_an_item_says_who_when_and_how_much_it_matters() -> None:

@@ -47,7 +47,6 @@ class Ground:
             environ=self.environment(),
             am=str(am or self.am),
             as_wished=[wish.path for wish in wanted],
-            can_hook=True,
         )
 
 

@@ -178,11 +178,3 @@ def test_an_entry_that_nobody_answers_is_not_proven(ground: Ground, tmp_path: Pa
 
     assert entry.outcome is ProofOutcome.FAILED
     assert "does not answer" in entry.note
-
-
-def test_without_a_hook_command_the_step_is_left_out_and_said(ground: Ground, tmp_path: Path) -> None:
-    wanted = written(ground, tmp_path, "claude")
-
-    _, hook, *_ = prove("claude", wanted, replace(ground.bench(tmp_path, wanted), can_hook=False))
-
-    assert hook.outcome is ProofOutcome.LEFT_OUT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from mcp_agent_mail.features.delivery.waiters import (
     Waiters,
     WaitingEnds,
 )
-from mcp_agent_mail.notify.bus import Listener, MailBus, RightsBus
+from mcp_agent_mail.notify.bus import MailBus, RightsBus
 from tests.features.delivery.harness import open_waiters
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -33,8 +33,8 @@ class Told:
     """A registry that is told by hand."""
 
     def __init__(self, limit: int = 1_000) -> None:
-        self.listeners: list[Listener] = []
-        self.of_rights: list[Listener] = []
+        self.listeners: list[Callable[[frozenset[AgentId]], None]] = []
+        self.of_rights: list[Callable[[frozenset[AgentId]], None]] = []
         self.settled = 0
         rights = RightsBus(self.of_rights.append)
         self.waiters = Waiters(MailBus(self.listeners.append), rights, self.settle, limit=limit)

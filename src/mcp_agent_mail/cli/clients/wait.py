@@ -31,6 +31,8 @@ FIRST_SLICE_S = 1
 SLICE_S = 50
 GONE_FOR_S = 60.0
 _ANSWER_AFTER_S = 10.0
+_LATE_S = 2.0
+"""What an answer gets to come once the time is over: a server that is well answers then."""
 _PAUSES_S = (0.1, 0.3, 1.0, 2.0)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -57,7 +59,7 @@ def wait(
     """Wait for an agent's mail; it ends at the first.
 
     Nothing is marked as read. A restart of the server is survived. Exit codes: 0 mail, 75 none in that time, 1 refused,
-    2 usage, 69 no server, or none for a minute.
+    2 usage, 69 no server, or none that answered for a minute or as the time ended.
     """
     context = load_context()
     _, of_git = look_at_git(os.getcwd(), os.environ)  # noqa: PTH109  # as hooks are told it
@@ -99,25 +101,30 @@ class _Wait:
     # The answer is plain JSON.
     def run(self) -> dict[str, Any]:
         """The first answer with mail, or the last one. Raises what the server refuses, and Unavailable where there is
-        none at first, or for GONE_FOR_S.
+        none at first, for GONE_FOR_S, or as the time ends: who was not heard has not said that there is no mail.
         """
         server = require_server(self.context)
         HttpGateway(server).check()
         until, heard_at, failures = self.now() + self.timeout_s, self.now(), 0
         answer: dict[str, Any] | None = None
-        while answer is None or not (answer["messages"] or self.now() >= until):
+        while answer is None or failures or not (answer["messages"] or self.now() >= until):
+            give_up_at = min(until, heard_at + GONE_FOR_S)
+            # Who was not heard last is asked briefly: so what stands still is noticed in time.
+            seconds = self._seconds(answer is None or failures > 0, until)
+            within_s = min(seconds + _ANSWER_AFTER_S, max(seconds, give_up_at - self.now()) + _LATE_S)
             try:
-                answer = self._slice(server, self._seconds(answer is None, until))
+                answer = self._slice(server, seconds, within_s)
                 heard_at, failures = self.now(), 0
             except AgentMailError as failed:
                 now_there = find_server(self.context) or server
-                is_gone = code_of(failed) == Unavailable.code and self.now() - heard_at < GONE_FOR_S
+                is_gone = code_of(failed) == Unavailable.code
                 is_wrong_place = answer is None and isinstance(failed, Stranger)
+                left_s = give_up_at - self.now()
                 # Started anew it has another proof of the operator: what was refused may have been the old one.
-                if is_wrong_place or not (is_gone or now_there != server):
+                if left_s <= 0 or is_wrong_place or not (is_gone or now_there != server):
                     raise
                 server = now_there
-                self.pause(_PAUSES_S[min(failures, len(_PAUSES_S) - 1)])
+                self.pause(min(left_s, _PAUSES_S[min(failures, len(_PAUSES_S) - 1)]))
                 failures += 1
         return answer
 
@@ -125,9 +132,9 @@ class _Wait:
         return max(1, min(FIRST_SLICE_S if is_first else SLICE_S, round(until - self.now())))
 
     # The answer is plain JSON.
-    def _slice(self, server: Server, seconds: int) -> dict[str, Any]:
+    def _slice(self, server: Server, seconds: int, within_s: float) -> dict[str, Any]:
         """Without a cursor unread mail is found too, however old: so nothing is lost before the first answer."""
-        gateway = HttpGateway(server, answer_timeout_s=seconds + _ANSWER_AFTER_S)
+        gateway = HttpGateway(server, answer_timeout_s=within_s)
         place = {} if self.cursor is None else {"after_cursor": self.cursor}
         try:
             answer: dict[str, Any] = gateway.call("wait_for_messages", {**self.request, **place, "timeout_s": seconds})

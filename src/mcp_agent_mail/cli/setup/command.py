@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -35,8 +34,6 @@ from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
 from mcp_agent_mail.clients.setup.wishes import FileWish
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-_HOOK_MODULE = "mcp_agent_mail.clients.hook.entry"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +136,6 @@ def _set_up(asked: Asked, context: CliContext) -> int:
                     environ=os.environ,
                     am=settings.am,
                     as_wished={change.target.path for change in plan.changes} | set(plan.settled),
-                    can_hook=_can_hook(),
                     within=asked.project,
                 ),
             )
@@ -160,10 +156,6 @@ def _prove(asked: Asked, settings: SetupSettings, bench: Bench) -> dict[str, lis
     retire_scratch_agents(bench.call, bench.project)
     around = surroundings()
     return {name: prove(name, wishes_of(name, settings, around, asked.project), bench) for name in asked.clients}
-
-
-def _can_hook() -> bool:
-    return importlib.util.find_spec(_HOOK_MODULE) is not None
 
 
 def _all_wishes(asked: Asked, settings: SetupSettings) -> list[FileWish]:

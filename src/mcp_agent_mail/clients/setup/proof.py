@@ -65,8 +65,8 @@ class ProofStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What proofs are run with. `project` is where the scratch agents are; `can_hook`: this build has `am hook`, by
-    the path `am`. `as_wished`: the files that hold what is wished, so that something can be proven of them; `within`:
+    """What proofs are run with. `project` is where the scratch agents are; `am`: the
+    path of our program. `as_wished`: the files that hold what is wished, so that something can be proven of them; `within`:
     the project whose files they are.
     """
 
@@ -75,7 +75,6 @@ class Bench:
     environ: Mapping[str, str]
     am: str
     as_wished: Collection[Path]
-    can_hook: bool
     within: Path | None = None
 
 
@@ -135,8 +134,6 @@ def _prove_told(told: _Told, contract: Contract, wishes: Sequence[FileWish], ben
     hooks = [wish for wish in wishes if wish.part is Part.HOOKS]
     if not hooks:
         return ProofStep(name=told.step, outcome=ProofOutcome.NOT_POSSIBLE, note="the client reads no hooks there")
-    if not bench.can_hook:
-        return ProofStep(name=told.step, outcome=ProofOutcome.LEFT_OUT, note="this version of am has no am hook")
     file = find_hook_file(hooks, contract["client"], told.words)
     if file is None:
         return ProofStep(name=told.step, outcome=ProofOutcome.FAILED, note=f"no file has a hook for {told.words}")
