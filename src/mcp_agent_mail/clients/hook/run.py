@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from mcp_agent_mail.clients.contracts.reader import can_refuse
 from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.environment import HookSettings
@@ -50,7 +51,7 @@ _ONE_START_S = 3.0
 _ASKED_FOR_S = 5.0
 _MAX_ASKING = 16
 _MAX_WIRE_SESSION = 200
-_WITH_REPRIME = 1
+_WITH_MORE = 1
 _MAX_WINDOWS = 1_000
 _NAMELESS = (
     "Agent mail is on in this project, and this session has no name in it yet.\n"
@@ -100,6 +101,7 @@ class HookRun:
         self._standing: HookStanding | None = None
         self._state: dict[str, Json] = {}
         self._missed: list[Json] = []
+        self._notice: list[str] = []
         self._is_asking = False
         self._is_reprimed = False
 
@@ -134,11 +136,26 @@ class HookRun:
             found = registered(self._contract, payload)
             if found is not None:
                 self._state = self._file.change(lambda state: state.update(agent=found[0], project=found[1]))
+                self._say_which_name(found[0])
         folder = payload.folder
         if folder is None or not os.path.isdir(folder):  # noqa: PTH112  # starts faster
             folder = os.getcwd()  # noqa: PTH109  # as above
         self._standing = find_standing(self._settings, self._state, folder, self._environ)
         return self._standing
+
+    def _say_which_name(self, registered_as: str) -> None:
+        named = self._settings.agent
+        if named is not None and named.lower() != registered_as.lower() and self._can("inject"):
+            from mcp_agent_mail.clients.hook.notices import other_name_line  # noqa: PLC0415  # for this alone
+
+            self._notice = [other_name_line(registered_as, named)]
+
+    def _say_why(self, refused: wire.HookRefused) -> None:
+        """Where a session starts. Later it is silence: it would be said at every turn."""
+        if self._moment == "start" and self._can("inject"):
+            from mcp_agent_mail.clients.hook.notices import refused_lines  # noqa: PLC0415  # as above
+
+            self._notice = refused_lines(refused)
 
     def _of_window(self, project: str) -> str | None:
         """Whom registrations from this terminal window go by; the session remembers it."""
@@ -167,7 +184,11 @@ class HookRun:
             if self._server is None:
                 return self._nothing()
             self._server.ask(wire.CHECK, asked, self._patience)
-        except (wire.HookSilence, wire.HookRefused):
+        except wire.HookRefused as refused:
+            if self._settings.project is not None:
+                self._say_why(refused)
+            return self._nothing()
+        except wire.HookSilence:
             return self._nothing()
         return Reply(self._told("inject", _NAMELESS))
 
@@ -175,7 +196,7 @@ class HookRun:
         """The server's answer to this event; None without one. What it may give is noted before it is asked."""
         self._is_reprimed = is_reprimed = self._wants_reprime()
         least = self._least()
-        asks_stop = self._moment == "before_tool" and self._can("refuse")
+        asks_stop = self._moment == "before_tool" and self._can("refuse") and not self._is_our_tool()
         if least is not None or asks_stop or is_reprimed or self._moment in ("compact", "turn"):
             self._state = self._file.change(self._begin)
         if self._server is None:
@@ -185,20 +206,27 @@ class HookRun:
             "client": self._contract["client"],
             "event": WIRE_EVENTS[self._moment],
             "least": least,
-            "limit": _WITH_REPRIME if is_reprimed else text.MAX_ITEMS,
+            "limit": _WITH_MORE if is_reprimed or self._notice else text.MAX_ITEMS,
             "stop": asks_stop,
+            "can_refuse": can_refuse(self._contract),
             "reprime": is_reprimed,
         }
         try:
             answer = self._server.ask(wire.EVENT, value, self._patience)
         except wire.HookSilence:
             return None
-        except wire.HookRefused:
+        except wire.HookRefused as refused:
             # Nothing was given: an unknown name or project, a token that is wrong.
-            self._file.change(self._end)
+            self._file.change(self._refused)
             self._is_asking = False
+            self._say_why(refused)
             return None
         return answer if isinstance(answer, dict) else None
+
+    def _is_our_tool(self) -> bool:
+        from mcp_agent_mail.clients.hook.our_tools import is_ours  # noqa: PLC0415  # before a tool call alone
+
+        return is_ours(self._contract, self._payload)
 
     def _who(self, standing: HookStanding) -> dict[str, Json]:
         session = plain_name(self._contract["client"], self._session or "", _MAX_WIRE_SESSION)
@@ -213,6 +241,8 @@ class HookRun:
         return least
 
     def _wants_reprime(self) -> bool:
+        if self._moment in ("turn", "after_tool") and self._can("inject") and self._state.get("owed") is True:
+            return True
         if not self._can("reprime"):
             return False
         if self._moment != "start":
@@ -232,6 +262,7 @@ class HookRun:
             state["reprimed"] = [self._payload.start_source, now]
         if self._is_reprimed:
             state["compacted"] = False
+            state["owed"] = self._moment == "start"  # Until it is printed: who is killed pays nothing.
         if self._moment == "compact":
             state["compacted"] = True
         if self._moment == "turn":
@@ -241,6 +272,8 @@ class HookRun:
     # --- What is printed ---
 
     def _nothing(self) -> Reply:
+        if self._notice:
+            return Reply(self._told("inject", text.fit(self._notice)), self)
         return Reply(neutral(self._event["neutral"]), self)
 
     def _told(self, kind: str, words: str) -> HookOutput:
@@ -254,10 +287,10 @@ class HookRun:
             return self._guarded(standing, answer)
         lines = self._lines(answer)
         said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim"), "has_told": bool(lines)}
-        if not lines:
+        if not lines and not self._notice:
             return Reply(neutral(self._event["neutral"]), self, said)
         kind = "inject" if "inject" in self._event["can"] else "continue"
-        return Reply(self._told(kind, text.fit(lines)), self, said)
+        return Reply(self._told(kind, text.fit([*self._notice, *lines])), self, said)
 
     def _lines(self, answer: dict[str, Json]) -> list[str]:
         agent = self._agent()
@@ -333,15 +366,29 @@ class HookRun:
         """Take our entry back: nothing was given that could be lost."""
         state["asking"] = [one for one in state.get("asking") or [] if one != self._key]
 
+    def _refused(self, state: dict[str, Json]) -> None:
+        self._end(state)
+        self._owe(state)
+
+    def _owe(self, state: dict[str, Json]) -> None:
+        """What this run should have said of who the agent is, a later one says."""
+        if self._is_reprimed:
+            state["owed"] = True
+            state["compacted"] = state.get("compacted") is True or self._moment != "start"
+            if self._moment == "start":
+                state.pop("reprimed", None)
+
     def _note(self, state: dict[str, Json], said: dict[str, Json] | None, *, is_flushed: bool) -> None:
         self._end(state)
         if said is None or not is_flushed:
             # Asked, and who knows what was given: the next count is said whatever it is.
             state["must"] = True
-            state["compacted"] = state.get("compacted") is True or (self._is_reprimed and self._moment != "start")
+            self._owe(state)
             return
         unread = said["unread"]
         if said.get("has_told"):
+            if self._is_reprimed:
+                state["owed"] = False
             state["said"], state["said_at"], state["must"] = unread, time.time(), False
             state["asking"] = [one for one in state["asking"] if one not in self._missed]
             if self._moment == "turn_end":

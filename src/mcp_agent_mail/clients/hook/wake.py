@@ -12,7 +12,7 @@ import select
 import threading
 import time
 
-from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, can_refuse, read_contract
 from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.environment import HookSettings
@@ -77,6 +77,7 @@ class Watcher:
         self._settings = HookSettings(environ)
         client, session = contract["client"], payload.session or ""
         self._client = client
+        self._can_refuse = can_refuse(contract)
         self._file = SessionFile(state_folder(environ), plain_name(client, session))
         folder = payload.folder or os.getcwd()  # noqa: PTH109  # as in every hook
         standing = find_standing(self._settings, self._file.read(), folder, environ)
@@ -143,9 +144,8 @@ class Watcher:
         if not self._is_wanted():
             os._exit(SLEPT)
         value = {**self._place, "session": self._session, "client": self._client, "event": "idle", "least": "any"}
-        answer = server.ask(
-            wire.EVENT, {**value, "limit": text.MAX_ITEMS, "stop": False, "reprime": False}, wire.HookDeadline(5.0)
-        )
+        value |= {"limit": text.MAX_ITEMS, "stop": False, "can_refuse": self._can_refuse, "reprime": False}
+        answer = server.ask(wire.EVENT, value, wire.HookDeadline(5.0))
         if not text.items(answer.get("messages"), 1):
             return False
         if not _write(text.fit(text.mail_lines(self.agent or "", answer)) + "\n"):
