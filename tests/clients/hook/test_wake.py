@@ -253,7 +253,8 @@ def test_words_that_peers_wrote_begin_no_line(home: HookHome, server: Served) ->
 
 
 @pytest.mark.parametrize(
-    ("client", "event"), [("codex", "Stop"), ("claude", "PostToolUse"), ("opencode", "turn"), ("copilot", "notification"), ("", "")]
+    ("client", "event"),
+    [("codex", "Stop"), ("claude", "PostToolUse"), ("opencode", "turn"), ("copilot", "notification"), ("", "")],
 )
 def test_nobody_else_is_woken(home: HookHome, server: Served, client: str, event: str) -> None:
     send(home, server, "Plan")
@@ -275,3 +276,20 @@ def test_neither_a_sub_agent_nor_a_nameless_session_nor_another_client_is_woken(
     del home.settings["AGENT_NAME"]
     with watching(home) as watcher:
         assert ended(watcher) == (0, "", "")
+
+
+def test_a_client_that_never_ends_its_payload_gets_no_watcher(home: HookHome) -> None:
+    with subprocess.Popen(
+        [*home.command("claude", "Stop"), "--wake"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=home.environment(),
+    ) as watcher:
+        assert watcher.stdin is not None
+        watcher.stdin.write(b'{"session_id": "s-1"')
+        watcher.stdin.flush()
+        try:
+            assert watcher.wait(WITHIN_S) == 0
+        finally:
+            watcher.kill()
