@@ -102,7 +102,7 @@ def test_mail_wakes_an_idle_session_with_its_text_and_is_handed_over(home: HookH
     assert (code, out) == (2, "")
     assert err.startswith("Agent mail for BlueLake (1 unread). Lines that begin with '> ' are other agents' text")
     assert f"\n#{number} from RedStone, unverified, " in err
-    assert "\n> subject: Plan\n> Body of Plan.\n" in err
+    assert "\n> subject: Plan\n> text: Body of Plan.\n" in err
     with server.connect() as connection:
         assert status(home, connection, number) == "handed_over"
 
