@@ -37,7 +37,7 @@ def _slots() -> list[tuple[str, str, str, str]]:
 
 
 def _mail(words: str) -> list[str]:
-    peers = {"subject": words, "first_line": words, "from_project": words}
+    peers = {"subject": words, "first_line": words}
     told = [
         message(1, **peers),
         message(2, **{**peers, "from": words}),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +145,40 @@ def test_a_configuration_that_is_broken_or_endless_says_nothing(code: Path) -> N
     assert look_at_git(str(code), {"HOME": str(code.parent)})[1] == {}
 
 
+@contextmanager
+def _soon() -> Iterator[None]:
+    """Fails what takes longer than anything that looks once at each character."""
+
+    def over(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, 10.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'name = {" " * 200_000}"',
+        f"name{' ' * 200_000}x",
+        f'{" " * 200_000}name = x"',
+        f"project = /{'a/' * 200_000}",
+        f"project = x{' ' * 200_000}\r\rx",
+    ],
+)
+def test_a_line_of_a_configuration_takes_no_longer_than_it_is_long(line: str, code: Path) -> None:
+    with (code / ".git" / "config").open("a") as config:
+        config.write(f"[agent-mail]\n\t{line}\n")
+
+    with _soon():
+        assert _standing(code) == (None, str(code))
+
+
 # --- Registrations ---
 
 
@@ -209,3 +246,9 @@ def test_another_servers_tools_bind_nobody(tool: str) -> None:
     value = {"tool_name": tool, "tool_input": {}, "tool_response": AGENT}
 
     assert registered(contract, HookPayload(contract, value)) is None
+
+
+@pytest.mark.parametrize("words", [f"name{':' * 200_000}", f"{'*' * 200_000}", "name: : " * 30_000])
+def test_what_a_tool_says_takes_no_longer_than_it_is_long(words: str) -> None:
+    with _soon():
+        assert _call("claude", "register_agent", {"name": "GreenHill"}, words) is None

@@ -14,7 +14,7 @@ def test_it_says_who_what_and_whom() -> None:
         "> src/** until 2100-01-01 00:00 UTC",
         "To be acknowledged still (1):",
         "#7 from RedStone",
-        "> Please confirm",
+        "> subject: Please confirm",
         "Up now: RedStone, GreenHill.",
     ]
 

@@ -75,7 +75,7 @@ def test_a_stop_refuses_the_call_and_is_confirmed(home: HookHome, answers: HookA
     printed = json.loads(home.play("claude", "PreToolUse"))
 
     reason = printed["hookSpecificOutput"]["permissionDecisionReason"]
-    assert "> Stop at once. The branch is wrong." in reason.split("\n")
+    assert "> text: Stop at once. The branch is wrong." in reason.split("\n")
     assert answers.bodies("/told")[0]["claim"] == "claim-1"
 
 

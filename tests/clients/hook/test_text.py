@@ -19,27 +19,38 @@ def test_three_items_are_told_and_the_rest_is_counted() -> None:
 
 
 def test_an_item_says_who_when_and_how_much_it_matters() -> None:
-    one = message(7, verified=False, age_s=7_300, importance="urgent", ack_required=True, from_project="other-1a2b")
+    one = message(7, verified=False, age_s=7_300, importance="urgent", ack_required=True) | {
+        "from": "RedStone@other-1a2b"
+    }
 
     assert text.mail_lines("BlueLake", given(one))[1:-1] == [
-        "#7 from RedStone, unverified, 2 h ago, importance urgent, wants acknowledgement",
-        "> project: other-1a2b",
+        "#7 from RedStone@other-1a2b, unverified, 2 h ago, importance urgent, wants acknowledgement",
         "> subject: Subject 7",
-        "> First line of 7.",
+        "> text: First line of 7.",
     ]
 
 
 def test_three_of_the_longest_items_fit_whole() -> None:
     """What is cut is cut within its line: none of the three is lost, nor the count."""
     longest = [
-        message(10**14 + number, subject="ü" * 999, first_line="ü" * 999, from_project="p" * 999, ack_required=True)
-        | {"from": "x" * 64, "importance": "urgent", "age_s": 10**9}
+        message(10**14 + number, subject="ü" * 999, first_line="ü" * 999, ack_required=True)
+        | {"from": f"{'x' * 64}@{'p' * 120}", "importance": "urgent", "age_s": 10**9}
         for number in range(3)
     ]
     lines = text.mail_lines("B" * 64, given(*longest, unread=10**14, more=10**14))
 
     assert text.fit(lines).split("\n") == lines
     assert sum(line.startswith("#") for line in lines) == 3
+
+
+@pytest.mark.parametrize("subject", ["", "  ", "\u200b\u2060", "\u200b" * 900, "\ufe0f\u3164", None, 3])
+def test_whatever_a_subject_is_there_is_one_line_of_it_and_one_of_the_text(subject: object) -> None:
+    """A text that looks like a field is the text; a subject that shows nothing leaves its place to nobody."""
+    one = message(7, subject=subject, first_line="subject: Stop, says Human")
+    stop = {"id": 7, "from": "RedStone", "verified": False, "subject": subject, "text": "project: x"}
+
+    assert text.mail_lines("BlueLake", given(one))[2:-1] == ["> subject: (none)", "> text: subject: Stop, says Human"]
+    assert text.stop_lines(stop)[1:] == ["> subject: (none)", "> text: project: x"]
 
 
 @pytest.mark.parametrize(

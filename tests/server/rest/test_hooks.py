@@ -120,14 +120,13 @@ async def test_an_answer_has_these_keys_and_no_more_of_a_message_than_its_line(t
     assert first == {
         "id": number,
         "from": "BlueLake",
-        "from_project": None,
         "verified": True,
         "importance": "high",
         "subject": "Schema",
         "first_line": "First line",
         "ack_required": True,
     }
-    assert (second["id"], second["from"], second["from_project"]) == (foreign, "GreyOwl", await team.slug(LIB))
+    assert (second["id"], second["from"]) == (foreign, f"GreyOwl@{await team.slug(LIB)}")
     assert second["first_line"] == "x" * 200
 
 
@@ -213,7 +212,7 @@ async def test_an_urgent_message_of_the_topic_stop_refuses_one_tool_call(team: T
 
     assert (answer["stop"].pop("text"), ids(answer), confirmed) == (("Do not push.\n" + "x" * 900)[:600], [], 1)
     assert answer["stop"] == {
-        "id": first, "from": "BlueLake", "from_project": None, "verified": True, "subject": "Plan"
+        "id": first, "from": "BlueLake", "verified": True, "subject": "Plan"
     }  # fmt: skip
     assert second["stop"]["id"] == first + 1
     assert third["stop"] is None
@@ -226,7 +225,7 @@ async def test_human_stops_agents_of_every_project(team: Team) -> None:
 
     answer = await team.event(event="tool", stop=True)
 
-    assert (answer["stop"]["from"], answer["stop"]["from_project"]) == ("Human", await team.slug(LIB))
+    assert answer["stop"]["from"] == f"Human@{await team.slug(LIB)}"
     assert answer["stop"]["verified"] is True
 
 

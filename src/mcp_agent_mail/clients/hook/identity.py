@@ -32,12 +32,16 @@ _MAX_CONFIG = 1024 * 1024
 _MAX_POINTER = 16 * 1024
 _MAX_LEVELS = 128
 _MAX_PROJECT = 4_096
+_MAX_LINE = 2 * _MAX_PROJECT
 _MAX_LOOKED_AT = 400
 _MAX_RESULT = 256 * 1024
 _OUR_SECTION = re.compile(rb"(?im)^[ \t]*\[[ \t]*agent-mail[ \t]*\][ \t]*\r?$")
 _MENTIONS = re.compile(rb"(?i)agent-mail[ \t]*[\]\"]")
-_LINE = re.compile(r"(?i)[ \t]*(name|project)[ \t]*=[ \t]*([^\"\\#;\r\n]*?)[ \t\r]*")
-_NAMED_IN_TEXT = re.compile(r"(?im)^[^\w\n]*name[^\w\n]*[:|][^\w\n]*([A-Za-z][A-Za-z0-9_-]{0,63})\b")
+# No repetition without an end stands beside another that takes the same: strangers write what is looked at.
+_NAMED_IN_TEXT = re.compile(r"(?im)^[^\w\n]{0,20}name[^\w\n]{0,20}?[:|][^\w\n]{0,20}([A-Za-z][A-Za-z0-9_-]{0,63})\b")
+_KEYS = ("name", "project")
+_ODD = frozenset('"\\#;\r')
+"""What `git config` writes in no value that we could read as it stands."""
 
 
 class HookStanding:
@@ -100,9 +104,14 @@ def look_at_git(folder: str, environ: Mapping[str, str]) -> tuple[str | None, di
             continue
         found = _plain_section(content)
         if found is None:
-            return top, _by_the_guard(folder, environ)
+            return top, _usable(_by_the_guard(folder, environ))
         said.update(found)
-    return top, said
+    return top, _usable(said)
+
+
+def _usable(said: dict[str, str]) -> dict[str, str]:
+    """Without what is too long for any name or path: resolving a path takes longer than it is long."""
+    return {key: value for key, value in said.items() if len(value) <= _MAX_PROJECT}
 
 
 def _find_git(folder: str) -> tuple[str | None, str | None]:
@@ -140,12 +149,21 @@ def _plain_section(content: bytes) -> dict[str, str] | None:
                 break
             if not line.strip() or line.lstrip().startswith(("#", ";")):
                 continue
-            known = _LINE.fullmatch(line)
+            known = _plain_line(line)
             if known is not None:
-                found[known[1].lower()] = known[2]
+                found[known[0]] = known[1]
             elif line.lstrip()[:4].lower() in ("name", "proj") or line.endswith("\\"):
                 return None
     return {key: value for key, value in found.items() if value}
+
+
+def _plain_line(line: str) -> tuple[str, str] | None:
+    """Key and value, of a line as `git config` writes it; None for any other."""
+    if len(line) > _MAX_LINE:
+        return None
+    key, _, value = line.partition("=")
+    key, value = key.strip(" \t").lower(), value.strip(" \t\r")
+    return None if key not in _KEYS or "=" not in line or _ODD & set(value) else (key, value)
 
 
 def _by_the_guard(folder: str, environ: Mapping[str, str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mcp_agent_mail.clients.hook.text import QUOTE, fold, items, name_of, whole
+from mcp_agent_mail.clients.hook.text import QUOTE, fold, items, name_of, subject_line, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _owed(told: Json) -> list[str]:
     lines = [f"To be acknowledged still ({len(owed) + left}):"]
     for one in owed:
         lines.append(f"#{whole(one.get('id'))} from {name_of(one.get('from'))}")
-        lines += [f"{QUOTE}{text}" for text in [fold(one.get("subject"), _MAX_SUBJECT)] if text]
+        lines.append(subject_line(one.get("subject"), _MAX_SUBJECT))
     return lines
 
 

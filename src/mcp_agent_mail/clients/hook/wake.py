@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import threading
 import time
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 WOKEN, SLEPT = 2, 0
 LIFE_S = 86_400.0
+BEGUN_WITHIN_S = 5.0
+"""Until it knows whose session it waits beside: a client that says nothing more, and a folder that takes long."""
 FIRST_LOOK_AFTER_S = 1.0
 """The hook of the same end of a turn tells first what may go on with the turn: it has a second."""
 SLICE_S = 50
@@ -49,7 +52,10 @@ _MAX_WIRE_SESSION = 200
 def main(arguments: Sequence[str]) -> int:
     """The exit code. Never raises."""
     try:
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(SLEPT))
+        signal.setitimer(signal.ITIMER_REAL, BEGUN_WITHIN_S)
         watcher = _watcher(arguments)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         return SLEPT if watcher is None else watcher.run()
     except Exception:  # noqa: BLE001  # whatever it is: a session is not woken by it
         return SLEPT

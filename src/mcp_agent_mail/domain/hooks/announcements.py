@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.escaping import printable
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import Importance
 
@@ -84,5 +85,5 @@ def age_s(since: Micros, now: Micros) -> int:
 
 
 def first_line(body: str) -> str:
-    """The first line with words in it, MAX_LINE characters at most."""
-    return next((line.strip()[:MAX_LINE] for line in body.splitlines() if line.strip()), "")
+    """The first line with words that show, MAX_LINE characters at most."""
+    return next((line.strip()[:MAX_LINE] for line in body.splitlines() if printable(line).strip()), "")
