@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -92,6 +93,50 @@ def test_without_a_folder_it_lasts_as_long_as_the_run(tmp_path: Path) -> None:
 
     assert file.read() == {"a": 1}
     file.forget()
+
+
+def test_on_a_full_disk_the_file_stays_as_it_was(tmp_path: Path) -> None:
+    """A limit of a file's size does what a full disk does: a part is written, and the next write fails."""
+    SessionFile(str(tmp_path), "s").change(lambda state: state.update(agent="BlueLake"))
+    program = (
+        "import resource, sys; from mcp_agent_mail.clients.hook import session_file\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))\n"
+        "f = session_file.SessionFile(sys.argv[1], 's')\n"
+        "f.change(lambda state: state.update(more='x' * 100))\n"
+        "sys.exit(f.read() != {'agent': 'BlueLake', 'more': 'x' * 100})\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+
+    assert done.returncode == 0
+    assert SessionFile(str(tmp_path), "s").read() == {"agent": "BlueLake"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "s.json"]
+
+
+def test_without_the_lock_each_hook_still_leaves_a_whole_file(tmp_path: Path) -> None:
+    """Somebody holds the lock for long: what another wrote in between may be lost, and nothing else is."""
+    SessionFile(str(tmp_path), "s").change(lambda state: state.update(agent="BlueLake"))
+    program = (
+        "import sys; from mcp_agent_mail.clients.hook import session_file\n"
+        "session_file._LOCK_TRIES = 1\n"
+        "f = session_file.SessionFile(sys.argv[1], 's')\n"
+        "for n in range(100):\n"
+        "    state = f.change(lambda state: state.update({sys.argv[2]: n + 1, 'pad': 'x' * 4_000}))\n"
+        "    assert state[sys.argv[2]] == n + 1\n"
+        "    assert f.read()['agent'] == 'BlueLake'\n"
+    )
+    holding = os.open(tmp_path / ".lock", os.O_RDWR)
+    try:
+        fcntl.flock(holding, fcntl.LOCK_EX)
+        running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "abc"]
+        assert [one.wait(60) for one in running] == [0, 0, 0]
+    finally:
+        os.close(holding)
+
+    left = SessionFile(str(tmp_path), "s").read()
+    assert left["agent"] == "BlueLake"
+    assert 100 in [left.get(name) for name in "abc"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "s.json"]
 
 
 def test_hooks_of_one_session_change_it_one_after_the_other(tmp_path: Path) -> None:

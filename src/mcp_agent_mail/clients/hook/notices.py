@@ -12,6 +12,11 @@ _MENDABLE = ("NOT_FOUND", "CONFLICT", "PERMISSION_DENIED", "AUTHENTICATION_REQUI
 """Errors that last until somebody mends a name, a project or a token."""
 
 _MAX_LINE = 500
+NAMELESS = (
+    "Agent mail is on in this project, and this session has no name in it yet.\n"
+    "Call macro_start_session with human_key set to the path of this directory; a name you were given goes in as "
+    "agent_name."
+)
 
 
 def refused_lines(refused: HookRefused) -> list[str]:

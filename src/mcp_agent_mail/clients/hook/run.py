@@ -12,6 +12,7 @@ import time
 from mcp_agent_mail.clients.contracts.reader import can_refuse
 from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
+from mcp_agent_mail.clients.hook.asking import is_alive, is_entry, seconds
 from mcp_agent_mail.clients.hook.environment import HookSettings
 from mcp_agent_mail.clients.hook.identity import find_standing, known_name, registered
 from mcp_agent_mail.clients.hook.output import HookOutput, encode, neutral
@@ -48,16 +49,10 @@ MAX_CONTINUED = 3
 _ONE_START_S = 3.0
 """Two starts of one session within this time are one: its hook is installed twice."""
 
-_ASKED_FOR_S = 5.0
 _MAX_ASKING = 16
 _MAX_WIRE_SESSION = 200
 _WITH_MORE = 1
 _MAX_WINDOWS = 1_000
-_NAMELESS = (
-    "Agent mail is on in this project, and this session has no name in it yet.\n"
-    "Call macro_start_session with human_key set to the path of this directory; a name you were given goes in as "
-    "agent_name."
-)
 
 
 class Reply:
@@ -190,7 +185,9 @@ class HookRun:
             return self._nothing()
         except wire.HookSilence:
             return self._nothing()
-        return Reply(self._told("inject", _NAMELESS))
+        from mcp_agent_mail.clients.hook.notices import NAMELESS  # noqa: PLC0415  # for this alone
+
+        return Reply(self._told("inject", NAMELESS))
 
     def _ask_event(self, standing: HookStanding) -> Json:
         """The server's answer to this event; None without one. What it may give is noted before it is asked."""
@@ -210,6 +207,7 @@ class HookRun:
             "stop": asks_stop,
             "can_refuse": can_refuse(self._contract),
             "reprime": is_reprimed,
+            "subagent": self._payload.is_subagents,
         }
         try:
             answer = self._server.ask(wire.EVENT, value, self._patience)
@@ -249,13 +247,13 @@ class HookRun:
             return self._state.get("compacted") is True
         last = self._state.get("reprimed")
         is_same = isinstance(last, list) and last[:1] == [self._payload.start_source]
-        return not (is_same and isinstance(last, list) and time.time() - _seconds(last[1:]) < _ONE_START_S)
+        return not (is_same and isinstance(last, list) and time.time() - seconds(last[1:]) < _ONE_START_S)
 
     def _begin(self, state: dict[str, Json]) -> None:
         """Note that we ask, and find out whether an earlier run of this session was cut off."""
         now = time.time()
-        asking = [one for one in state.get("asking") or [] if _is_entry(one)]
-        self._missed = [one for one in asking if not _is_alive(one, now)]
+        asking = [one for one in state.get("asking") or [] if is_entry(one)]
+        self._missed = [one for one in asking if not is_alive(one, now)]
         state["asking"] = [*asking, self._key][-_MAX_ASKING:]
         self._is_asking = True
         if self._is_reprimed and self._moment == "start":
@@ -315,7 +313,7 @@ class HookRun:
         if self._missed or self._state.get("must") is True:
             return True
         is_changed = unread != self._state.get("said")
-        return is_changed and time.time() - _seconds([self._state.get("said_at")]) >= self._settings.interval_s
+        return is_changed and time.time() - seconds([self._state.get("said_at")]) >= self._settings.interval_s
 
     def _guarded(self, standing: HookStanding, answer: dict[str, Json] | None) -> Reply:
         """Before a tool call: a stop refuses it, else the guard may."""
@@ -386,9 +384,8 @@ class HookRun:
             self._owe(state)
             return
         unread = said["unread"]
+        state["owed"] = state.get("owed") is True and not self._is_reprimed
         if said.get("has_told"):
-            if self._is_reprimed:
-                state["owed"] = False
             state["said"], state["said_at"], state["must"] = unread, time.time(), False
             state["asking"] = [one for one in state["asking"] if one not in self._missed]
             if self._moment == "turn_end":
@@ -396,25 +393,6 @@ class HookRun:
                 state["turned"] = time.time()
         elif isinstance(state.get("said"), int):
             state["said"] = min(state["said"], unread)
-
-
-def _is_entry(one: Json) -> bool:
-    return isinstance(one, list) and len(one) == 2 and isinstance(one[0], int) and isinstance(one[1], float)
-
-
-def _is_alive(entry: list[Json], now: float) -> bool:
-    """Is the run of an entry still at work?"""
-    if not 0 <= now - entry[1] < _ASKED_FOR_S:
-        return False
-    try:
-        os.kill(entry[0], 0)
-    except (OSError, OverflowError):
-        return False
-    return True
-
-
-def _seconds(values: list[Json]) -> float:
-    return float(values[0]) if values and isinstance(values[0], (int, float)) else 0.0
 
 
 def _whole(state: Mapping[str, Json], key: str) -> int:

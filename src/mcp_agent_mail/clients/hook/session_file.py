@@ -1,7 +1,9 @@
 """What the hooks of one session know of each other: a small private file, below XDG_STATE_HOME.
 
-It is a memory, and nothing rests on it that must be true: told once is decided by the server. A file that is broken,
-too large or somebody else's counts as none. Files are replaced by renames, and there are so many at most.
+Told once is decided by the server, and does not rest on it. What a session registered as stands here alone, and so
+does what counts mail that was given and not printed: a file that is lost costs the session its name, unless that is
+given elsewhere, and such a count. So a file is replaced by a rename once the new one is whole, and stays as it was
+where that cannot be. One that is broken, too large or somebody else's counts as none. There are so many at most.
 """
 
 from __future__ import annotations
@@ -88,10 +90,7 @@ class SessionFile:
 
     def forget(self) -> None:
         """The session has ended."""
-        try:
-            os.unlink(self._path)  # noqa: PTH108  # starts faster
-        except OSError:
-            return
+        _unlink(self._path)
 
     def _lock(self) -> int | None:
         """The lock of all the files; None when it could not be had soon: then two hooks may both think they wrote."""
@@ -118,14 +117,29 @@ class SessionFile:
             is_new = not os.path.lexists(self._path)  # as above
             descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
-                os.write(descriptor, text.encode())
+                _write_all(descriptor, text.encode())
             finally:
                 os.close(descriptor)
             os.replace(fresh, self._path)  # noqa: PTH105  # as above
             if is_new:
                 _make_room(self._folder)
         except OSError:
+            # A full disk, as a rule: the file of before is whole, and this run goes on with what it knows.
             self._in_memory = dict(state)
+            _unlink(fresh)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    """A disk with room for a part takes that, and says no at the next write alone."""
+    while content:
+        content = content[os.write(descriptor, content) :]
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)  # noqa: PTH108  # starts faster
+    except OSError:
+        return
 
 
 def _make_room(folder: str) -> None:
@@ -141,7 +155,4 @@ def _make_room(folder: str) -> None:
     aged.sort(reverse=True)
     for _, name in aged[_KEPT:]:
         if name != _LOCK:
-            try:
-                os.unlink(f"{folder}/{name}")  # noqa: PTH108
-            except OSError:
-                continue
+            _unlink(f"{folder}/{name}")

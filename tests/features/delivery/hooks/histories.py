@@ -1,4 +1,4 @@
-"""Random histories of hooks: two sessions of one agent and one of another, hooks that die at every place, two at once,
+"""Random histories of hooks: two sessions of one agent and one of another, their sub-agents, hooks that die, two at once,
 mail that is read, taken back and expires in between, restarts, and a clock that jumps. A model says what each answer
 must be.
 """
@@ -194,7 +194,7 @@ class HookHistory:
         """Which of them comes first is not said: what both say together is."""
         session = self.chance.choice(self.sessions)
         request = self._request(session, may_end=False)
-        session.can_stop = session.can_stop or request.stop
+        session.can_stop = session.can_stop or (request.stop and not request.subagent)
         session_s = time.monotonic()
         wanted = self._expected(session, request)
         answers = await asyncio.gather(*(self._ask(request, session_s) for _ in range(2)))
@@ -203,7 +203,7 @@ class HookHistory:
             self.faults.append(f"two hooks at once were given {twice}")
         if not set(wanted.ids) <= set(both):
             self.faults.append(f"two hooks at once were given {both}, and not all of {wanted.ids}")
-        self._note_shown(session, session_s)
+        self._note_shown(session, request, session_s)
         self._note_given(session, both)
         for answer in answers:
             self._check_counts(session, answer)
@@ -237,6 +237,7 @@ class HookHistory:
             least=self.chance.choice((None, *ImportanceBound)),
             limit=self.chance.randint(0, 3),
             stop=event is SessionEvent.TOOL and self.chance.random() < 0.5,
+            subagent=self.chance.random() < 0.15,
         )
 
     async def _ask(self, request: HookEventRequest, began_s: float) -> HookAnswer:
@@ -244,7 +245,7 @@ class HookHistory:
             return (await self.service.hook_event(_ANYBODY, request))[1]
 
     async def _judged(self, session: _Session, request: HookEventRequest, began_s: float) -> HookAnswer:
-        session.can_stop = session.can_stop or request.stop
+        session.can_stop = session.can_stop or (request.stop and not request.subagent)
         wanted = self._expected(session, request)
         answer = await self._ask(request, began_s)
         found = _Expected(
@@ -253,15 +254,15 @@ class HookHistory:
         if (found.stop, found.ids, found.more) != (wanted.stop, wanted.ids, wanted.more):
             self.faults.append(f"{session.name} was given {found}, not {wanted}")
         self._check_counts(session, answer)
-        self._note_shown(session, began_s)
+        self._note_shown(session, request, began_s)
         self._note_given(session, _ids(answer))
-        if request.heartbeat.event is SessionEvent.END:
+        if request.heartbeat.event is SessionEvent.END and not request.subagent:
             session.can_stop, session.told_s = False, float("-inf")
         return answer
 
     def _expected(self, session: _Session, request: HookEventRequest) -> _Expected:
         event = request.heartbeat.event
-        if event is SessionEvent.END:
+        if event is SessionEvent.END or request.subagent:
             return _Expected(ids=[], stop=None, more=0)
         unread = [
             one
@@ -285,8 +286,8 @@ class HookHistory:
         if answer.unread != unread:
             self.faults.append(f"{session.name} was told of {answer.unread} unread, not {unread}")
 
-    def _note_shown(self, session: _Session, began_s: float) -> None:
-        if began_s >= session.told_s:
+    def _note_shown(self, session: _Session, request: HookEventRequest, began_s: float) -> None:
+        if began_s >= session.told_s and not request.subagent:
             self.shown |= {(session.agent, one) for one in session.waiting}
             self.seen["shown"] += len(session.waiting)
             session.waiting = set()

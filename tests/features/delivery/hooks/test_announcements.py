@@ -52,6 +52,33 @@ async def test_every_event_is_activity_of_the_agent(harness: DeliveryHarness) ->
     assert harness.noted == ["RedStone"]
 
 
+async def test_a_sub_agents_event_is_told_nothing_shows_nothing_and_ends_no_session(harness: DeliveryHarness) -> None:
+    await event(harness, event="tool", stop=True)
+    number = await harness.sent_id()
+    told = await event(harness, least="any")
+    await harness.call("hook_told", A_HOOK, agent_name="RedStone", session="s", claim=told["claim"])
+    await harness.sent_id(importance="urgent", topic="stop")
+
+    subs = [
+        await event(harness, event=name, least="any", stop=True, subagent=True)
+        for name in ("start", "turn", "tool", "idle", "end")
+    ]
+    before = await harness.call("message_status", agent_name="BlueLake", message_id=number)
+    waits = await event(harness, event="tool", least="any")
+    after = await harness.call("message_status", agent_name="BlueLake", message_id=number)
+
+    assert {(len(ids(one)), one["stop"], one["claim"], one["unread"]) for one in subs} == {(0, None, None, 2)}
+    assert ids(waits) == []
+    assert [one["recipients"][0]["status"] for one in (before, after)] == ["handed_over", "shown"]
+
+
+async def test_only_the_session_itself_has_shown_that_it_can_be_stopped(harness: DeliveryHarness) -> None:
+    await event(harness, event="tool", stop=True, subagent=True)
+    number = await harness.sent_id(importance="urgent", topic="stop")
+
+    assert ids(await event(harness, event="tool", least="urgent")) == [number]
+
+
 async def test_a_session_that_is_full_is_told_counts_alone(
     harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,26 @@ def _show_what_is_printed_just_now(patch: Patch) -> None:
     patch.setattr(rules, "current_hearing", Always)
 
 
+def _show_by_sub_agents(patch: Patch) -> None:
+    decide = rules._decide
+
+    def as_if_the_sessions(view: Any, actor: Any, request: Any, *more: Any) -> Any:  # as above
+        of_the_session = decide(view, actor, replace(request, subagent=False), *more)
+        return replace(decide(view, actor, request, *more), shown=of_the_session.shown)
+
+    patch.setattr(rules, "_decide", as_if_the_sessions)
+
+
+def _tell_sub_agents(patch: Patch) -> None:
+    decide = rules._decide
+
+    def as_if_the_sessions(view: Any, actor: Any, request: Any, *more: Any) -> Any:  # as above
+        shown = decide(view, actor, request, *more).shown
+        return replace(decide(view, actor, replace(request, subagent=False), *more), shown=shown)
+
+    patch.setattr(rules, "_decide", as_if_the_sessions)
+
+
 def _one_name_for_all_sessions(patch: Patch) -> None:
     patch.setattr(rules, "_hash", lambda _: b"x" * 32)
 
@@ -141,6 +162,8 @@ GUARDS: dict[str, Callable[[Patch], None]] = {
     "decided in the unit that notes it": _decide_once,
     "handed over when it is confirmed": _hand_over_what_is_given,
     "shown by what came after": _show_what_is_printed_just_now,
+    "a sub-agent shows nothing": _show_by_sub_agents,
+    "a sub-agent is told nothing": _tell_sub_agents,
     "a session is its name's": _one_name_for_all_sessions,
     "a claim is its session's": _take_any_claim_of_the_agent,
     "another session shows nothing": _show_by_any_session,

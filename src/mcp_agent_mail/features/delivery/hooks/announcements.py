@@ -2,7 +2,7 @@
 
 One unit of work decides what is unread, neither withdrawn nor expired, and not given to the session before, and notes
 it as given. The hook confirms after its output was flushed: only then is it handed over. The next event of the same
-session, whose first byte came after that, shows it; another session proves nothing. Most events bring nothing new: they
+session, whose first byte came after that, shows it; another session proves nothing, nor does a sub-agent. Most events bring nothing new: they
 write nothing. (docs/adr/0156)
 """
 
@@ -127,7 +127,7 @@ class HookAnnouncements:
         heartbeat = request.heartbeat
         actor = await self._store.read(lambda view: _require_agent(require_heard(view, caller, heartbeat)))
         known = self._known.of(actor.agent.id, heartbeat.session)
-        known.can_stop = known.can_stop or request.stop
+        known.can_stop = known.can_stop or ((request.stop or request.can_refuse) and not request.subagent)
         is_later = not -math.inf < current_hearing().began_s < known.told_s
         claim = self._new_claim()
 
@@ -149,7 +149,7 @@ class HookAnnouncements:
         changes, answer = await self._store.read(look)
         if changes:
             answer = await self._store.write(unit)
-        if heartbeat.event is SessionEvent.END:
+        if heartbeat.event is SessionEvent.END and not request.subagent:
             self._known.forget(actor.agent.id, heartbeat.session)
         return answer
 
@@ -195,15 +195,19 @@ class HookAnnouncements:
 def _decide(view: View, actor: Actor, request: HookEventRequest, known: _Known, is_later: bool) -> _Decision:
     agent_id = actor.agent.id
     session_id = view.announcements.find_session(agent_id, _hash(request.heartbeat.session))
-    shown = [] if session_id is None or not is_later else view.announcements.unshown(session_id)
+    # That a sub-agent goes on proves nothing of what its session was told.
+    shows = is_later and not request.subagent
+    shown = [] if session_id is None or not shows else view.announcements.unshown(session_id)
     room = view.announcements.room(session_id)
     event = request.heartbeat.event
-    is_told = event is not SessionEvent.END and not actor.agent.is_retired and not actor.project.is_archived
+    is_told = event is not SessionEvent.END and not request.subagent
+    is_told = is_told and not actor.agent.is_retired and not actor.project.is_archived
     stop = view.announcements.find_stop(agent_id, session_id) if request.stop and is_told else None
     tellable: list[UnreadCopy] = []
     if request.least is not None and is_told:
-        # After a tool it is left for the next call, where the session has shown that it can be refused one.
-        waits = event is SessionEvent.TOOL and known.can_stop
+        # What asks to stop is left for the next call, where the session can be refused one: told as an item it stops
+        # nothing, and at the end of a turn it makes the turn go on.
+        waits = known.can_stop
         limit = request.limit + MOST_MORE
         tellable = view.announcements.tellable(agent_id, session_id, request.least, limit + 1, without_stops=waits)
     if stop is not None:
