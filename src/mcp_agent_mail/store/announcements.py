@@ -49,10 +49,11 @@ _STOP = f"SELECT r.message_id, r.delivery_seq {_ALERTS} AND {_IS_STOP} {_PAGE}"
 _ANNOUNCED = f"""
 SELECT m.id, s.name, m.project_id, p.slug, m.is_verified OR m.is_system OR s.kind = 'human',
        CASE WHEN r.held_code IS NULL THEN min(m.created_ts, r.delivered_ts) ELSE r.delivered_ts END,
-       m.importance, m.subject, m.ack_required, substr(ltrim(m.body_md, char(9, 10, 13, 32)), 1, {LINE_LOOKED_AT})
+       m.importance, m.subject, m.ack_required, substr(ltrim(m.body_md, char(9, 10, 13, 32)), 1, {LINE_LOOKED_AT}),
+       coalesce({_IS_STOP}, 0)
 FROM messages m CROSS JOIN agents s ON s.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id
-CROSS JOIN recipients r ON r.message_id = m.id AND r.agent_id = ?
-WHERE m.id = ?
+CROSS JOIN recipients r ON r.message_id = m.id AND r.agent_id = :agent
+WHERE m.id = :message
 """
 _COUNT_GIVEN = "SELECT count(*) FROM announcements WHERE session_id = ?"
 # The last of an agent is last whatever the clock says.
@@ -136,7 +137,8 @@ class Announcements:
 
     def mail(self, agent_id: AgentId, message_ids: Sequence[MessageId]) -> list[Announcement]:
         """The agent's copies of these, in their order, as hooks tell of them."""
-        rows = [self._connection.execute(_ANNOUNCED, (agent_id, one)).fetchone() for one in message_ids]
+        keys = ({"agent": agent_id, "message": one} for one in message_ids)
+        rows = [self._connection.execute(_ANNOUNCED, key).fetchone() for key in keys]
         return [
             Announcement(
                 id=row[0],
@@ -149,6 +151,7 @@ class Announcements:
                 subject=row[7],
                 ack_required=bool(row[8]),
                 beginning=row[9],
+                asks_stop=bool(row[10]),
             )
             for row in rows
         ]

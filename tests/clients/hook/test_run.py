@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.clients.contracts.reader import read_contract
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.hook.run import MAX_CONTINUED
 from tests.clients.golden_outputs import REPRIME, STOP
 from tests.clients.hook_program import HookHome
@@ -98,6 +98,27 @@ def test_cursors_count_of_loops_is_such_a_flag(home: HookHome, answers: HookAnsw
         home.play("cursor", "stop", home.payload("cursor", "stop", loop_count=number))
 
     assert [one["least"] for one in answers.bodies("/event")] == ["any"] * MAX_CONTINUED + [None]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_event_says_that_the_session_can_be_refused_a_call(
+    client: str, home: HookHome, answers: HookAnswers
+) -> None:
+    for event in read_contract(client)["events"]:
+        home.play(client, event)
+
+    assert {one["can_refuse"] for one in answers.bodies("/event")} == {True}
+
+
+def test_a_stop_is_not_spent_on_the_call_by_which_it_is_read(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(stop=STOP)
+    reading = home.payload("claude", "PreToolUse", tool_name="mcp__agent-mail__fetch_inbox", tool_input={})
+
+    printed = [home.play("claude", "PreToolUse", reading), home.play("claude", "PreToolUse")]
+
+    assert [one["stop"] for one in answers.bodies("/event")] == [False, True]
+    assert printed[0] == ""
+    assert "fetch_inbox(unread_only=true, include_bodies=true)" in printed[1]
 
 
 # --- Counts ---
@@ -321,7 +342,87 @@ def test_a_reprime_that_no_server_gave_is_made_up_for(home: HookHome, answers: H
     assert ["you are BlueLake" in one for one in told] == [False, True]
 
 
+@pytest.mark.parametrize(("client", "start"), [("claude", "SessionStart"), ("cursor", "sessionStart")])
+@pytest.mark.parametrize("how", ["no server", "not flushed", "refused"])
+def test_a_session_that_heard_nothing_at_its_start_hears_who_it_is_at_its_next_slot(
+    client: str, start: str, how: str, home: HookHome, answers: HookAnswers
+) -> None:
+    turn = {"claude": "UserPromptSubmit", "cursor": "postToolUse"}[client]
+    answers.event = given(reprime=REPRIME, unread=2)
+    if how == "no server":
+        home.play(client, start, AGENT_MAIL_URL="http://127.0.0.1:1")
+    elif how == "not flushed":
+        home.play(client, start, is_flushed=False)
+    else:
+        answers.event = {"error": {"type": "UNAVAILABLE", "message": "soon"}}
+        home.play(client, start)
+        answers.event = given(reprime=REPRIME, unread=2)
+
+    told = [home.play(client, turn) for _ in range(2)]
+
+    assert ["you are BlueLake" in one for one in told] == [True, False]
+
+
+def test_a_start_that_is_killed_is_made_up_for(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(reprime=REPRIME, unread=2)
+    home.reply("claude", "SessionStart")
+
+    assert "you are BlueLake" in home.play("claude", "UserPromptSubmit")
+
+
+def test_a_start_that_said_nothing_is_no_start_that_the_next_one_repeats(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(reprime=REPRIME, unread=2)
+    home.play("claude", "SessionStart", AGENT_MAIL_URL="http://127.0.0.1:1")
+
+    assert "you are BlueLake" in home.play("claude", "SessionStart")
+
+
 # --- The server's no ---
+
+
+def _context(printed: str) -> list[str]:
+    lines: list[str] = json.loads(printed)["hookSpecificOutput"]["additionalContext"].split("\n")
+    return lines
+
+
+def test_a_start_says_why_no_mail_can_be_told(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = {"error": {"type": "NOT_FOUND", "message": "No BlueLake here.", "hint": "Did you mean BlueLark?"}}
+
+    told = [home.play("claude", event) for event in ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")]
+
+    assert _context(told[0]) == [
+        "Agent mail cannot tell this session of its mail: No BlueLake here.",
+        "Did you mean BlueLark?",
+    ]
+    assert told[1:] == ["", "", ""]
+
+
+def test_nobody_hears_that_its_project_is_unknown_where_the_project_was_named(
+    home: HookHome, answers: HookAnswers
+) -> None:
+    del home.settings["AGENT_NAME"]
+    answers.check = {"error": {"type": "NOT_FOUND", "message": "No project /nowhere.", "hint": "ensure_project"}}
+
+    assert _context(home.play("claude", "SessionStart", AGENT_MAIL_PROJECT="/nowhere"))[1] == "ensure_project"
+    assert home.play("claude", "SessionStart") == ""
+
+
+@pytest.mark.parametrize(("name", "is_said"), [("GreenHill", True), ("BlueLake", False), ("bluelake", False)])
+def test_whoever_registers_by_another_name_than_its_own_hears_it(
+    name: str, is_said: bool, home: HookHome, answers: HookAnswers
+) -> None:
+    called = {
+        "tool_name": "mcp__agent-mail__register_agent",
+        "tool_input": {"project_key": str(home.code)},
+        "tool_response": _as_blocks(_registered(name)),
+    }
+    answers.event = given(message(1, importance="urgent"))
+
+    printed = home.play("claude", "PostToolUse", home.payload("claude", "PostToolUse", **called))
+
+    assert ("you registered as GreenHill, and AGENT_NAME is BlueLake" in printed) == is_said
+    assert "#1 from RedStone" in printed
+    assert answers.bodies("/event")[0]["limit"] == (1 if is_said else 3)
 
 
 @pytest.mark.parametrize("kind", ["NOT_FOUND", "PERMISSION_DENIED", "UNAVAILABLE"])

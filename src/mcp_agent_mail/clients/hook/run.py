@@ -292,13 +292,13 @@ class HookRun:
 
     def _lines(self, answer: dict[str, Json]) -> list[str]:
         agent = self._agent()
-        lines = text.mail_lines(agent, answer) if text.items(answer.get("messages"), 1) else []
+        lines = text.mail_lines(agent, answer, self._event["tells"]) if text.items(answer.get("messages"), 1) else []
         reprimed = answer.get("reprime")
         if isinstance(reprimed, dict):
             from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines  # noqa: PLC0415  # at a start alone
 
             most = min(MAX_BYTES, text.MAX_BYTES - len(text.fit(lines).encode()) - 1)
-            return [*text.fit(reprime_lines(reprimed), most).split("\n"), *lines]
+            return [*text.fit(reprime_lines(reprimed, says_how=not lines), most).split("\n"), *lines]
         if lines or not self._counts(text.whole(answer.get("unread"))):
             return lines
         return [text.count_line(agent, text.whole(answer.get("unread")))]

@@ -64,7 +64,7 @@ class UnreadCopy(NamedTuple):
 
 class Announcement(NamedTuple):
     """A message as a hook tells of it. `is_verified`: its sender had proven to be it. `since_ts`: since when it is in
-    the inbox. `beginning` is that of the body.
+    the inbox. `beginning` is that of the body. `asks_stop`: it refuses a tool call where the client can.
     """
 
     id: MessageId
@@ -77,6 +77,7 @@ class Announcement(NamedTuple):
     subject: str
     ack_required: bool
     beginning: str
+    asks_stop: bool
 
 
 def age_s(since: Micros, now: Micros) -> int:

@@ -129,6 +129,7 @@ def show_announced(heard: HeardSession, announced: HookAnswer) -> JsonObject:
                 "subject": one.subject,
                 "first_line": first_line(one.beginning),
                 "ack_required": one.ack_required,
+                "asks_stop": one.asks_stop,
             }
             for one in announced.mail
         ],

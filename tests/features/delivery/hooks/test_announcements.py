@@ -72,6 +72,28 @@ async def test_a_sub_agents_event_is_told_nothing_shows_nothing_and_ends_no_sess
     assert [one["recipients"][0]["status"] for one in (before, after)] == ["handed_over", "shown"]
 
 
+@pytest.mark.parametrize("name", ["start", "turn", "tool", "idle"])
+async def test_what_asks_to_stop_waits_for_a_call_whatever_event_comes_before(
+    harness: DeliveryHarness, name: str
+) -> None:
+    number = await harness.sent_id(importance="urgent", topic="stop")
+
+    before = await event(harness, event=name, least="any", can_refuse=True)
+    call = await event(harness, event="tool", stop=True, can_refuse=True)
+
+    assert (ids(before), before["more"], before["unread"]) == ([], 0, 1)
+    assert call["stop"]["id"] == number
+
+
+async def test_where_no_call_can_be_refused_it_is_an_item_that_says_so(harness: DeliveryHarness) -> None:
+    await harness.sent_id(importance="urgent", topic="stop")
+    await harness.sent_id(importance="urgent", topic="build")
+
+    answer = await event(harness, event="turn", least="any")
+
+    assert [one["asks_stop"] for one in answer["messages"]] == [True, False]
+
+
 async def test_only_the_session_itself_has_shown_that_it_can_be_stopped(harness: DeliveryHarness) -> None:
     await event(harness, event="tool", stop=True, subagent=True)
     number = await harness.sent_id(importance="urgent", topic="stop")

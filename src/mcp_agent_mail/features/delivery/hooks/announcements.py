@@ -207,9 +207,10 @@ def _decide(view: View, actor: Actor, request: HookEventRequest, known: _Known, 
     if request.least is not None and is_told:
         # What asks to stop is left for the next call, where the session can be refused one: told as an item it stops
         # nothing, and at the end of a turn it makes the turn go on.
-        waits = known.can_stop
         limit = request.limit + MOST_MORE
-        tellable = view.announcements.tellable(agent_id, session_id, request.least, limit + 1, without_stops=waits)
+        tellable = view.announcements.tellable(
+            agent_id, session_id, request.least, limit + 1, without_stops=known.can_stop
+        )
     if stop is not None:
         tellable = [one for one in tellable if one != stop]
     is_full = room == 0 and bool(stop or tellable[: request.limit])
