@@ -1,7 +1,7 @@
 """What the hooks of one session know of each other: a small private file, below XDG_STATE_HOME.
 
 It is a memory, and nothing rests on it that must be true: told once is decided by the server. A file that is broken,
-too large or somebody else's counts as none. Files are replaced by renames, and there are so many at most.
+too large, somebody else's, or has a value of another type than we write counts as none. Files are replaced by renames, and there are so many at most.
 """
 
 from __future__ import annotations
@@ -30,6 +30,13 @@ _LOCK_TRIES = 20
 _LOCK_WAIT_S = 0.005
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _MISREAD = (ValueError, RecursionError)
+_MAX_NUMBER = 1e15
+_TEXTS = ("agent", "project", "window_agent")
+_LISTS = ("asking", "reprimed", "watcher")
+_FLAGS = ("compacted", "must")
+_WHOLE = ("row", "said")
+_TIMES = ("said_at", "turned", "woken_at")
+"""What we write, by its type."""
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
@@ -70,7 +77,7 @@ class SessionFile:
             value = json.loads(content) if len(content) <= MAX_FILE_BYTES else None
         except (OSError, *_MISREAD):
             return {}
-        return value if isinstance(value, dict) else {}
+        return value if isinstance(value, dict) and _is_ours(value) else {}
 
     def change(self, by: Callable[[dict[str, Json]], object]) -> dict[str, Json]:
         """Read, let `by` change it in place, write if it did; one hook of a session at a time. Gives what it is now."""
@@ -126,6 +133,18 @@ class SessionFile:
                 _make_room(self._folder)
         except OSError:
             self._in_memory = dict(state)
+
+
+def _is_ours(value: dict[str, Json]) -> bool:
+    """Is each value of the type that we write it in? A project may be none; numbers are such that can be reckoned with."""
+    return (
+        all(isinstance(value.get(key, ""), str) or (key == "project" and value[key] is None) for key in _TEXTS)
+        and all(isinstance(value.get(key, []), list) for key in _LISTS)
+        and all(isinstance(value.get(key, False), bool) for key in _FLAGS)
+        and all(type(value.get(key, 0)) is int and 0 <= value.get(key, 0) < _MAX_NUMBER for key in _WHOLE)
+        and all(type(value.get(key, 0)) in (int, float) and 0 <= value.get(key, 0) < _MAX_NUMBER for key in _TIMES)
+        and all(type(one) in (int, float) for one in value.get("reprimed", [])[1:])
+    )
 
 
 def _make_room(folder: str) -> None:
