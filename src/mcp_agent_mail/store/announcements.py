@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.hooks.announcements import (
     STOP_TOPIC,
     Announcement,
     ImportanceBound,
+    SessionName,
     UnreadCopy,
 )
 from mcp_agent_mail.domain.messages import Importance
@@ -58,12 +59,12 @@ WHERE m.id = :message
 _COUNT_GIVEN = "SELECT count(*) FROM announcements WHERE session_id = ?"
 # The last of an agent is last whatever the clock says.
 _OPEN_SESSION = """
-INSERT INTO hook_sessions (agent_id, session_hash, last_ts)
-VALUES (:agent, :hash, max(:now, 1 + coalesce((SELECT max(last_ts) FROM hook_sessions WHERE agent_id = :agent), 0)))
+INSERT INTO hook_sessions (agent_id, session_hash, is_proven, last_ts)
+VALUES (:agent, :hash, :is_proven, max(:now, 1 + coalesce((SELECT max(last_ts) FROM hook_sessions WHERE agent_id = :agent), 0)))
 ON CONFLICT (agent_id, session_hash) DO UPDATE SET last_ts = excluded.last_ts RETURNING id
 """
 _OLDEST_SESSIONS = """
-SELECT id FROM hook_sessions INDEXED BY hook_sessions_last WHERE agent_id = ? AND id <> ?
+SELECT id FROM hook_sessions INDEXED BY hook_sessions_last WHERE agent_id = ? AND is_proven = ? AND id <> ?
 ORDER BY last_ts DESC, id DESC LIMIT -1 OFFSET ?
 """
 _FORGET_GIVEN = "DELETE FROM announcements WHERE session_id = ?"
@@ -170,14 +171,17 @@ class Announcements:
         return int(given)
 
     def give(
-        self, agent_id: AgentId, session_hash: bytes, messages: Sequence[UnreadCopy], claim: str, now: Micros
+        self, agent_id: AgentId, name: SessionName, messages: Sequence[UnreadCopy], claim: str, now: Micros
     ) -> None:
-        """Note that the session has these, which it was not given before; of the agent's sessions MAX_SESSIONS stay."""
-        key = {"agent": agent_id, "hash": session_hash, "now": now}
+        """Note that the session has these, which it was not given before; of the agent's sessions of its kind
+        MAX_SESSIONS stay, and of the other kind all.
+        """
+        key = {"agent": agent_id, "hash": name.hash, "is_proven": name.is_proven, "now": now}
         (session_id,) = self._connection.execute(_OPEN_SESSION, key).fetchone()
         rows = [(session_id, one.message_id, one.delivery_seq, claim, now) for one in messages]
         self._connection.executemany(_GIVE, rows)
-        oldest = self._connection.execute(_OLDEST_SESSIONS, (agent_id, session_id, MAX_SESSIONS - 1)).fetchall()
+        rest = (agent_id, name.is_proven, session_id, MAX_SESSIONS - 1)
+        oldest = self._connection.execute(_OLDEST_SESSIONS, rest).fetchall()
         self._connection.executemany(_FORGET_GIVEN, oldest)
         self._connection.executemany(_FORGET_SESSION, oldest)
 

@@ -76,6 +76,11 @@ def test_a_name_that_nobody_can_have_is_none(name: Any, code: Path) -> None:
     assert _standing(code, {"agent": name, "project": "/p"})[0] is None
 
 
+@pytest.mark.parametrize("project", ["/a\0b", "", 5, "/" + "x" * 5_000])
+def test_a_project_that_no_path_can_be_is_none(project: Any, code: Path) -> None:
+    assert _standing(code, {"agent": "GreenHill", "project": project}) == ("GreenHill", str(code))
+
+
 # --- Git's word, as Git itself says it ---
 
 

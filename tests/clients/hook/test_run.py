@@ -380,51 +380,6 @@ def test_a_start_that_said_nothing_is_no_start_that_the_next_one_repeats(home: H
 # --- The server's no ---
 
 
-def _context(printed: str) -> list[str]:
-    lines: list[str] = json.loads(printed)["hookSpecificOutput"]["additionalContext"].split("\n")
-    return lines
-
-
-def test_a_start_says_why_no_mail_can_be_told(home: HookHome, answers: HookAnswers) -> None:
-    answers.event = {"error": {"type": "NOT_FOUND", "message": "No BlueLake here.", "hint": "Did you mean BlueLark?"}}
-
-    told = [home.play("claude", event) for event in ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")]
-
-    assert _context(told[0]) == [
-        "Agent mail cannot tell this session of its mail: No BlueLake here.",
-        "Did you mean BlueLark?",
-    ]
-    assert told[1:] == ["", "", ""]
-
-
-def test_nobody_hears_that_its_project_is_unknown_where_the_project_was_named(
-    home: HookHome, answers: HookAnswers
-) -> None:
-    del home.settings["AGENT_NAME"]
-    answers.check = {"error": {"type": "NOT_FOUND", "message": "No project /nowhere.", "hint": "ensure_project"}}
-
-    assert _context(home.play("claude", "SessionStart", AGENT_MAIL_PROJECT="/nowhere"))[1] == "ensure_project"
-    assert home.play("claude", "SessionStart") == ""
-
-
-@pytest.mark.parametrize(("name", "is_said"), [("GreenHill", True), ("BlueLake", False), ("bluelake", False)])
-def test_whoever_registers_by_another_name_than_its_own_hears_it(
-    name: str, is_said: bool, home: HookHome, answers: HookAnswers
-) -> None:
-    called = {
-        "tool_name": "mcp__agent-mail__register_agent",
-        "tool_input": {"project_key": str(home.code)},
-        "tool_response": _as_blocks(_registered(name)),
-    }
-    answers.event = given(message(1, importance="urgent"))
-
-    printed = home.play("claude", "PostToolUse", home.payload("claude", "PostToolUse", **called))
-
-    assert ("you registered as GreenHill, and AGENT_NAME is BlueLake" in printed) == is_said
-    assert "#1 from RedStone" in printed
-    assert answers.bodies("/event")[0]["limit"] == (1 if is_said else 3)
-
-
 @pytest.mark.parametrize("kind", ["NOT_FOUND", "PERMISSION_DENIED", "UNAVAILABLE"])
 def test_a_refusal_is_silence(kind: str, home: HookHome, answers: HookAnswers) -> None:
     answers.event = {"error": {"type": kind, "message": "no"}}

@@ -346,3 +346,32 @@ async def test_a_message_says_whether_its_sender_had_proven_to_be_it(team: Team)
     found = [one for _ in range(2) for one in (await team.event(least="any"))["messages"]]
 
     assert [one["verified"] for one in found] == [True, False, True, False, True]
+
+
+async def test_without_proof_nobody_has_a_proven_sessions_mail_nor_confirms_it(team: Team) -> None:
+    """Whoever names a session at its word has one of its own, whatever it is called."""
+    number = await team.send()
+    stranger = await team.event({}, least="any")
+    mine = await team.event(least="any")
+    status, refusal = await team.post("told", {}, claim=mine["claim"])
+    await team.told(mine["claim"])
+    await team.event({})
+    untouched = await team.status(number)
+    await team.event()
+
+    assert (ids(stranger), ids(mine)) == ([number], [number])
+    assert (status, refusal["error"]["type"]) == (404, "NOT_FOUND")
+    assert (untouched, await team.status(number)) == ("handed_over", "shown")
+
+
+async def test_without_proof_nobody_makes_a_stop_ordinary_mail_of_a_proven_session(team: Team) -> None:
+    await team.event(event="tool", stop=True)
+    for name in ("s-1", *(f"x{number}" for number in range(9))):
+        await team.event({}, session=name, event="end")
+    number = await team.send(importance="urgent", topic="stop")
+    await team.event({}, event="tool", least="urgent")
+
+    after_a_tool = await team.event(event="tool", least="urgent")
+    before_the_next = await team.event(event="tool", stop=True)
+
+    assert (ids(after_a_tool), before_the_next["stop"]["id"]) == ([], number)

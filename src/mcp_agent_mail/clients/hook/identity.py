@@ -76,7 +76,7 @@ def known_name(state: Mapping[str, Json], key: str) -> str | None:
 
 def _bound_project(state: Mapping[str, Json]) -> str | None:
     project = state.get("project")
-    return project if isinstance(project, str) and 0 < len(project) <= _MAX_PROJECT else None
+    return project if isinstance(project, str) and project and _is_usable(project) else None
 
 
 def _fit(name: Json) -> str | None:
@@ -110,8 +110,12 @@ def look_at_git(folder: str, environ: Mapping[str, str]) -> tuple[str | None, di
 
 
 def _usable(said: dict[str, str]) -> dict[str, str]:
-    """Without what is too long for any name or path: resolving a path takes longer than it is long."""
-    return {key: value for key, value in said.items() if len(value) <= _MAX_PROJECT}
+    return {key: value for key, value in said.items() if _is_usable(value)}
+
+
+def _is_usable(value: str) -> bool:
+    """Can it be a name or a path? Resolving a path takes longer than it is long."""
+    return len(value) <= _MAX_PROJECT and "\0" not in value
 
 
 def _find_git(folder: str) -> tuple[str | None, str | None]:

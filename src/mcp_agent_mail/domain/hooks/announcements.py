@@ -21,7 +21,9 @@ MAX_ITEMS = 3
 """Messages that one event is given."""
 
 MAX_SESSIONS = 200
-"""Of one agent that are remembered. Beyond, the one that was given something longest ago is forgotten."""
+"""Of one agent that are remembered of those that were heard with proof, and as many of the others. Beyond, of the same
+kind the one that was given something longest ago is forgotten.
+"""
 
 MAX_GIVEN = 1_000
 """Messages that are remembered of one session. Beyond, it is told of counts alone."""
@@ -53,6 +55,13 @@ _ORDER: dict[ImportanceBound, tuple[Importance | None, ...]] = {
     ImportanceBound.HIGH: (Importance.URGENT, Importance.HIGH),
     ImportanceBound.ANY: (Importance.URGENT, Importance.HIGH, None),
 }
+
+
+class SessionName(NamedTuple):
+    """A session of a client: a hash of its name, and whether it is heard with proof."""
+
+    hash: bytes
+    is_proven: bool
 
 
 class UnreadCopy(NamedTuple):
