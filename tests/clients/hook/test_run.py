@@ -176,9 +176,10 @@ def _as_blocks(result: dict[str, Any]) -> list[dict[str, str]]:
 
 def test_a_session_is_whom_it_registered_as(home: HookHome, answers: HookAnswers) -> None:
     del home.settings["AGENT_NAME"]
+    package = str(home.code / "package")
     called = {
         "tool_name": "mcp__agent-mail__register_agent",
-        "tool_input": {"project_key": "/elsewhere"},
+        "tool_input": {"project_key": package},
         "tool_response": _as_blocks(_registered()),
     }
 
@@ -187,9 +188,24 @@ def test_a_session_is_whom_it_registered_as(home: HookHome, answers: HookAnswers
     home.play("claude", "UserPromptSubmit")
 
     assert before == ""
-    assert [(one["agent_name"], one["project_key"]) for one in answers.bodies("/event")] == [
-        ("GreenHill", "/elsewhere")
-    ] * 2
+    assert [(one["agent_name"], one["project_key"]) for one in answers.bodies("/event")] == [("GreenHill", package)] * 2
+
+
+@pytest.mark.parametrize("client", ["claude", "cursor"])
+def test_a_registration_in_another_project_is_not_the_sessions(
+    client: str, home: HookHome, answers: HookAnswers
+) -> None:
+    """Cursor's tools are named without their server: any of them may answer so."""
+    del home.settings["AGENT_NAME"]
+    contract = read_contract(client)
+    name = contract["mcp_tool"]["pattern"].replace("{server}", "agent-mail").replace("{tool}", "register_agent")
+    called = {"tool_name": name, "tool_input": {"project_key": "/elsewhere"}}
+    event = "PostToolUse" if client == "claude" else "postToolUse"
+    result = {contract["result"][0][0]: json.dumps(_registered())}
+
+    home.play(client, event, home.payload(client, event, **called, **result))
+
+    assert answers.bodies("/event") == []
 
 
 def test_a_subagents_registration_is_not_the_sessions(home: HookHome, answers: HookAnswers) -> None:

@@ -1,7 +1,8 @@
 """What the hooks of one session know of each other: a small private file, below XDG_STATE_HOME.
 
 It is a memory, and nothing rests on it that must be true: told once is decided by the server. A file that is broken,
-too large, somebody else's, or has a value of another type than we write counts as none. Files are replaced by renames, and there are so many at most.
+too large, somebody else's, or has a value of another type than we write counts as none. Files are replaced by renames,
+and there are so many at most.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ class SessionFile:
 
 
 def _is_ours(value: dict[str, Json]) -> bool:
-    """Is each value of the type that we write it in? A project may be none; numbers are such that can be reckoned with."""
+    """Is each value of the type that we write it in? Numbers are such that can be reckoned with."""
     return (
         all(isinstance(value.get(key, ""), str) or (key == "project" and value[key] is None) for key in _TEXTS)
         and all(isinstance(value.get(key, []), list) for key in _LISTS)
