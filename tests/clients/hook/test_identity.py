@@ -14,8 +14,9 @@ import pytest
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.hook.environment import HookSettings
-from mcp_agent_mail.clients.hook.identity import find_standing, look_at_git, registered
+from mcp_agent_mail.clients.hook.identity import find_standing, look_at_git, project_of_here, registered
 from mcp_agent_mail.clients.hook.payload import HookPayload
+from mcp_agent_mail.domain.projects import slugs_of
 from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values
 
 AGENT = {"id": 3, "name": "GreenHill", "program": "p", "model": "m", "task_description": "t"}
@@ -201,7 +202,8 @@ def _call(client: str, tool: str, arguments: Any, result: Any) -> tuple[str, str
         for key in place[:-1]:
             into = into.setdefault(key, {})
         into[place[-1]] = value
-    return registered(contract, HookPayload(contract, told))
+    found = registered(contract, HookPayload(contract, told))
+    return None if found is None else (found[0], found[1][0])
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -251,6 +253,38 @@ def test_another_servers_tools_bind_nobody(tool: str) -> None:
     value = {"tool_name": tool, "tool_input": {}, "tool_response": AGENT}
 
     assert registered(contract, HookPayload(contract, value)) is None
+
+
+def _here(folder: Path, *keys: str, **environ: str) -> str | None:
+    settings = {"HOME": str(folder.parent), **environ}
+    return project_of_here(list(keys), HookSettings(settings), str(folder), settings)
+
+
+def test_a_registration_binds_in_the_project_of_its_work_tree_alone(code: Path) -> None:
+    (code / "src").mkdir()
+    slug = slugs_of(str(code))[0]
+    for key in (str(code), f"{code}/", str(code / "packages"), slug):
+        assert _here(code / "src", key) == key
+    for key in ("/elsewhere", str(code.parent), f"{code}2", "/", "app-1", f"{code}/../other"):
+        assert _here(code, key) is None
+
+    assert _here(code, "/elsewhere", str(code)) == str(code)
+    assert _here(code, "/elsewhere", AGENT_MAIL_PROJECT="/elsewhere") == "/elsewhere"
+    assert _here(code, "app-1", AGENT_MAIL_PROJECT="app-1") == "app-1"
+    _git("config", "agent-mail.project", "app-2", cwd=code, home=code.parent)
+    assert _here(code, "app-2") == "app-2"
+
+
+def test_in_a_linked_work_tree_the_main_ones_project_is_its_too(code: Path) -> None:
+    home = code.parent
+    for line in ("user.name Grace", "user.email g@example.com"):
+        _git("config", *line.split(), cwd=code, home=home)
+    _git("commit", "-q", "--allow-empty", "-m", "x", cwd=code, home=home)
+    _git("worktree", "add", "-q", "../linked", cwd=code, home=home)
+
+    assert _here(home / "linked", str(code)) == str(code)
+    assert _here(home / "linked", "/elsewhere", str(home / "linked")) == str(home / "linked")
+    assert _here(home / "linked", str(home)) is None
 
 
 @pytest.mark.parametrize("words", [f"name{':' * 200_000}", f"{'*' * 200_000}", "name: : " * 30_000])

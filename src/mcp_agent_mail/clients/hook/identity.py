@@ -200,8 +200,10 @@ def _read(file: str, at_most: int) -> bytes | None:
 # --- Registrations that pass by ---
 
 
-def registered(contract: Contract, payload: HookPayload) -> tuple[str, str | None] | None:
-    """Name and project of an agent that the session has just registered as with our server; None for other calls."""
+def registered(contract: Contract, payload: HookPayload) -> tuple[str, list[str]] | None:
+    """The name of an agent that the session has just registered as with our server, and what its project is called, by
+    the answer and by the call; None for other calls.
+    """
     tool, arguments = _our_call(contract, payload)
     if tool not in REGISTERING:
         return None
@@ -211,8 +213,43 @@ def registered(contract: Contract, payload: HookPayload) -> tuple[str, str | Non
     name = found.name or (asked if asked is not None and asked in found.names_in_text else None)
     if name is None:
         return None
-    project = found.project or arguments.get("project_key") or arguments.get("human_key")
-    return name, project if isinstance(project, str) and project else None
+    keys = [found.project, arguments.get("project_key"), arguments.get("human_key")]
+    return name, [key for key in keys if isinstance(key, str) and key and _is_usable(key)]
+
+
+def project_of_here(keys: list[str], settings: HookSettings, folder: str, environ: Mapping[str, str]) -> str | None:
+    """Of what a project is called, the first that means where the session works; None where none does.
+
+    Any server that a client knows by our name may answer, and some clients name none: so nobody's answer leads a
+    session into another project.
+    """
+    top, said = look_at_git(folder, environ)
+    named = [one for one in (settings.project, said.get("project")) if one]
+    here = [os.path.realpath(one) for one in (top or folder, _main_top(folder), *named) if one and one.startswith("/")]
+    for key in keys:
+        if key in named:
+            return key
+        if key.startswith("/"):
+            path = os.path.realpath(key)
+            if path in here or path.startswith(f"{here[0].rstrip('/')}/"):
+                return key
+        elif _is_slug_of(key, here):
+            return key
+    return None
+
+
+def _main_top(folder: str) -> str | None:
+    """The main work tree, seen from a linked one."""
+    _, git = _find_git(folder)
+    common = _pointer(f"{git}/commondir", git) if git is not None else None
+    above, name = os.path.split(os.path.realpath(common or ""))
+    return above if common is not None and name == ".git" else None
+
+
+def _is_slug_of(key: str, paths: list[str]) -> bool:
+    from mcp_agent_mail.domain.projects import slugs_of  # noqa: PLC0415  # at a registration alone
+
+    return any(key in slugs_of(path) for path in paths)
 
 
 def _our_call(contract: Contract, payload: HookPayload) -> tuple[str, Mapping[str, Json]]:

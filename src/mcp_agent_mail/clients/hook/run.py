@@ -14,7 +14,7 @@ from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.asking import is_alive, is_entry, seconds
 from mcp_agent_mail.clients.hook.environment import HookSettings
-from mcp_agent_mail.clients.hook.identity import find_standing, known_name, registered
+from mcp_agent_mail.clients.hook.identity import find_standing, known_name, project_of_here, registered
 from mcp_agent_mail.clients.hook.output import HookOutput, encode, neutral
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
 
@@ -52,7 +52,6 @@ _ONE_START_S = 3.0
 _MAX_ASKING = 16
 _MAX_WIRE_SESSION = 200
 _WITH_MORE = 1
-_MAX_WINDOWS = 1_000
 
 
 class Reply:
@@ -126,15 +125,16 @@ class HookRun:
 
     def _find_standing(self) -> HookStanding:
         payload = self._payload
-        self._state = self._file.read() if self._session is not None else {}
-        if self._session is not None and self._moment == "after_tool" and not payload.is_subagents:
-            found = registered(self._contract, payload)
-            if found is not None:
-                self._state = self._file.change(lambda state: state.update(agent=found[0], project=found[1]))
-                self._say_which_name(found[0])
         folder = payload.folder
         if folder is None or not os.path.isdir(folder):  # noqa: PTH112  # starts faster
             folder = os.getcwd()  # noqa: PTH109  # as above
+        self._state = self._file.read() if self._session is not None else {}
+        if self._session is not None and self._moment == "after_tool" and not payload.is_subagents:
+            found = registered(self._contract, payload)
+            project = project_of_here(found[1], self._settings, folder, self._environ) if found is not None else None
+            if found is not None and project is not None:
+                self._state = self._file.change(lambda state: state.update(agent=found[0], project=project))
+                self._say_which_name(found[0])
         self._standing = find_standing(self._settings, self._state, folder, self._environ)
         return self._standing
 
@@ -159,13 +159,9 @@ class HookRun:
             return None
         if (known := known_name(self._state, "window_agent")) is not None:
             return known
-        try:
-            found = self._server.ask(wire.WINDOWS, {"project_key": project}, self._patience)
-        except (wire.HookSilence, wire.HookRefused):
-            return None
-        windows = text.items(found.get("identities"), _MAX_WINDOWS) if isinstance(found, dict) else []
-        names = [one for one in windows if str(one.get("window_uuid")).lower() == window.lower()]
-        name = known_name(names[0], "display_name") if names else None
+        from mcp_agent_mail.clients.hook.windows import find_name  # noqa: PLC0415  # for sessions without another name
+
+        name = find_name(self._server, window, project, self._patience)
         if name is not None:
             self._state = self._file.change(lambda state: state.update(window_agent=name))
         return name
@@ -324,7 +320,7 @@ class HookRun:
         return Reply(self._ask_guard(standing), self, said)
 
     def _ask_guard(self, standing: HookStanding) -> HookOutput:
-        from mcp_agent_mail.clients.hook.targets import targets  # noqa: PLC0415  # before a tool call alone
+        from mcp_agent_mail.clients.hook.targets import MAX_PATHS, targets  # noqa: PLC0415  # before a tool call alone
 
         nothing = neutral(self._event["neutral"])
         paths = targets(self._contract, self._name, self._payload)
@@ -336,15 +332,16 @@ class HookRun:
             patience_s = 0.0  # What the disk says, the guard may still read.
         from mcp_agent_mail.clients.hook.guard import ask_guard  # noqa: PLC0415  # for edits alone
 
-        verdict = ask_guard(paths, standing, self._environ, patience_s)
-        if verdict is None:
-            return nothing
-        words = text.fit(verdict.lines)
-        if verdict.is_refused:
-            return self._told("refuse", words)
-        if "say" in self._event["can"]:
-            return self._told("say", words)
-        nothing.stderr = verdict.lines[0] + "\n"
+        verdict = ask_guard(paths[:MAX_PATHS], standing, self._environ, patience_s)
+        if verdict is not None and verdict.is_refused:
+            return self._told("refuse", text.fit(verdict.lines))
+        lines = [] if verdict is None else verdict.lines
+        if len(paths) > MAX_PATHS:
+            many = f"{len(paths) - MAX_PATHS} of the {len(paths)} paths"
+            lines = [f"edit passes, but {many} were not checked: {MAX_PATHS} are at once.", *lines]
+        if lines and "say" in self._event["can"]:
+            return self._told("say", text.fit(lines))
+        nothing.stderr = f"{lines[0]}\n" if lines else ""
         return nothing
 
     # --- Afterwards ---

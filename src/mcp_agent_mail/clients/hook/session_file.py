@@ -151,7 +151,7 @@ def _unlink(path: str) -> None:
 
 
 def _is_ours(value: dict[str, Json]) -> bool:
-    """Is each value of the type that we write it in? A project may be none; numbers are such that can be reckoned with."""
+    """Is each value of the type that we write it in? Numbers are such that can be reckoned with."""
     return (
         all(isinstance(value.get(key, ""), str) or (key == "project" and value[key] is None) for key in _TEXTS)
         and all(isinstance(value.get(key, []), list) for key in _LISTS)
