@@ -125,6 +125,7 @@ async def test_an_answer_has_these_keys_and_no_more_of_a_message_than_its_line(t
         "subject": "Schema",
         "first_line": "First line",
         "ack_required": True,
+        "asks_stop": False,
     }
     assert (second["id"], second["from"]) == (foreign, f"GreyOwl@{await team.slug(LIB)}")
     assert second["first_line"] == "x" * 200
@@ -229,17 +230,17 @@ async def test_human_stops_agents_of_every_project(team: Team) -> None:
     assert answer["stop"]["verified"] is True
 
 
-async def test_after_a_tool_it_is_left_for_the_next_call_where_calls_can_be_refused(team: Team) -> None:
-    await team.event(event="tool", stop=True)
+async def test_it_is_left_for_the_next_call_where_calls_can_be_refused(team: Team) -> None:
     number = await team.send(importance="urgent", topic="stop")
 
-    after = await team.event(event="tool", least="urgent")
+    after = await team.event(event="tool", least="urgent", can_refuse=True)
     at_the_end = await team.event(event="idle", least="high")
     where_none_can = await team.event(event="tool", least="urgent", session="another")
+    call = await team.event(event="tool", stop=True)
 
-    assert (ids(after), after["unread"]) == ([], 1)
-    assert ids(at_the_end) == [number]
-    assert ids(where_none_can) == [number]
+    assert (ids(after), after["unread"], ids(at_the_end)) == ([], 1, [])
+    assert [(one["id"], one["asks_stop"]) for one in where_none_can["messages"]] == [(number, True)]
+    assert call["stop"]["id"] == number
 
 
 async def test_a_session_that_ends_is_told_nothing_and_listens_no_more(team: Team) -> None:

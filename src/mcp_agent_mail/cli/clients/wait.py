@@ -23,7 +23,17 @@ from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_json, print_text
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 from mcp_agent_mail.clients.hook.identity import look_at_git
-from mcp_agent_mail.clients.hook.text import MAX_ITEMS, WHOSE_WORDS, fit, item_lines, items, name_of, sized, whole
+from mcp_agent_mail.clients.hook.text import (
+    MAX_ITEMS,
+    READING,
+    WHOSE_WORDS,
+    fit,
+    item_lines,
+    items,
+    name_of,
+    sized,
+    whole,
+)
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 
 FIRST_SLICE_S = 1
@@ -150,5 +160,5 @@ def _lines_of(agent: str, answer: dict[str, Any], sizes: tuple[int, int]) -> lis
     for one in told:
         lines += item_lines(one, sizes, says_proof=False)
     more = found - len(told) + whole(answer.get("passed_over"))
-    shown = f"{more} more; fetch_inbox shows them." if more else "fetch_inbox shows the whole text."
+    shown = f"{f'{more} more. ' if more else ''}Whole texts: {READING}."
     return [*lines, f"{shown} To wait for what comes next: --after {whole(answer['next_cursor'])}"]

@@ -1,4 +1,4 @@
-"""What a session hears of itself, in our own words: that it cannot be told of mail, and that it goes by another name."""
+"""What a session hears of itself, in our words: that it cannot be told of mail, and that it goes by another name."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def refused_lines(refused: HookRefused) -> list[str]:
 def other_name_line(registered: str, named: str) -> str:
     """For an agent that registered by another name than AGENT_NAME."""
     return (
-        f"Agent mail: you registered as {registered}, and AGENT_NAME is {named}: this session is told of {named}'s mail. "
+        f"Agent mail: you registered as {registered}, and AGENT_NAME is {named}: this session is told {named}'s mail. "
         f"Act as {named}, or ask whoever starts the client to set AGENT_NAME={registered}."
     )

@@ -2,8 +2,8 @@
 
 One unit of work decides what is unread, neither withdrawn nor expired, and not given to the session before, and notes
 it as given. The hook confirms after its output was flushed: only then is it handed over. The next event of the same
-session, whose first byte came after that, shows it; another session proves nothing, nor does a sub-agent. Most events bring nothing new: they
-write nothing. (docs/adr/0156)
+session, whose first byte came after that, shows it; another session proves nothing, nor does a sub-agent. Most events
+bring nothing new: they write nothing. (docs/adr/0156)
 """
 
 from __future__ import annotations
