@@ -60,7 +60,8 @@ _COUNT_GIVEN = "SELECT count(*) FROM announcements WHERE session_id = ?"
 # The last of an agent is last whatever the clock says.
 _OPEN_SESSION = """
 INSERT INTO hook_sessions (agent_id, session_hash, is_proven, last_ts)
-VALUES (:agent, :hash, :is_proven, max(:now, 1 + coalesce((SELECT max(last_ts) FROM hook_sessions WHERE agent_id = :agent), 0)))
+VALUES (:agent, :hash, :is_proven,
+        max(:now, 1 + coalesce((SELECT max(last_ts) FROM hook_sessions WHERE agent_id = :agent), 0)))
 ON CONFLICT (agent_id, session_hash) DO UPDATE SET last_ts = excluded.last_ts RETURNING id
 """
 _OLDEST_SESSIONS = """

@@ -71,8 +71,18 @@ def test_a_value_of_another_type_makes_the_file_none(content: str, tmp_path: Pat
 
 def test_what_hooks_write_is_read(tmp_path: Path) -> None:
     state = {
-        **{"agent": "BlueLake", "project": None, "asking": [[7, 1.5]], "reprimed": ["startup", 1.5], "compacted": True},
-        **{"must": False, "said": 3, "said_at": 1.5, "row": 1, "turned": 2.5, "woken_at": 1, "watcher": [7, 1.5]},
+        "agent": "BlueLake",
+        "project": None,
+        "asking": [[7, 1.5]],
+        "reprimed": ["startup", 1.5],
+        "compacted": True,
+        "must": False,
+        "said": 3,
+        "said_at": 1.5,
+        "row": 1,
+        "turned": 2.5,
+        "woken_at": 1,
+        "watcher": [7, 1.5],
     }
     file = SessionFile(str(tmp_path), "s")
     file.change(lambda known: known.update(state))

@@ -100,7 +100,7 @@ class HookAnnouncements:
         self._new_claim = new_claim
         self._elapsed = elapsed
         self._known = {is_proven: KnownSessions() for is_proven in (True, False)}
-        """Apart, so that whoever proves nothing says nothing of, and pushes out, no session that was heard with proof."""
+        """Apart: whoever proves nothing says nothing of a session that was heard with proof, and pushes none out."""
 
     async def tell(self, caller: Caller, request: HookEventRequest) -> HookAnswer:
         """What the hook may tell at this event, noted as given to its session. Not safe to repeat: what was given is
