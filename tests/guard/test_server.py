@@ -180,6 +180,21 @@ def test_where_nobody_listens_that_is_told() -> None:
         _post(at)
 
 
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://127.0.0.1:65536", "Port out of range"),
+        ("http://127.0.0.1:x", "Port could not be cast"),
+        ("http://[::1", "Invalid IPv6 URL"),
+        ("http://1..2", "label"),
+        ("http://..x", "could not be looked up"),
+    ],
+)
+def test_an_address_that_is_none_is_told(url: str, said: str) -> None:
+    with pytest.raises(NoAnswer, match=said):
+        post(ServerAt(url=url), "/x", {}, Deadline(LONG_S))
+
+
 def test_a_plain_server_is_no_secure_one() -> None:
     with answering(b"HTTP/1.0 400 x\r\n\r\n") as at, pytest.raises(NoAnswer):
         post(ServerAt(url=f"https://127.0.0.1:{at.port}"), "/x", {}, Deadline(LONG_S))

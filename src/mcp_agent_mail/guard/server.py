@@ -109,8 +109,8 @@ def _operator_token(storage_root: Path) -> str | None:
 
 def post(server: ServerAt, path: str, value: Mapping[str, Any], patience: Deadline) -> Json:
     """The server's answer to `value`. Raises NoAnswer and Refused."""
-    parts = urlsplit(server.url)
     try:
+        parts = urlsplit(server.url)
         with _connected(parts, patience) as connection:
             connection.settimeout(patience.left_s())
             connection.sendall(_request(server, parts, path, json.dumps(value).encode()))
@@ -119,6 +119,8 @@ def post(server: ServerAt, path: str, value: Mapping[str, Any], patience: Deadli
         raise NoAnswer(f"it did not answer within {PATIENCE_S * 1000:.0f} ms") from None
     except OSError as failed:
         raise NoAnswer(failed.strerror or str(failed)) from failed
+    except ValueError as failed:  # The address is none, or its port: nobody can be asked there.
+        raise NoAnswer(str(failed)) from None
     return _judge(raw)
 
 
@@ -161,7 +163,7 @@ def _address(host: str, port: int, patience: Deadline) -> str:
     found: list[str] = []
 
     def look_up() -> None:
-        with suppress(OSError):
+        with suppress(OSError, UnicodeError):
             found.append(str(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4][0]))
 
     looking = threading.Thread(target=look_up, daemon=True)

@@ -299,7 +299,5 @@ def test_what_peers_wrote_begins_no_line_of_ours() -> None:
     assert len(quoted) == 3
     assert all("verified" not in line for line in lines if not line.startswith("> "))
     assert not any("```" in line or "<" in line for line in lines)
-    assert (
-        lines[-1]
-        == "8 more. Whole texts: fetch_inbox(unread_only=true, include_bodies=true). To wait for what comes next: --after 7"
-    )
+    reading = "Whole texts: fetch_inbox(unread_only=true, include_bodies=true)."
+    assert lines[-1] == f"8 more. {reading} To wait for what comes next: --after 7"

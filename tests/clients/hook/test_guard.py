@@ -129,6 +129,22 @@ def test_with_no_time_left_the_snapshot_is_asked(harness: GuardHarness) -> None:
     assert verdict.is_refused
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:65536", "http://127.0.0.1:x", "http://..x"])
+def test_where_the_servers_address_is_none_the_snapshot_is_asked(url: str, tmp_path: Path) -> None:
+    harness = GuardHarness(tmp_path)
+    harness.hold("src/**")
+    home = HookHome(tmp_path, {"AGENT_NAME": "BlueLake", "AGENT_MAIL_URL": url})
+
+    done = home.run("claude", "PreToolUse", home.payload("claude", "PreToolUse", **_edits("src/app.py", home)))
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+def _edits(path: str, home: HookHome) -> dict[str, Any]:
+    return {"tool_name": "Edit", "tool_input": {"file_path": str(home.code / path)}}
+
+
 def test_nothing_is_said_on_stderr(harness: GuardHarness, capfd: pytest.CaptureFixture[str]) -> None:
     harness.hold("src/**")
 

@@ -11,6 +11,7 @@ import pytest
 
 from mcp_agent_mail.clients.hook.notices import other_name_line, refused_lines
 from mcp_agent_mail.clients.hook.server import HookRefused
+from tests.clients.golden_outputs import STOP
 from tests.clients.hook_program import HookHome
 from tests.clients.hook_server import HookAnswers, given, hook_server, message
 
@@ -95,3 +96,28 @@ def test_whoever_registers_by_another_name_than_its_own_hears_it(
     assert ("you registered as GreenHill, and AGENT_NAME is BlueLake" in printed) == is_said
     assert "#1 from RedStone" in printed
     assert answers.bodies("/event")[0]["limit"] == (1 if is_said else 3)
+
+
+def test_nobody_hears_nothing_but_how_to_register_where_the_project_is_known(
+    home: HookHome, answers: HookAnswers
+) -> None:
+    del home.settings["AGENT_NAME"]
+    answers.event = given(message(1), stop=STOP)
+
+    silent = [home.play("claude", event) for event in ("UserPromptSubmit", "PostToolUse", "Stop")]
+    told = json.loads(home.play("claude", "SessionStart"))["hookSpecificOutput"]["additionalContext"]
+
+    assert silent == ["", "", ""]
+    assert len(told.split("\n")) == 2
+    assert "macro_start_session" in told
+    assert answers.bodies("/check") == [
+        {"project": str(home.code), "agent": None, "author": None, "hook": "check", "paths": []}
+    ]
+    assert answers.bodies("/event") == []
+
+
+def test_in_a_project_that_nobody_knows_nobody_is_told_to_register(home: HookHome, answers: HookAnswers) -> None:
+    del home.settings["AGENT_NAME"]
+    answers.check = {"error": {"type": "NOT_FOUND", "message": "x"}}
+
+    assert home.play("claude", "SessionStart") == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,10 @@ def _state(home: HookHome, name: str = "claude-s-1") -> dict[str, Any]:
     return state
 
 
+def _change_state(home: HookHome, **values: Any) -> None:
+    (home.states / "claude-s-1.json").write_text(json.dumps({**_state(home), **values}))
+
+
 def _unread(count: int) -> dict[str, Any]:
     return {**NOTHING, "unread": count}
 
@@ -51,6 +56,7 @@ def test_each_slot_asks_for_its_own_importance(home: HookHome, answers: HookAnsw
         ("end", None, False, False),
     ]
     assert {one["session"] for one in answers.bodies("/event")} == {"claude-s-1"}
+    assert {one["subagent"] for one in answers.bodies("/event")} == {False}
     assert {(one["project_key"], one["agent_name"]) for one in answers.bodies("/event")} == {
         (str(home.code), "BlueLake")
     }
@@ -67,6 +73,7 @@ def test_a_subagent_is_told_nothing_and_stopped_by_nothing(client: str, home: Ho
     asked = answers.bodies("/event")
     assert asked != []
     assert {(one["least"], one["stop"], one["reprime"]) for one in asked} == {(None, False, False)}
+    assert {one["subagent"] for one in asked} == {True}
 
 
 def test_a_stop_refuses_the_call_and_is_confirmed(home: HookHome, answers: HookAnswers) -> None:
@@ -141,6 +148,15 @@ def test_a_count_that_changed_waits_for_the_interval(home: HookHome, answers: Ho
         said.append(home.play("claude", "UserPromptSubmit"))
 
     assert ["unread" in one for one in said] == [True, False]
+
+
+def test_a_clock_that_was_set_back_silences_no_count(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = _unread(2)
+    home.play("claude", "UserPromptSubmit")
+    _change_state(home, said_at=time.time() + 86_400)
+    answers.event = _unread(3)
+
+    assert "BlueLake has 3 unread" in home.play("claude", "UserPromptSubmit")
 
 
 def test_a_count_alone_keeps_no_turn_going_and_follows_no_tool(home: HookHome, answers: HookAnswers) -> None:
@@ -244,31 +260,6 @@ def test_a_subagents_registration_is_not_the_sessions(home: HookHome, answers: H
     assert answers.bodies("/event") == []
 
 
-def test_nobody_hears_nothing_but_how_to_register_where_the_project_is_known(
-    home: HookHome, answers: HookAnswers
-) -> None:
-    del home.settings["AGENT_NAME"]
-    answers.event = given(message(1), stop=STOP)
-
-    silent = [home.play("claude", event) for event in ("UserPromptSubmit", "PostToolUse", "Stop")]
-    told = json.loads(home.play("claude", "SessionStart"))["hookSpecificOutput"]["additionalContext"]
-
-    assert silent == ["", "", ""]
-    assert len(told.split("\n")) == 2
-    assert "macro_start_session" in told
-    assert answers.bodies("/check") == [
-        {"project": str(home.code), "agent": None, "author": None, "hook": "check", "paths": []}
-    ]
-    assert answers.bodies("/event") == []
-
-
-def test_in_a_project_that_nobody_knows_nobody_is_told_to_register(home: HookHome, answers: HookAnswers) -> None:
-    del home.settings["AGENT_NAME"]
-    answers.check = {"error": {"type": "NOT_FOUND", "message": "x"}}
-
-    assert home.play("claude", "SessionStart") == ""
-
-
 def test_without_a_session_there_is_no_mail(home: HookHome, answers: HookAnswers) -> None:
     value = home.payload("claude", "UserPromptSubmit")
     del value["session_id"]
@@ -285,6 +276,17 @@ def test_a_session_is_reprimed_once_per_compaction(home: HookHome, answers: Hook
     compacted = home.payload("claude", "SessionStart", source="compact")
 
     told = [home.play("claude", "SessionStart", compacted) for _ in range(2)]
+
+    assert ["you are BlueLake" in one for one in told] == [True, False]
+
+
+def test_a_clock_that_was_set_back_silences_no_reprime(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(reprime=REPRIME, unread=2)
+    resumed = home.payload("claude", "SessionStart", source="resume")
+    home.play("claude", "SessionStart", resumed)
+    _change_state(home, reprimed=["resume", time.time() + 86_400])
+
+    told = [home.play("claude", "SessionStart", resumed) for _ in range(2)]
 
     assert ["you are BlueLake" in one for one in told] == [True, False]
 

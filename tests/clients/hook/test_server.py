@@ -71,7 +71,11 @@ def test_what_is_no_answer_of_ours_is_none(said: bytes, answers: HookAnswers) ->
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1", "http://127.0.0.1:x", "http://[::1", "http://no.such.invalid:1", "http://"]
+    "url",
+    [
+        *("http://127.0.0.1:1", "http://127.0.0.1:x", "http://[::1", "http://no.such.invalid:1", "http://"),
+        *("http://127.0.0.1:65536", "http://127.0.0.1:-1", f"http://localhost:{10**30}", "http://1..2"),
+    ],
 )
 def test_where_nobody_is_there_is_no_answer(url: str) -> None:
     with pytest.raises(HookSilence):

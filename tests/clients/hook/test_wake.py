@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -83,6 +85,11 @@ def watching(
 def ended(watcher: subprocess.Popen[str]) -> tuple[int, str, str]:
     out, err = watcher.communicate(timeout=WITHIN_S)
     return watcher.returncode, out, err
+
+
+def stop_at_once(watcher: subprocess.Popen[str]) -> None:
+    watcher.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, watcher.pid, os.WSTOPPED | os.WNOWAIT)
 
 
 def until_waiting(server: Served, count: int = 1) -> None:
@@ -186,7 +193,7 @@ def test_a_turn_that_begins_and_a_session_that_ends_end_it(home: HookHome, serve
         assert ended(watcher) == (0, "", "")
 
 
-def test_a_turn_that_goes_on_for_mail_ends_it_and_is_told_once(home: HookHome, server: Served) -> None:
+def test_at_an_end_of_a_turn_either_its_hook_or_the_watcher_tells_and_not_both(home: HookHome, server: Served) -> None:
     send(home, server, "High", importance="high")
     stopped = home.run("claude", "Stop", home.payload("claude", "Stop"))
     assert b"subject: High" in stopped.stdout
@@ -199,6 +206,49 @@ def test_a_turn_that_goes_on_for_mail_ends_it_and_is_told_once(home: HookHome, s
 
     assert (b"Higher" in again.stdout) != ("Higher" in err)
     assert code == (2 if "Higher" in err else 0)
+
+
+def test_a_turn_that_goes_on_for_mail_ends_it(home: HookHome, server: Served) -> None:
+    """Stopped meanwhile, so that it cannot tell first: the hook does, and the client goes on."""
+    with watching(home) as watcher:
+        until_waiting(server)
+        stop_at_once(watcher)
+        send(home, server, "High", importance="high")
+        stopped = home.run("claude", "Stop", home.payload("claude", "Stop"))
+        send(home, server, "Normal")
+        watcher.send_signal(signal.SIGCONT)
+
+        assert b"subject: High" in stopped.stdout
+        assert ended(watcher) == (0, "", "")
+
+
+@pytest.mark.parametrize("turned_in_s", [86_400, -86_400])
+def test_a_clock_that_is_set_neither_keeps_a_watcher_nor_ends_it(
+    home: HookHome, server: Served, turned_in_s: int
+) -> None:
+    """A turn of before lies ahead; and one that begins while it waits lies behind the watcher's start."""
+    home.run("claude", "UserPromptSubmit")
+    (state,) = (path for path in home.states.iterdir() if path.suffix == ".json")
+    if turned_in_s > 0:
+        state.write_text(json.dumps({**json.loads(state.read_text()), "turned": time.time() + turned_in_s}))
+    with watching(home) as watcher:
+        until_waiting(server)
+        if turned_in_s < 0:
+            state.write_text(json.dumps({**json.loads(state.read_text()), "turned": time.time() + turned_in_s}))
+        else:
+            send(home, server, "Plan")
+
+        assert ended(watcher)[0] == (2 if turned_in_s > 0 else 0)
+
+
+def test_where_nothing_can_be_remembered_nobody_is_woken(home: HookHome, server: Served) -> None:
+    """Else no later watcher would end this one, and no turn that begins."""
+    home.settings["XDG_STATE_HOME"] = str(home.root / "file")
+    (home.root / "file").write_text("")
+    send(home, server, "Plan")
+
+    with watching(home) as watcher:
+        assert ended(watcher) == (0, "", "")
 
 
 def test_a_restart_of_the_server_is_survived(home: HookHome, server: Served) -> None:

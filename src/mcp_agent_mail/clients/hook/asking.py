@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ def is_alive(entry: list[Json], now: float) -> bool:
     except (OSError, OverflowError):
         return False
     return True
+
+
+def is_within(then: float, span_s: float) -> bool:
+    """Was it so short a time ago? A time that is still to come is none: the clock was set back since."""
+    return 0 <= time.time() - then < span_s
 
 
 def seconds(values: list[Json]) -> float:

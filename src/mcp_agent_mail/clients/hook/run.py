@@ -12,7 +12,7 @@ import time
 from mcp_agent_mail.clients.contracts.reader import can_refuse
 from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
-from mcp_agent_mail.clients.hook.asking import is_alive, is_entry, seconds
+from mcp_agent_mail.clients.hook.asking import is_alive, is_entry, is_within, seconds
 from mcp_agent_mail.clients.hook.environment import HookSettings
 from mcp_agent_mail.clients.hook.identity import find_standing, known_name, project_of_here, registered
 from mcp_agent_mail.clients.hook.output import HookOutput, encode, neutral
@@ -243,7 +243,7 @@ class HookRun:
             return self._state.get("compacted") is True
         last = self._state.get("reprimed")
         is_same = isinstance(last, list) and last[:1] == [self._payload.start_source]
-        return not (is_same and isinstance(last, list) and time.time() - seconds(last[1:]) < _ONE_START_S)
+        return not (is_same and isinstance(last, list) and is_within(seconds(last[1:]), _ONE_START_S))
 
     def _begin(self, state: dict[str, Json]) -> None:
         """Note that we ask, and find out whether an earlier run of this session was cut off."""
@@ -309,7 +309,7 @@ class HookRun:
         if self._missed or self._state.get("must") is True:
             return True
         is_changed = unread != self._state.get("said")
-        return is_changed and time.time() - seconds([self._state.get("said_at")]) >= self._settings.interval_s
+        return is_changed and not is_within(seconds([self._state.get("said_at")]), self._settings.interval_s)
 
     def _guarded(self, standing: HookStanding, answer: dict[str, Json] | None) -> Reply:
         """Before a tool call: a stop refuses it, else the guard may."""

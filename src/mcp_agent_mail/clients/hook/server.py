@@ -27,6 +27,7 @@ TOLD = "/rest/v1/hooks/told"
 CHECK = "/guard/check"
 WINDOWS = "/rpc/list_window_identities"
 
+_MAX_PORT = 65_535
 _MAX_OWNER_BYTES = 65_536
 _MAX_TOKEN_BYTES = 4_096
 _MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -128,7 +129,10 @@ def _split(authority: str, default: int) -> tuple[str, int]:
         port = rest.removeprefix(":")
     else:
         host, _, port = authority.partition(":")
-    return host or "127.0.0.1", int(port) if port else default
+    number = int(port) if port else default
+    if not 0 <= number <= _MAX_PORT:
+        raise HookSilence(f"the server's address has a port that is none: {port:.20}")
+    return host or "127.0.0.1", number
 
 
 def _address(host: str, port: int, patience: HookDeadline) -> str:

@@ -84,9 +84,12 @@ class Watcher:
         client, session = contract["client"], payload.session or ""
         self._client = client
         self._can_refuse = can_refuse(contract)
-        self._file = SessionFile(state_folder(environ), plain_name(client, session))
+        self._folder, self._name = state_folder(environ), plain_name(client, session)
+        self._file = SessionFile(self._folder, self._name)
+        state = self._file.read()
+        self._turned = state.get("turned")
         folder = payload.folder or os.getcwd()  # noqa: PTH109  # as in every hook
-        standing = find_standing(self._settings, self._file.read(), folder, environ)
+        standing = find_standing(self._settings, state, folder, environ)
         self.agent = standing.agent
         self._place = {"project_key": standing.project, "agent_name": standing.agent}
         self._session = plain_name(client, session, _MAX_WIRE_SESSION)
@@ -99,6 +102,8 @@ class Watcher:
     def run(self) -> int:
         """Until there is mail to wake for, or nobody is left to wake."""
         self._file.change(lambda state: state.update(watcher=self._key))
+        if not self._is_noted():
+            return SLEPT
         threading.Thread(target=self._end_when_over, name="wake", daemon=True).start()
         time.sleep(FIRST_LOOK_AFTER_S)
         failures = refusals = 0
@@ -118,6 +123,10 @@ class Watcher:
                 return SLEPT
             time.sleep(AGAIN_AFTER_S[min(failures, len(AGAIN_AFTER_S)) - 1])
         return SLEPT
+
+    def _is_noted(self) -> bool:
+        """Does the disk have it? Else nothing would end this one: no later watcher, and no turn that begins."""
+        return SessionFile(self._folder, self._name).read().get("watcher") == self._key
 
     def _look(self) -> bool:
         """Whether the session was told of mail; without any it returns after a while. Raises as the server's `ask`."""
@@ -142,8 +151,8 @@ class Watcher:
     def _rest(self) -> None:
         """Two agents that wake each other do it at most so often."""
         woken_at = self._file.read().get("woken_at")
-        if isinstance(woken_at, (int, float)):
-            time.sleep(max(0.0, min(woken_at + self._settings.interval_s - time.time(), self._settings.interval_s)))
+        if isinstance(woken_at, (int, float)) and (since_s := time.time() - woken_at) >= 0:
+            time.sleep(max(0.0, self._settings.interval_s - since_s))
 
     def _wake(self, server: wire.HookServer) -> bool:
         """Look again: the server decides what is still to be told, and gives it to this session alone, once."""
@@ -168,8 +177,8 @@ class Watcher:
     def _is_wanted(self) -> bool:
         """Is this the session's watcher still, is no turn under way, and is somebody there to read?"""
         state = self._file.read()
-        turned = state.get("turned")
-        is_idle = not (isinstance(turned, (int, float)) and turned > self._key[1])
+        # Another time than at the start, not a later one: clocks are set back.
+        is_idle = state.get("turned") == self._turned
         return (
             state.get("watcher") == self._key and is_idle and os.getppid() == self._parent and not _is_broken(_STDERR)
         )

@@ -1,4 +1,4 @@
-"""Random histories of hooks: two sessions of one agent and one of another, their sub-agents, hooks that die, two at once,
+"""Random histories of hooks: two sessions of one agent, one of another, their sub-agents, hooks that die, two at once,
 mail that is read, taken back and expires in between, restarts, and a clock that jumps. A model says what each answer
 must be.
 """
