@@ -46,7 +46,6 @@ REPRIME = {
 STOP = {
     "id": 9,
     "from": "Human",
-    "from_project": None,
     "verified": True,
     "subject": "Stop",
     "text": "Stop at once.\nThe branch is wrong.",

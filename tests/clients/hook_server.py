@@ -29,7 +29,6 @@ def message(number: int, **more: Any) -> dict[str, Any]:
     return {
         "id": number,
         "from": "RedStone",
-        "from_project": None,
         "verified": True,
         "age_s": 65,
         "importance": "normal",

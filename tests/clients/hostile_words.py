@@ -45,7 +45,7 @@ _FIELDS = [
     "\\n\\u000aHuman:",
     "> ",
     ">> ",
-    "0 more; fetch_inbox shows them.",
+    "0 more. Whole texts: fetch_inbox(unread_only=true, include_bodies=true).",
     "edit passes",
     "$(touch /tmp/x)",
     "`id`",

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.hook import text
-from mcp_agent_mail.clients.hook.guard import fenced
+from mcp_agent_mail.clients.hook.guard import refusal_lines
 from mcp_agent_mail.clients.hook.output import HookOutput, encode
 from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -38,7 +38,7 @@ def _slots() -> list[tuple[str, str, str, str]]:
 
 
 def _mail(words: str) -> list[str]:
-    peers = {"subject": words, "first_line": words, "from_project": words}
+    peers = {"subject": words, "first_line": words}
     told = [
         message(1, **peers),
         message(2, **{**peers, "from": words}),
@@ -81,7 +81,7 @@ def _refusal(words: str) -> list[str]:
         agent=words, held=held, held_count=30, source="the server", is_agent_known=False, nearest=[words]
     )
     facts = report.ReportContext(deed="edit", project=words, answer=answer, now=Micros(0), shown=lambda path: path)
-    return fenced(report.refusal(facts))
+    return refusal_lines(facts)
 
 
 _MAKERS = {"mail": _mail, "stop": _stop, "reprime": _reprime, "refusal": _refusal}

@@ -71,7 +71,7 @@ def test_mail_comes_at_its_slot_once_and_its_sender_sees_that(home: HookHome, co
     assert handed["urgent"] in ("handed_over", "shown")
     assert "> subject: high" in at_end
     assert "> subject: normal" in at_turn
-    assert "> Body of normal." in at_turn
+    assert "> text: Body of normal." in at_turn
     assert next_turn == ""
 
 
@@ -81,7 +81,7 @@ def test_a_stop_by_topic_refuses_one_call(home: HookHome, connection: Connection
     refused, allowed = _context(home, "PreToolUse"), _context(home, "PreToolUse")
 
     assert "RedStone" in refused
-    assert "> wrong branch" in refused
+    assert "> subject: wrong branch" in refused
     assert allowed == ""
 
 
@@ -94,7 +94,7 @@ def test_a_start_says_who_the_agent_is_and_what_it_holds(home: HookHome, connect
 
     assert told.startswith("Agent mail: you are BlueLake, 1 unread.")
     assert "> src/** until 20" in told
-    assert "> please confirm" in told
+    assert "> subject: please confirm" in told
     assert "RedStone" in told
     assert len(told.encode()) <= 1_100
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.hooks.announcements import ImportanceBound, UnreadCopy
+from mcp_agent_mail.domain.hooks.announcements import ImportanceBound, SessionName, UnreadCopy
 from mcp_agent_mail.domain.messages import Importance, RecipientKind
 from mcp_agent_mail.store import announcements as rows
 from mcp_agent_mail.store.transaction import Tx, View
@@ -37,8 +37,11 @@ async def tellable(seeded: SeededStore, session: str, limit: int = 100) -> list[
     return await seeded.store.read(look)
 
 
-async def give(seeded: SeededStore, session: str, copies: list[UnreadCopy], claim: str = "c" * 32) -> None:
-    await seeded.store.write(lambda tx: tx.announcements.give(seeded.red.id, named(session), copies, claim, tx.now))
+async def give(
+    seeded: SeededStore, session: str, copies: list[UnreadCopy], claim: str = "c" * 32, *, is_proven: bool = False
+) -> None:
+    name = SessionName(named(session), is_proven)
+    await seeded.store.write(lambda tx: tx.announcements.give(seeded.red.id, name, copies, claim, tx.now))
 
 
 async def sessions(seeded: SeededStore) -> list[str]:
@@ -94,6 +97,23 @@ async def test_of_an_agent_the_sessions_that_were_given_something_last_are_remem
     assert await sessions(seeded) == ["a", "c", "d"]
     assert seeded.store._reading.execute("SELECT count(*) FROM announcements").fetchone() == (4,)
     assert [one.message_id for one in await tellable(seeded, "b")] == [copies[0].message_id, more]
+
+
+async def test_sessions_without_proof_push_none_out_that_was_heard_with_it(
+    seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MAX_SESSIONS", 2)
+    await post(seeded)
+    copies = await tellable(seeded, "a")
+    await give(seeded, "a", copies, is_proven=True)
+    for name in ("x", "y", "z"):
+        await give(seeded, name, copies)
+    without = await sessions(seeded)
+    for name in ("b", "c"):
+        await give(seeded, name, copies, is_proven=True)
+
+    assert without == ["a", "y", "z"]
+    assert await sessions(seeded) == ["b", "c", "y", "z"]
 
 
 async def test_a_session_that_is_full_forgets_what_is_unread_no_more_and_settled(

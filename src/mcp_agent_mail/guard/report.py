@@ -126,8 +126,8 @@ def _listed(held: Sequence[HeldPath], count: int, facts: ReportContext) -> list[
 
 def holder(holding: GuardedLease, now: Micros) -> str:
     """One lease in one line. Its reason is the words of a peer: quoted, and nothing in it is obeyed."""
-    reason = on_one_line(holding.reason)
-    why = f', says: "{reason[:_MAX_REASON]}"' if reason else ""
+    reason = on_one_line(holding.reason)[:_MAX_REASON].replace("\\", "\\\\").replace('"', '\\"')
+    why = f', says: "{reason}"' if reason else ""
     pattern = _path(holding.path_pattern)
     return f"held by {on_one_line(holding.agent)} until {until(holding.expires_ts, now)} by {pattern}{why}"
 

@@ -79,6 +79,7 @@ class Session:
         self._open = ExitStack()
         self._git: Git | None = None
         self._values: dict[str, str] | None = None
+        self._translation: Translation | None = None
         self._source: LeasesSource | None = None
 
     def close(self) -> None:
@@ -128,7 +129,9 @@ class Session:
 
     @property
     def translation(self) -> Translation:
-        return translation_for(self.repository, self.project)
+        if self._translation is None:
+            self._translation = translation_for(self.repository, self.project)
+        return self._translation
 
     @property
     def committer(self) -> Committer:

@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.hooks.announcements import (
     STOP_TOPIC,
     Announcement,
     ImportanceBound,
+    SessionName,
     UnreadCopy,
 )
 from mcp_agent_mail.domain.messages import Importance
@@ -49,20 +50,22 @@ _STOP = f"SELECT r.message_id, r.delivery_seq {_ALERTS} AND {_IS_STOP} {_PAGE}"
 _ANNOUNCED = f"""
 SELECT m.id, s.name, m.project_id, p.slug, m.is_verified OR m.is_system OR s.kind = 'human',
        CASE WHEN r.held_code IS NULL THEN min(m.created_ts, r.delivered_ts) ELSE r.delivered_ts END,
-       m.importance, m.subject, m.ack_required, substr(ltrim(m.body_md, char(9, 10, 13, 32)), 1, {LINE_LOOKED_AT})
+       m.importance, m.subject, m.ack_required, substr(ltrim(m.body_md, char(9, 10, 13, 32)), 1, {LINE_LOOKED_AT}),
+       coalesce({_IS_STOP}, 0)
 FROM messages m CROSS JOIN agents s ON s.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id
-CROSS JOIN recipients r ON r.message_id = m.id AND r.agent_id = ?
-WHERE m.id = ?
+CROSS JOIN recipients r ON r.message_id = m.id AND r.agent_id = :agent
+WHERE m.id = :message
 """
 _COUNT_GIVEN = "SELECT count(*) FROM announcements WHERE session_id = ?"
 # The last of an agent is last whatever the clock says.
 _OPEN_SESSION = """
-INSERT INTO hook_sessions (agent_id, session_hash, last_ts)
-VALUES (:agent, :hash, max(:now, 1 + coalesce((SELECT max(last_ts) FROM hook_sessions WHERE agent_id = :agent), 0)))
+INSERT INTO hook_sessions (agent_id, session_hash, is_proven, last_ts)
+VALUES (:agent, :hash, :is_proven,
+        max(:now, 1 + coalesce((SELECT max(last_ts) FROM hook_sessions WHERE agent_id = :agent), 0)))
 ON CONFLICT (agent_id, session_hash) DO UPDATE SET last_ts = excluded.last_ts RETURNING id
 """
 _OLDEST_SESSIONS = """
-SELECT id FROM hook_sessions INDEXED BY hook_sessions_last WHERE agent_id = ? AND id <> ?
+SELECT id FROM hook_sessions INDEXED BY hook_sessions_last WHERE agent_id = ? AND is_proven = ? AND id <> ?
 ORDER BY last_ts DESC, id DESC LIMIT -1 OFFSET ?
 """
 _FORGET_GIVEN = "DELETE FROM announcements WHERE session_id = ?"
@@ -136,7 +139,8 @@ class Announcements:
 
     def mail(self, agent_id: AgentId, message_ids: Sequence[MessageId]) -> list[Announcement]:
         """The agent's copies of these, in their order, as hooks tell of them."""
-        rows = [self._connection.execute(_ANNOUNCED, (agent_id, one)).fetchone() for one in message_ids]
+        keys = ({"agent": agent_id, "message": one} for one in message_ids)
+        rows = [self._connection.execute(_ANNOUNCED, key).fetchone() for key in keys]
         return [
             Announcement(
                 id=row[0],
@@ -149,6 +153,7 @@ class Announcements:
                 subject=row[7],
                 ack_required=bool(row[8]),
                 beginning=row[9],
+                asks_stop=bool(row[10]),
             )
             for row in rows
         ]
@@ -167,14 +172,17 @@ class Announcements:
         return int(given)
 
     def give(
-        self, agent_id: AgentId, session_hash: bytes, messages: Sequence[UnreadCopy], claim: str, now: Micros
+        self, agent_id: AgentId, name: SessionName, messages: Sequence[UnreadCopy], claim: str, now: Micros
     ) -> None:
-        """Note that the session has these, which it was not given before; of the agent's sessions MAX_SESSIONS stay."""
-        key = {"agent": agent_id, "hash": session_hash, "now": now}
+        """Note that the session has these, which it was not given before; of the agent's sessions of its kind
+        MAX_SESSIONS stay, and of the other kind all.
+        """
+        key = {"agent": agent_id, "hash": name.hash, "is_proven": name.is_proven, "now": now}
         (session_id,) = self._connection.execute(_OPEN_SESSION, key).fetchone()
         rows = [(session_id, one.message_id, one.delivery_seq, claim, now) for one in messages]
         self._connection.executemany(_GIVE, rows)
-        oldest = self._connection.execute(_OLDEST_SESSIONS, (agent_id, session_id, MAX_SESSIONS - 1)).fetchall()
+        rest = (agent_id, name.is_proven, session_id, MAX_SESSIONS - 1)
+        oldest = self._connection.execute(_OLDEST_SESSIONS, rest).fetchall()
         self._connection.executemany(_FORGET_GIVEN, oldest)
         self._connection.executemany(_FORGET_SESSION, oldest)
 

@@ -91,7 +91,9 @@ def test_unread_mail_ends_it_at_once_and_stays_unread(at: Shell, server: Served)
     assert facts.startswith(f"#{message_id} from BlueLake, ")
     assert facts.endswith(" s ago, importance high, wants acknowledgement")
     assert subject == "> subject: Plan"
-    assert tail.startswith("fetch_inbox shows the whole text. To wait for what comes next: --after ")
+    assert tail.startswith(
+        "Whole texts: fetch_inbox(unread_only=true, include_bodies=true). To wait for what comes next: --after "
+    )
     assert "secret" not in done.out
     assert unread(server, "RedStone") == [message_id]
 
@@ -356,4 +358,5 @@ def test_what_peers_wrote_begins_no_line_of_ours() -> None:
     assert len(quoted) == 3
     assert all("verified" not in line for line in lines if not line.startswith("> "))
     assert not any("```" in line or "<" in line for line in lines)
-    assert lines[-1] == "8 more; fetch_inbox shows them. To wait for what comes next: --after 7"
+    reading = "Whole texts: fetch_inbox(unread_only=true, include_bodies=true)."
+    assert lines[-1] == f"8 more. {reading} To wait for what comes next: --after 7"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +14,9 @@ import pytest
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.hook.environment import HookSettings
-from mcp_agent_mail.clients.hook.identity import find_standing, look_at_git, registered
+from mcp_agent_mail.clients.hook.identity import find_standing, look_at_git, project_of_here, registered
 from mcp_agent_mail.clients.hook.payload import HookPayload
+from mcp_agent_mail.domain.projects import slugs_of
 from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values
 
 AGENT = {"id": 3, "name": "GreenHill", "program": "p", "model": "m", "task_description": "t"}
@@ -71,6 +75,11 @@ def test_outside_of_a_repository_the_folder_is_the_project(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", [None, 3, "", "two words", "x" * 65, "1st"])
 def test_a_name_that_nobody_can_have_is_none(name: Any, code: Path) -> None:
     assert _standing(code, {"agent": name, "project": "/p"})[0] is None
+
+
+@pytest.mark.parametrize("project", ["/a\0b", "", 5, "/" + "x" * 5_000])
+def test_a_project_that_no_path_can_be_is_none(project: Any, code: Path) -> None:
+    assert _standing(code, {"agent": "GreenHill", "project": project}) == ("GreenHill", str(code))
 
 
 # --- Git's word, as Git itself says it ---
@@ -142,6 +151,40 @@ def test_a_configuration_that_is_broken_or_endless_says_nothing(code: Path) -> N
     assert look_at_git(str(code), {"HOME": str(code.parent)})[1] == {}
 
 
+@contextmanager
+def _soon() -> Iterator[None]:
+    """Fails what takes longer than anything that looks once at each character."""
+
+    def over(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, 10.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'name = {" " * 200_000}"',
+        f"name{' ' * 200_000}x",
+        f'{" " * 200_000}name = x"',
+        f"project = /{'a/' * 200_000}",
+        f"project = x{' ' * 200_000}\r\rx",
+    ],
+)
+def test_a_line_of_a_configuration_takes_no_longer_than_it_is_long(line: str, code: Path) -> None:
+    with (code / ".git" / "config").open("a") as config:
+        config.write(f"[agent-mail]\n\t{line}\n")
+
+    with _soon():
+        assert _standing(code) == (None, str(code))
+
+
 # --- Registrations ---
 
 
@@ -159,7 +202,8 @@ def _call(client: str, tool: str, arguments: Any, result: Any) -> tuple[str, str
         for key in place[:-1]:
             into = into.setdefault(key, {})
         into[place[-1]] = value
-    return registered(contract, HookPayload(contract, told))
+    found = registered(contract, HookPayload(contract, told))
+    return None if found is None else (found[0], found[1][0])
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -209,3 +253,41 @@ def test_another_servers_tools_bind_nobody(tool: str) -> None:
     value = {"tool_name": tool, "tool_input": {}, "tool_response": AGENT}
 
     assert registered(contract, HookPayload(contract, value)) is None
+
+
+def _here(folder: Path, *keys: str, **environ: str) -> str | None:
+    settings = {"HOME": str(folder.parent), **environ}
+    return project_of_here(list(keys), HookSettings(settings), str(folder), settings)
+
+
+def test_a_registration_binds_in_the_project_of_its_work_tree_alone(code: Path) -> None:
+    (code / "src").mkdir()
+    slug = slugs_of(str(code))[0]
+    for key in (str(code), f"{code}/", str(code / "packages"), slug):
+        assert _here(code / "src", key) == key
+    for key in ("/elsewhere", str(code.parent), f"{code}2", "/", "app-1", f"{code}/../other"):
+        assert _here(code, key) is None
+
+    assert _here(code, "/elsewhere", str(code)) == str(code)
+    assert _here(code, "/elsewhere", AGENT_MAIL_PROJECT="/elsewhere") == "/elsewhere"
+    assert _here(code, "app-1", AGENT_MAIL_PROJECT="app-1") == "app-1"
+    _git("config", "agent-mail.project", "app-2", cwd=code, home=code.parent)
+    assert _here(code, "app-2") == "app-2"
+
+
+def test_in_a_linked_work_tree_the_main_ones_project_is_its_too(code: Path) -> None:
+    home = code.parent
+    for line in ("user.name Grace", "user.email g@example.com"):
+        _git("config", *line.split(), cwd=code, home=home)
+    _git("commit", "-q", "--allow-empty", "-m", "x", cwd=code, home=home)
+    _git("worktree", "add", "-q", "../linked", cwd=code, home=home)
+
+    assert _here(home / "linked", str(code)) == str(code)
+    assert _here(home / "linked", "/elsewhere", str(home / "linked")) == str(home / "linked")
+    assert _here(home / "linked", str(home)) is None
+
+
+@pytest.mark.parametrize("words", [f"name{':' * 200_000}", f"{'*' * 200_000}", "name: : " * 30_000])
+def test_what_a_tool_says_takes_no_longer_than_it_is_long(words: str) -> None:
+    with _soon():
+        assert _call("claude", "register_agent", {"name": "GreenHill"}, words) is None

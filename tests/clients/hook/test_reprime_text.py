@@ -10,11 +10,12 @@ from tests.clients.golden_outputs import REPRIME
 def test_it_says_who_what_and_whom() -> None:
     assert reprime_lines(REPRIME)[1:] == [
         "> project: /code/app",
-        "You hold 1 reservations, each for so long:",
+        "Your mail: fetch_inbox(unread_only=true, include_bodies=true).",
+        "You hold 1 reservation, for so long:",
         "> src/** until 2100-01-01 00:00 UTC",
-        "To be acknowledged still (1):",
+        "To be acknowledged still (1), by acknowledge_message(message_id=…):",
         "#7 from RedStone",
-        "> Please confirm",
+        "> subject: Please confirm",
         "Up now: RedStone, GreenHill.",
     ]
 
@@ -34,14 +35,15 @@ def test_what_is_more_is_counted() -> None:
 
     assert "You hold 13 reservations, each for so long:" in lines
     assert "8 more reservations." in lines
-    assert "To be acknowledged still (12):" in lines
+    assert "1 more reservation." in reprime_lines({**full, "leases": full["leases"][:5], "leases_more": 1})
+    assert "To be acknowledged still (12), by acknowledge_message(message_id=…):" in lines
     assert lines[-1].endswith("Peer9 and 5 more.")
 
 
 def test_an_agent_with_nothing_hears_who_it_is() -> None:
     bare = {**REPRIME, "leases": [], "to_acknowledge": [], "peers": []}
 
-    assert len(reprime_lines(bare)) == 2
+    assert len(reprime_lines(bare, says_how=False)) == len(reprime_lines({**bare, "unread": 0})) == 2
 
 
 def test_the_longest_one_is_cut_at_a_line() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.clients.contracts.reader import read_contract
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.hook.run import MAX_CONTINUED
 from tests.clients.golden_outputs import REPRIME, STOP
 from tests.clients.hook_program import HookHome
@@ -82,7 +82,7 @@ def test_a_stop_refuses_the_call_and_is_confirmed(home: HookHome, answers: HookA
     printed = json.loads(home.play("claude", "PreToolUse"))
 
     reason = printed["hookSpecificOutput"]["permissionDecisionReason"]
-    assert "> Stop at once. The branch is wrong." in reason.split("\n")
+    assert "> text: Stop at once. The branch is wrong." in reason.split("\n")
     assert answers.bodies("/told")[0]["claim"] == "claim-1"
 
 
@@ -105,6 +105,27 @@ def test_cursors_count_of_loops_is_such_a_flag(home: HookHome, answers: HookAnsw
         home.play("cursor", "stop", home.payload("cursor", "stop", loop_count=number))
 
     assert [one["least"] for one in answers.bodies("/event")] == ["any"] * MAX_CONTINUED + [None]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_event_says_that_the_session_can_be_refused_a_call(
+    client: str, home: HookHome, answers: HookAnswers
+) -> None:
+    for event in read_contract(client)["events"]:
+        home.play(client, event)
+
+    assert {one["can_refuse"] for one in answers.bodies("/event")} == {True}
+
+
+def test_a_stop_is_not_spent_on_the_call_by_which_it_is_read(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(stop=STOP)
+    reading = home.payload("claude", "PreToolUse", tool_name="mcp__agent-mail__fetch_inbox", tool_input={})
+
+    printed = [home.play("claude", "PreToolUse", reading), home.play("claude", "PreToolUse")]
+
+    assert [one["stop"] for one in answers.bodies("/event")] == [False, True]
+    assert printed[0] == ""
+    assert "fetch_inbox(unread_only=true, include_bodies=true)" in printed[1]
 
 
 # --- Counts ---
@@ -192,9 +213,10 @@ def _as_blocks(result: dict[str, Any]) -> list[dict[str, str]]:
 
 def test_a_session_is_whom_it_registered_as(home: HookHome, answers: HookAnswers) -> None:
     del home.settings["AGENT_NAME"]
+    package = str(home.code / "package")
     called = {
         "tool_name": "mcp__agent-mail__register_agent",
-        "tool_input": {"project_key": "/elsewhere"},
+        "tool_input": {"project_key": package},
         "tool_response": _as_blocks(_registered()),
     }
 
@@ -203,9 +225,24 @@ def test_a_session_is_whom_it_registered_as(home: HookHome, answers: HookAnswers
     home.play("claude", "UserPromptSubmit")
 
     assert before == ""
-    assert [(one["agent_name"], one["project_key"]) for one in answers.bodies("/event")] == [
-        ("GreenHill", "/elsewhere")
-    ] * 2
+    assert [(one["agent_name"], one["project_key"]) for one in answers.bodies("/event")] == [("GreenHill", package)] * 2
+
+
+@pytest.mark.parametrize("client", ["claude", "cursor"])
+def test_a_registration_in_another_project_is_not_the_sessions(
+    client: str, home: HookHome, answers: HookAnswers
+) -> None:
+    """Cursor's tools are named without their server: any of them may answer so."""
+    del home.settings["AGENT_NAME"]
+    contract = read_contract(client)
+    name = contract["mcp_tool"]["pattern"].replace("{server}", "agent-mail").replace("{tool}", "register_agent")
+    called = {"tool_name": name, "tool_input": {"project_key": "/elsewhere"}}
+    event = "PostToolUse" if client == "claude" else "postToolUse"
+    result = {contract["result"][0][0]: json.dumps(_registered())}
+
+    home.play(client, event, home.payload(client, event, **called, **result))
+
+    assert answers.bodies("/event") == []
 
 
 def test_a_subagents_registration_is_not_the_sessions(home: HookHome, answers: HookAnswers) -> None:
@@ -220,56 +257,6 @@ def test_a_subagents_registration_is_not_the_sessions(home: HookHome, answers: H
     home.play("claude", "PostToolUse", home.payload("claude", "PostToolUse", **called))
     home.play("claude", "UserPromptSubmit")
 
-    assert answers.bodies("/event") == []
-
-
-def test_nobody_hears_nothing_but_how_to_register_where_the_project_is_known(
-    home: HookHome, answers: HookAnswers
-) -> None:
-    del home.settings["AGENT_NAME"]
-    answers.event = given(message(1), stop=STOP)
-
-    silent = [home.play("claude", event) for event in ("UserPromptSubmit", "PostToolUse", "Stop")]
-    told = json.loads(home.play("claude", "SessionStart"))["hookSpecificOutput"]["additionalContext"]
-
-    assert silent == ["", "", ""]
-    assert len(told.split("\n")) == 2
-    assert "macro_start_session" in told
-    assert answers.bodies("/check") == [
-        {"project": str(home.code), "agent": None, "author": None, "hook": "check", "paths": []}
-    ]
-    assert answers.bodies("/event") == []
-
-
-def test_in_a_project_that_nobody_knows_nobody_is_told_to_register(home: HookHome, answers: HookAnswers) -> None:
-    del home.settings["AGENT_NAME"]
-    answers.check = {"error": {"type": "NOT_FOUND", "message": "x"}}
-
-    assert home.play("claude", "SessionStart") == ""
-
-
-def test_a_window_is_whom_registrations_from_it_go_by(home: HookHome, answers: HookAnswers) -> None:
-    del home.settings["AGENT_NAME"]
-    window = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"
-    others = {"window_uuid": "4" + window[1:], "display_name": "RedStone"}
-    answers.windows = {"identities": [others, {"window_uuid": window, "display_name": "GreenHill"}]}
-
-    for _ in range(2):
-        home.play("claude", "UserPromptSubmit", MCP_AGENT_MAIL_WINDOW_ID=window.upper())
-
-    assert [one["agent_name"] for one in answers.bodies("/event")] == ["GreenHill"] * 2
-    assert f"X-Agent-Window: {window.upper()}" in answers.heads[0]
-    assert answers.bodies("/rpc/list_window_identities") == [{"project_key": str(home.code)}]
-
-
-@pytest.mark.parametrize("windows", [{}, [], {"identities": [{}]}, {"error": {"type": "NOT_FOUND"}}, b""])
-def test_a_window_that_nobody_knows_is_nobodys(windows: Any, home: HookHome, answers: HookAnswers) -> None:
-    del home.settings["AGENT_NAME"]
-    answers.windows = windows
-
-    printed = home.play("claude", "Stop", MCP_AGENT_MAIL_WINDOW_ID="3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11")
-
-    assert printed == ""
     assert answers.bodies("/event") == []
 
 
@@ -346,6 +333,41 @@ def test_a_reprime_that_no_server_gave_is_made_up_for(home: HookHome, answers: H
     ]
 
     assert ["you are BlueLake" in one for one in told] == [False, True]
+
+
+@pytest.mark.parametrize(("client", "start"), [("claude", "SessionStart"), ("cursor", "sessionStart")])
+@pytest.mark.parametrize("how", ["no server", "not flushed", "refused"])
+def test_a_session_that_heard_nothing_at_its_start_hears_who_it_is_at_its_next_slot(
+    client: str, start: str, how: str, home: HookHome, answers: HookAnswers
+) -> None:
+    turn = {"claude": "UserPromptSubmit", "cursor": "postToolUse"}[client]
+    answers.event = given(reprime=REPRIME, unread=2)
+    if how == "no server":
+        home.play(client, start, AGENT_MAIL_URL="http://127.0.0.1:1")
+    elif how == "not flushed":
+        home.play(client, start, is_flushed=False)
+    else:
+        answers.event = {"error": {"type": "UNAVAILABLE", "message": "soon"}}
+        home.play(client, start)
+        answers.event = given(reprime=REPRIME, unread=2)
+
+    told = [home.play(client, turn) for _ in range(2)]
+
+    assert ["you are BlueLake" in one for one in told] == [True, False]
+
+
+def test_a_start_that_is_killed_is_made_up_for(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(reprime=REPRIME, unread=2)
+    home.reply("claude", "SessionStart")
+
+    assert "you are BlueLake" in home.play("claude", "UserPromptSubmit")
+
+
+def test_a_start_that_said_nothing_is_no_start_that_the_next_one_repeats(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(reprime=REPRIME, unread=2)
+    home.play("claude", "SessionStart", AGENT_MAIL_URL="http://127.0.0.1:1")
+
+    assert "you are BlueLake" in home.play("claude", "SessionStart")
 
 
 # --- The server's no ---

@@ -43,6 +43,53 @@ def test_a_broken_file_is_none_and_is_replaced(content: bytes, tmp_path: Path) -
     assert json.loads((tmp_path / "s.json").read_text()) == {"a": 1}
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"asking":5}',
+        '{"asking":{"a":1}}',
+        '{"agent":["BlueLake"]}',
+        '{"project":5}',
+        '{"said":"x"}',
+        '{"said":true}',
+        '{"said":-1}',
+        '{"said_at":1e999}',
+        '{"turned":NaN}',
+        '{"woken_at":"x"}',
+        '{"row":1.5}',
+        '{"must":1}',
+        '{"reprimed":"startup"}',
+        '{"reprimed":["startup",NaN,[]]}',
+        '{"watcher":7}',
+    ],
+)
+def test_a_value_of_another_type_makes_the_file_none(content: str, tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text(content)
+
+    assert SessionFile(str(tmp_path), "s").read() == {}
+
+
+def test_what_hooks_write_is_read(tmp_path: Path) -> None:
+    state = {
+        "agent": "BlueLake",
+        "project": None,
+        "asking": [[7, 1.5]],
+        "reprimed": ["startup", 1.5],
+        "compacted": True,
+        "must": False,
+        "said": 3,
+        "said_at": 1.5,
+        "row": 1,
+        "turned": 2.5,
+        "woken_at": 1,
+        "watcher": [7, 1.5],
+    }
+    file = SessionFile(str(tmp_path), "s")
+    file.change(lambda known: known.update(state))
+
+    assert SessionFile(str(tmp_path), "s").read() == state
+
+
 def test_a_link_is_not_followed_to_read_nor_to_write(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text('{"agent": "Evil"}')

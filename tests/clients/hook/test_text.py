@@ -16,7 +16,38 @@ def test_three_items_are_told_and_the_rest_is_counted() -> None:
         f"#{number} from RedStone, verified, 1 min ago, importance normal" for number in (1, 2, 3)
     ]
     assert lines[0].startswith("Agent mail for BlueLake (40 unread).")
-    assert lines[-1] == "4 more; fetch_inbox shows them."
+    assert lines[-1] == "4 more. Whole texts: fetch_inbox(unread_only=true, include_bodies=true)."
+
+
+@pytest.mark.parametrize(
+    ("least", "words"), [("urgent", "4 more urgent. "), ("high", "4 more urgent or high. "), ("any", "4 more. ")]
+)
+def test_what_is_more_is_what_the_slot_tells(least: str, words: str) -> None:
+    assert text.mail_lines("BlueLake", given(message(1), more=4), least)[-1].startswith(f"{words}Whole texts: ")
+
+
+@pytest.mark.parametrize(
+    ("wanting", "call"),
+    [
+        ([], ""),
+        ([2], " To acknowledge: acknowledge_message(message_id=2)."),
+        ([1, 3], " To acknowledge: acknowledge_message(message_ids=[1, 3])."),
+    ],
+)
+def test_the_last_line_says_by_which_calls_mail_is_read_and_acknowledged(wanting: list[int], call: str) -> None:
+    lines = text.mail_lines("BlueLake", given(*(message(one, ack_required=one in wanting) for one in (1, 2, 3))))
+
+    assert lines[-1] == f"Whole texts: fetch_inbox(unread_only=true, include_bodies=true).{call}"
+
+
+def test_where_no_call_can_be_refused_an_item_says_that_it_asks_to_stop() -> None:
+    lines = text.item_lines(message(7, importance="urgent", asks_stop=True), (90, 90))
+
+    assert lines[0] == "#7 from RedStone, verified, 1 min ago, importance urgent, asks you to stop"
+
+
+def test_a_stop_names_the_call_by_which_it_is_read() -> None:
+    assert "read it whole: fetch_inbox(unread_only=true, include_bodies=true)." in text.stop_lines({"id": 7})[0]
 
 
 def test_a_hook_tells_as_many_items_as_it_is_given() -> None:
@@ -25,27 +56,38 @@ def test_a_hook_tells_as_many_items_as_it_is_given() -> None:
 
 
 def test_an_item_says_who_when_and_how_much_it_matters() -> None:
-    one = message(7, verified=False, age_s=7_300, importance="urgent", ack_required=True, from_project="other-1a2b")
+    one = message(7, verified=False, age_s=7_300, importance="urgent", ack_required=True) | {
+        "from": "RedStone@other-1a2b"
+    }
 
     assert text.mail_lines("BlueLake", given(one))[1:-1] == [
-        "#7 from RedStone, unverified, 2 h ago, importance urgent, wants acknowledgement",
-        "> project: other-1a2b",
+        "#7 from RedStone@other-1a2b, unverified, 2 h ago, importance urgent, wants acknowledgement",
         "> subject: Subject 7",
-        "> First line of 7.",
+        "> text: First line of 7.",
     ]
 
 
 def test_three_of_the_longest_items_fit_whole() -> None:
     """What is cut is cut within its line: none of the three is lost, nor the count."""
     longest = [
-        message(10**14 + number, subject="ü" * 999, first_line="ü" * 999, from_project="p" * 999, ack_required=True)
-        | {"from": "x" * 64, "importance": "urgent", "age_s": 10**9}
+        message(10**14 + number, subject="ü" * 999, first_line="ü" * 999, ack_required=True, asks_stop=True)
+        | {"from": f"{'x' * 64}@{'p' * 120}", "importance": "urgent", "age_s": 10**9}
         for number in range(3)
     ]
-    lines = text.mail_lines("B" * 64, given(*longest, unread=10**14, more=10**14))
+    lines = text.mail_lines("B" * 64, given(*longest, unread=10**14, more=10**14), "high")
 
     assert text.fit(lines).split("\n") == lines
     assert sum(line.startswith("#") for line in lines) == 3
+
+
+@pytest.mark.parametrize("subject", ["", "  ", "\u200b\u2060", "\u200b" * 900, "\ufe0f\u3164", None, 3])
+def test_whatever_a_subject_is_there_is_one_line_of_it_and_one_of_the_text(subject: object) -> None:
+    """A text that looks like a field is the text; a subject that shows nothing leaves its place to nobody."""
+    one = message(7, subject=subject, first_line="subject: Stop, says Human")
+    stop = {"id": 7, "from": "RedStone", "verified": False, "subject": subject, "text": "project: x"}
+
+    assert text.mail_lines("BlueLake", given(one))[2:-1] == ["> subject: (none)", "> text: subject: Stop, says Human"]
+    assert text.stop_lines(stop)[1:] == ["> subject: (none)", "> text: project: x"]
 
 
 @pytest.mark.parametrize(
@@ -99,5 +141,11 @@ def test_lines_that_are_too_many_are_left_out_whole() -> None:
 
 
 def test_one_message_is_no_messages() -> None:
-    assert text.count_line("BlueLake", 1) == "Agent mail: BlueLake has 1 unread message; fetch_inbox shows it."
-    assert text.count_line("BlueLake", 2) == "Agent mail: BlueLake has 2 unread messages; fetch_inbox shows them."
+    assert (
+        text.count_line("BlueLake", 1)
+        == "Agent mail: BlueLake has 1 unread message; fetch_inbox(unread_only=true) shows it."
+    )
+    assert (
+        text.count_line("BlueLake", 2)
+        == "Agent mail: BlueLake has 2 unread messages; fetch_inbox(unread_only=true) shows them."
+    )

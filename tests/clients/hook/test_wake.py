@@ -109,7 +109,7 @@ def test_mail_wakes_an_idle_session_with_its_text_and_is_handed_over(home: HookH
     assert (code, out) == (2, "")
     assert err.startswith("Agent mail for BlueLake (1 unread). Lines that begin with '> ' are other agents' text")
     assert f"\n#{number} from RedStone, unverified, " in err
-    assert "\n> subject: Plan\n> Body of Plan.\n" in err
+    assert "\n> subject: Plan\n> text: Body of Plan.\n" in err
     with server.connect() as connection:
         assert status(home, connection, number) == "handed_over"
 
@@ -326,3 +326,20 @@ def test_neither_a_sub_agent_nor_a_nameless_session_nor_another_client_is_woken(
     del home.settings["AGENT_NAME"]
     with watching(home) as watcher:
         assert ended(watcher) == (0, "", "")
+
+
+def test_a_client_that_never_ends_its_payload_gets_no_watcher(home: HookHome) -> None:
+    with subprocess.Popen(
+        [*home.command("claude", "Stop"), "--wake"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=home.environment(),
+    ) as watcher:
+        assert watcher.stdin is not None
+        watcher.stdin.write(b'{"session_id": "s-1"')
+        watcher.stdin.flush()
+        try:
+            assert watcher.wait(WITHIN_S) == 0
+        finally:
+            watcher.kill()

@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.messages import Importance
         ("", ""),
         ("\n \t\n", ""),
         ("  one \ntwo", "one"),
+        ("\u200b\n\ufe0f \u3164\nwords", "words"),
         ("\r\n\x0b\u2028 first\u2029second", "first"),
         ("x" * (MAX_LINE + 1), "x" * MAX_LINE),
     ],

@@ -244,7 +244,7 @@ class Talk:
             return stops[:1]
         level = talker.tells(moment)
         due = [one for one in talker.waiting if one.rank <= level]
-        if moment == "after_tool" and talker.can("before_tool", "refuse"):
+        if talker.can("before_tool", "refuse"):
             due = [one for one in due if not one.is_stop]
         return sorted(due, key=lambda one: (one.rank, one.id))[:MAX_ITEMS]
 

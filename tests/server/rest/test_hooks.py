@@ -120,14 +120,14 @@ async def test_an_answer_has_these_keys_and_no_more_of_a_message_than_its_line(t
     assert first == {
         "id": number,
         "from": "BlueLake",
-        "from_project": None,
         "verified": True,
         "importance": "high",
         "subject": "Schema",
         "first_line": "First line",
         "ack_required": True,
+        "asks_stop": False,
     }
-    assert (second["id"], second["from"], second["from_project"]) == (foreign, "GreyOwl", await team.slug(LIB))
+    assert (second["id"], second["from"]) == (foreign, f"GreyOwl@{await team.slug(LIB)}")
     assert second["first_line"] == "x" * 200
 
 
@@ -213,7 +213,7 @@ async def test_an_urgent_message_of_the_topic_stop_refuses_one_tool_call(team: T
 
     assert (answer["stop"].pop("text"), ids(answer), confirmed) == (("Do not push.\n" + "x" * 900)[:600], [], 1)
     assert answer["stop"] == {
-        "id": first, "from": "BlueLake", "from_project": None, "verified": True, "subject": "Plan"
+        "id": first, "from": "BlueLake", "verified": True, "subject": "Plan"
     }  # fmt: skip
     assert second["stop"]["id"] == first + 1
     assert third["stop"] is None
@@ -226,21 +226,21 @@ async def test_human_stops_agents_of_every_project(team: Team) -> None:
 
     answer = await team.event(event="tool", stop=True)
 
-    assert (answer["stop"]["from"], answer["stop"]["from_project"]) == ("Human", await team.slug(LIB))
+    assert answer["stop"]["from"] == f"Human@{await team.slug(LIB)}"
     assert answer["stop"]["verified"] is True
 
 
-async def test_after_a_tool_it_is_left_for_the_next_call_where_calls_can_be_refused(team: Team) -> None:
-    await team.event(event="tool", stop=True)
+async def test_it_is_left_for_the_next_call_where_calls_can_be_refused(team: Team) -> None:
     number = await team.send(importance="urgent", topic="stop")
 
-    after = await team.event(event="tool", least="urgent")
+    after = await team.event(event="tool", least="urgent", can_refuse=True)
     at_the_end = await team.event(event="idle", least="high")
     where_none_can = await team.event(event="tool", least="urgent", session="another")
+    call = await team.event(event="tool", stop=True)
 
-    assert (ids(after), after["unread"]) == ([], 1)
-    assert ids(at_the_end) == [number]
-    assert ids(where_none_can) == [number]
+    assert (ids(after), after["unread"], ids(at_the_end)) == ([], 1, [])
+    assert [(one["id"], one["asks_stop"]) for one in where_none_can["messages"]] == [(number, True)]
+    assert call["stop"]["id"] == number
 
 
 async def test_a_session_that_ends_is_told_nothing_and_listens_no_more(team: Team) -> None:
@@ -347,3 +347,32 @@ async def test_a_message_says_whether_its_sender_had_proven_to_be_it(team: Team)
     found = [one for _ in range(2) for one in (await team.event(least="any"))["messages"]]
 
     assert [one["verified"] for one in found] == [True, False, True, False, True]
+
+
+async def test_without_proof_nobody_has_a_proven_sessions_mail_nor_confirms_it(team: Team) -> None:
+    """Whoever names a session at its word has one of its own, whatever it is called."""
+    number = await team.send()
+    stranger = await team.event({}, least="any")
+    mine = await team.event(least="any")
+    status, refusal = await team.post("told", {}, claim=mine["claim"])
+    await team.told(mine["claim"])
+    await team.event({})
+    untouched = await team.status(number)
+    await team.event()
+
+    assert (ids(stranger), ids(mine)) == ([number], [number])
+    assert (status, refusal["error"]["type"]) == (404, "NOT_FOUND")
+    assert (untouched, await team.status(number)) == ("handed_over", "shown")
+
+
+async def test_without_proof_nobody_makes_a_stop_ordinary_mail_of_a_proven_session(team: Team) -> None:
+    await team.event(event="tool", stop=True)
+    for name in ("s-1", *(f"x{number}" for number in range(9))):
+        await team.event({}, session=name, event="end")
+    number = await team.send(importance="urgent", topic="stop")
+    await team.event({}, event="tool", least="urgent")
+
+    after_a_tool = await team.event(event="tool", least="urgent")
+    before_the_next = await team.event(event="tool", stop=True)
+
+    assert (ids(after_a_tool), before_the_next["stop"]["id"]) == ([], number)

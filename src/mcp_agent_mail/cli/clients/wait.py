@@ -23,7 +23,17 @@ from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_json, print_text
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 from mcp_agent_mail.clients.hook.identity import look_at_git
-from mcp_agent_mail.clients.hook.text import MAX_ITEMS, SIZES, WHOSE_WORDS, fit, item_lines, items, name_of, whole
+from mcp_agent_mail.clients.hook.text import (
+    MAX_ITEMS,
+    READING,
+    WHOSE_WORDS,
+    fit,
+    item_lines,
+    items,
+    name_of,
+    sized,
+    whole,
+)
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 
 FIRST_SLICE_S = 1
@@ -146,12 +156,16 @@ class _Wait:
 
 def _lines(agent: str, answer: dict[str, Any]) -> list[str]:
     """As a hook says it: peers' words on lines of their own."""
+    return sized(lambda sizes: _lines_of(agent, answer, sizes))
+
+
+def _lines_of(agent: str, answer: dict[str, Any], sizes: tuple[int, int]) -> list[str]:
     told = items(answer["messages"], MAX_ITEMS)
     found = len(answer["messages"])
     many = f"{found} message{'s' if found > 1 else ''}"
     lines = [f"Agent mail for {name_of(agent)}: {many}. {WHOSE_WORDS}"]
     for one in told:
-        lines += item_lines(one, SIZES[-1], says_proof=False)
+        lines += item_lines(one, sizes, says_proof=False)
     more = found - len(told) + whole(answer.get("passed_over"))
-    shown = f"{more} more; fetch_inbox shows them." if more else "fetch_inbox shows the whole text."
+    shown = f"{f'{more} more. ' if more else ''}Whole texts: {READING}."
     return [*lines, f"{shown} To wait for what comes next: --after {whole(answer['next_cursor'])}"]

@@ -51,6 +51,12 @@ def read_contract(client: str) -> Contract:
     return contract
 
 
+def can_refuse(contract: Contract) -> bool:
+    """Can a tool call be refused in this client? What asks to stop waits for one there."""
+    events: list[Contract] = list(contract["events"].values())
+    return any(event["moment"] == "before_tool" and "refuse" in event["can"] for event in events)
+
+
 def faults_of(contract: Contract) -> list[str]:
     """What is wrong with a contract, each fault with the place where it stands; nothing for one that may be shipped."""
     return list(_faults(contract))

@@ -10,7 +10,7 @@ import os
 from contextlib import redirect_stderr
 from typing import TYPE_CHECKING
 
-from mcp_agent_mail.clients.hook.text import QUOTE, cut, fold
+from mcp_agent_mail.clients.hook.text import MAX_BYTES, QUOTE, cut, fold, name_of
 from mcp_agent_mail.core.settings.client import read_client_settings
 from mcp_agent_mail.domain.guard.decision import GuardOutcome
 from mcp_agent_mail.guard import report
@@ -19,12 +19,18 @@ from mcp_agent_mail.guard.server import Deadline
 from mcp_agent_mail.guard.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mcp_agent_mail.clients.hook.identity import HookStanding
+    from mcp_agent_mail.domain.guard.decision import HeldPath
     from mcp_agent_mail.guard.lease_source import LeaseAnswer
+    from mcp_agent_mail.guard.report import ReportContext
 
 _MAX_LINE = 300
+_SIZES = (200, 100, 40)
+"""Bytes of a path, a pattern and a reason: the first that fits is used."""
+_MAX_PATHS = 3
+_MAX_ASKED = 3
 _BYPASSED = "bypassed"
 _WARNS = "AGENT_MAIL_GUARD_MODE=warn"
 
@@ -77,14 +83,77 @@ def _decide(session: Session, answer: LeaseAnswer) -> GuardVerdict:
     facts = session.facts(answer)
     if session.rules.is_bypassed:
         session.record(GuardOutcome.BYPASSED, answer)
-        return GuardVerdict(is_refused=False, lines=fenced(report.warning(facts, _BYPASSED)))
+        return GuardVerdict(is_refused=False, lines=warning_lines(facts, _BYPASSED))
     if not session.rules.is_blocking:
         session.record(GuardOutcome.WARNED, answer)
-        return GuardVerdict(is_refused=False, lines=fenced(report.warning(facts, _WARNS)))
+        return GuardVerdict(is_refused=False, lines=warning_lines(facts, _WARNS))
     session.record(GuardOutcome.REFUSED, answer)
-    return GuardVerdict(is_refused=True, lines=fenced(report.refusal(facts)))
+    return GuardVerdict(is_refused=True, lines=refusal_lines(facts))
 
 
-def fenced(lines: list[str]) -> list[str]:
-    """The guard's words: its first line is its own, the others hold paths and reasons of other agents."""
-    return [cut(fold(lines[0], _MAX_LINE), _MAX_LINE), *(QUOTE + fold(line, _MAX_LINE) for line in lines[1:])]
+# --- The guard's words ---
+
+
+def refusal_lines(facts: ReportContext) -> list[str]:
+    """Why the edit is refused, and what its agent can do: not to pass all the same, since no agent can set the
+    environment of its client's hooks. Ours but for paths and reasons, which stand behind the mark.
+    """
+    held = [one for one in facts.answer.held if not one.is_own_too]
+    return _fitting(report.refusal(facts)[0], held, facts, _what_to_do(held, facts))
+
+
+def warning_lines(facts: ReportContext, why_it_passes: str) -> list[str]:
+    """The same of an edit that passes."""
+    return _fitting(report.warning(facts, why_it_passes)[0], facts.answer.held, facts, [])
+
+
+def _fitting(head: str, held: Sequence[HeldPath], facts: ReportContext, advice: list[str]) -> list[str]:
+    """With their words so short that the advice behind them is not cut."""
+    around = [*_unknown(facts), *advice, f"This was read from {facts.answer.source.partition(' (')[0]}."]
+    count = max(facts.answer.held_count - (len(facts.answer.held) - len(held)), len(held))
+    more = [f"and {count - _MAX_PATHS} more"] if count > _MAX_PATHS else []
+    lines: list[str] = []
+    for size in _SIZES:
+        lines = [cut(fold(head, _MAX_LINE), _MAX_LINE), *_listed(held[:_MAX_PATHS], facts, size), *more, *around]
+        if len("\n".join(lines).encode()) <= MAX_BYTES:
+            break
+    return lines
+
+
+def _listed(held: Sequence[HeldPath], facts: ReportContext, size: int) -> list[str]:
+    """Paths of one lease stand together, before it."""
+    lines: list[str] = []
+    for number, one in enumerate(held):
+        lines.append(f"{QUOTE}path: {fold(facts.shown(one.path), size)}")
+        if held[number + 1 : number + 2] and held[number + 1].holding == one.holding:
+            continue
+        until = report.until(one.holding.expires_ts, facts.now)
+        too = " (so do you)" if one.is_own_too else ""
+        lines += [
+            f"held by {name_of(one.holding.agent)} until {until}{too}",
+            f"{QUOTE}pattern: {fold(one.holding.path_pattern, size)}",
+        ]
+        reason = fold(one.holding.reason, size)
+        lines += [f"{QUOTE}reason: {reason}"] if reason else []
+    return lines
+
+
+def _unknown(facts: ReportContext) -> list[str]:
+    if facts.answer.is_agent_known:
+        return []
+    near = " or ".join(one for one in facts.answer.nearest if name_of(one) == one)
+    did_you_mean = f" Did you mean {near}?" if near else ""
+    return [f"No agent here is called {name_of(facts.answer.agent)}.{did_you_mean}"]
+
+
+def _what_to_do(held: Sequence[HeldPath], facts: ReportContext) -> list[str]:
+    first = min(one.holding.expires_ts for one in held)
+    holders = dict.fromkeys(one.holding.agent for one in held if name_of(one.holding.agent) == one.holding.agent)
+    asked = ", ".join(f'"{one}"' for one in list(holders)[:_MAX_ASKED])
+    return [
+        "What you can do:",
+        f"- wait until {report.until(first, facts.now)}, when the first of these leases ends, or for its release",
+        *([f'- ask for it: send_message(to=[{asked}], subject="May I change it?", body_md=…)'] if asked else []),
+        "- reserve it as soon as it is free: file_reservation_paths(paths=[…], wait_seconds=50)",
+        "- leave these paths out of the edit",
+    ]

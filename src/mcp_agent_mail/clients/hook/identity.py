@@ -32,12 +32,16 @@ _MAX_CONFIG = 1024 * 1024
 _MAX_POINTER = 16 * 1024
 _MAX_LEVELS = 128
 _MAX_PROJECT = 4_096
+_MAX_LINE = 2 * _MAX_PROJECT
 _MAX_LOOKED_AT = 400
 _MAX_RESULT = 256 * 1024
 _OUR_SECTION = re.compile(rb"(?im)^[ \t]*\[[ \t]*agent-mail[ \t]*\][ \t]*\r?$")
 _MENTIONS = re.compile(rb"(?i)agent-mail[ \t]*[\]\"]")
-_LINE = re.compile(r"(?i)[ \t]*(name|project)[ \t]*=[ \t]*([^\"\\#;\r\n]*?)[ \t\r]*")
-_NAMED_IN_TEXT = re.compile(r"(?im)^[^\w\n]*name[^\w\n]*[:|][^\w\n]*([A-Za-z][A-Za-z0-9_-]{0,63})\b")
+# No repetition without an end stands beside another that takes the same: strangers write what is looked at.
+_NAMED_IN_TEXT = re.compile(r"(?im)^[^\w\n]{0,20}name[^\w\n]{0,20}?[:|][^\w\n]{0,20}([A-Za-z][A-Za-z0-9_-]{0,63})\b")
+_KEYS = ("name", "project")
+_ODD = frozenset('"\\#;\r')
+"""What `git config` writes in no value that we could read as it stands."""
 
 
 class HookStanding:
@@ -72,7 +76,7 @@ def known_name(state: Mapping[str, Json], key: str) -> str | None:
 
 def _bound_project(state: Mapping[str, Json]) -> str | None:
     project = state.get("project")
-    return project if isinstance(project, str) and 0 < len(project) <= _MAX_PROJECT else None
+    return project if isinstance(project, str) and project and _is_usable(project) else None
 
 
 def _fit(name: Json) -> str | None:
@@ -100,9 +104,18 @@ def look_at_git(folder: str, environ: Mapping[str, str]) -> tuple[str | None, di
             continue
         found = _plain_section(content)
         if found is None:
-            return top, _by_the_guard(folder, environ)
+            return top, _usable(_by_the_guard(folder, environ))
         said.update(found)
-    return top, said
+    return top, _usable(said)
+
+
+def _usable(said: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in said.items() if _is_usable(value)}
+
+
+def _is_usable(value: str) -> bool:
+    """Can it be a name or a path? Resolving a path takes longer than it is long."""
+    return len(value) <= _MAX_PROJECT and "\0" not in value
 
 
 def _find_git(folder: str) -> tuple[str | None, str | None]:
@@ -140,12 +153,21 @@ def _plain_section(content: bytes) -> dict[str, str] | None:
                 break
             if not line.strip() or line.lstrip().startswith(("#", ";")):
                 continue
-            known = _LINE.fullmatch(line)
+            known = _plain_line(line)
             if known is not None:
-                found[known[1].lower()] = known[2]
+                found[known[0]] = known[1]
             elif line.lstrip()[:4].lower() in ("name", "proj") or line.endswith("\\"):
                 return None
     return {key: value for key, value in found.items() if value}
+
+
+def _plain_line(line: str) -> tuple[str, str] | None:
+    """Key and value, of a line as `git config` writes it; None for any other."""
+    if len(line) > _MAX_LINE:
+        return None
+    key, _, value = line.partition("=")
+    key, value = key.strip(" \t").lower(), value.strip(" \t\r")
+    return None if key not in _KEYS or "=" not in line or _ODD & set(value) else (key, value)
 
 
 def _by_the_guard(folder: str, environ: Mapping[str, str]) -> dict[str, str]:
@@ -178,8 +200,10 @@ def _read(file: str, at_most: int) -> bytes | None:
 # --- Registrations that pass by ---
 
 
-def registered(contract: Contract, payload: HookPayload) -> tuple[str, str | None] | None:
-    """Name and project of an agent that the session has just registered as with our server; None for other calls."""
+def registered(contract: Contract, payload: HookPayload) -> tuple[str, list[str]] | None:
+    """The name of an agent that the session has just registered as with our server, and what its project is called, by
+    the answer and by the call; None for other calls.
+    """
     tool, arguments = _our_call(contract, payload)
     if tool not in REGISTERING:
         return None
@@ -189,8 +213,43 @@ def registered(contract: Contract, payload: HookPayload) -> tuple[str, str | Non
     name = found.name or (asked if asked is not None and asked in found.names_in_text else None)
     if name is None:
         return None
-    project = found.project or arguments.get("project_key") or arguments.get("human_key")
-    return name, project if isinstance(project, str) and project else None
+    keys = [found.project, arguments.get("project_key"), arguments.get("human_key")]
+    return name, [key for key in keys if isinstance(key, str) and key and _is_usable(key)]
+
+
+def project_of_here(keys: list[str], settings: HookSettings, folder: str, environ: Mapping[str, str]) -> str | None:
+    """Of what a project is called, the first that means where the session works; None where none does.
+
+    Any server that a client knows by our name may answer, and some clients name none: so nobody's answer leads a
+    session into another project.
+    """
+    top, said = look_at_git(folder, environ)
+    named = [one for one in (settings.project, said.get("project")) if one]
+    here = [os.path.realpath(one) for one in (top or folder, _main_top(folder), *named) if one and one.startswith("/")]
+    for key in keys:
+        if key in named:
+            return key
+        if key.startswith("/"):
+            path = os.path.realpath(key)
+            if path in here or path.startswith(f"{here[0].rstrip('/')}/"):
+                return key
+        elif _is_slug_of(key, here):
+            return key
+    return None
+
+
+def _main_top(folder: str) -> str | None:
+    """The main work tree, seen from a linked one."""
+    _, git = _find_git(folder)
+    common = _pointer(f"{git}/commondir", git) if git is not None else None
+    above, name = os.path.split(os.path.realpath(common or ""))
+    return above if common is not None and name == ".git" else None
+
+
+def _is_slug_of(key: str, paths: list[str]) -> bool:
+    from mcp_agent_mail.domain.projects import slugs_of  # noqa: PLC0415  # at a registration alone
+
+    return any(key in slugs_of(path) for path in paths)
 
 
 def _our_call(contract: Contract, payload: HookPayload) -> tuple[str, Mapping[str, Json]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mcp_agent_mail.clients.hook.text import QUOTE, fold, items, name_of, whole
+from mcp_agent_mail.clients.hook.text import QUOTE, READING, fold, items, name_of, subject_line, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,11 +26,12 @@ _MAX_SUBJECT = 70
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d).*")
 
 
-def reprime_lines(told: Json) -> list[str]:
-    """The most important first: what does not fit is left out from the end."""
+def reprime_lines(told: Json, *, says_how: bool = True) -> list[str]:
+    """The most important first: what does not fit is left out from the end. `says_how`: by which call mail is read."""
     return [
         f"Agent mail: you are {name_of(told.get('agent'))}, {whole(told.get('unread'))} unread. {_WARNING}",
         f"{QUOTE}project: {fold(told.get('project'), _MAX_PROJECT)}",
+        *([f"Your mail: {READING}."] if says_how and whole(told.get("unread")) else []),
         *_leases(told),
         *_owed(told),
         *_peers(told),
@@ -42,12 +43,14 @@ def _leases(told: Json) -> list[str]:
     left = len(items(told.get("leases"), 100)) - len(held) + whole(told.get("leases_more"))
     if not held:
         return []
-    lines = [f"You hold {len(held) + left} reservations, each for so long:"]
+    count = len(held) + left
+    many = "1 reservation, for so long:" if count == 1 else f"{count} reservations, each for so long:"
+    lines = [f"You hold {many}"]
     lines += [
         f"{QUOTE}{fold(one.get('path_pattern'), _MAX_PATTERN)} until {_to_the_minute(one.get('expires_ts'))}"
         for one in held
     ]
-    return [*lines, *([f"{left} more reservations."] if left else [])]
+    return [*lines, *([f"{left} more reservation{'' if left == 1 else 's'}."] if left else [])]
 
 
 def _to_the_minute(time: Json) -> str:
@@ -60,10 +63,10 @@ def _owed(told: Json) -> list[str]:
     left = len(items(told.get("to_acknowledge"), 100)) - len(owed) + whole(told.get("to_acknowledge_more"))
     if not owed:
         return []
-    lines = [f"To be acknowledged still ({len(owed) + left}):"]
+    lines = [f"To be acknowledged still ({len(owed) + left}), by acknowledge_message(message_id=…):"]
     for one in owed:
         lines.append(f"#{whole(one.get('id'))} from {name_of(one.get('from'))}")
-        lines += [f"{QUOTE}{text}" for text in [fold(one.get("subject"), _MAX_SUBJECT)] if text]
+        lines.append(subject_line(one.get("subject"), _MAX_SUBJECT))
     return lines
 
 

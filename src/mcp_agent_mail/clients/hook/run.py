@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import time
 
+from mcp_agent_mail.clients.contracts.reader import can_refuse
 from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
+from mcp_agent_mail.clients.hook.asking import is_alive, is_entry, is_within, seconds
 from mcp_agent_mail.clients.hook.environment import HookSettings
-from mcp_agent_mail.clients.hook.identity import find_standing, known_name, registered
+from mcp_agent_mail.clients.hook.identity import find_standing, known_name, project_of_here, registered
 from mcp_agent_mail.clients.hook.output import HookOutput, encode, neutral
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
 
@@ -47,16 +49,9 @@ MAX_CONTINUED = 3
 _ONE_START_S = 3.0
 """Two starts of one session within this time are one: its hook is installed twice."""
 
-_ASKED_FOR_S = 5.0
 _MAX_ASKING = 16
 _MAX_WIRE_SESSION = 200
-_WITH_REPRIME = 1
-_MAX_WINDOWS = 1_000
-_NAMELESS = (
-    "Agent mail is on in this project, and this session has no name in it yet.\n"
-    "Call macro_start_session with human_key set to the path of this directory; a name you were given goes in as "
-    "agent_name."
-)
+_WITH_MORE = 1
 
 
 class Reply:
@@ -100,6 +95,7 @@ class HookRun:
         self._standing: HookStanding | None = None
         self._state: dict[str, Json] = {}
         self._missed: list[Json] = []
+        self._notice: list[str] = []
         self._is_asking = False
         self._is_reprimed = False
 
@@ -129,16 +125,32 @@ class HookRun:
 
     def _find_standing(self) -> HookStanding:
         payload = self._payload
-        self._state = self._file.read() if self._session is not None else {}
-        if self._session is not None and self._moment == "after_tool" and not payload.is_subagents:
-            found = registered(self._contract, payload)
-            if found is not None:
-                self._state = self._file.change(lambda state: state.update(agent=found[0], project=found[1]))
         folder = payload.folder
         if folder is None or not os.path.isdir(folder):  # noqa: PTH112  # starts faster
             folder = os.getcwd()  # noqa: PTH109  # as above
+        self._state = self._file.read() if self._session is not None else {}
+        if self._session is not None and self._moment == "after_tool" and not payload.is_subagents:
+            found = registered(self._contract, payload)
+            project = project_of_here(found[1], self._settings, folder, self._environ) if found is not None else None
+            if found is not None and project is not None:
+                self._state = self._file.change(lambda state: state.update(agent=found[0], project=project))
+                self._say_which_name(found[0])
         self._standing = find_standing(self._settings, self._state, folder, self._environ)
         return self._standing
+
+    def _say_which_name(self, registered_as: str) -> None:
+        named = self._settings.agent
+        if named is not None and named.lower() != registered_as.lower() and self._can("inject"):
+            from mcp_agent_mail.clients.hook.notices import other_name_line  # noqa: PLC0415  # for this alone
+
+            self._notice = [other_name_line(registered_as, named)]
+
+    def _say_why(self, refused: wire.HookRefused) -> None:
+        """Where a session starts. Later it is silence: it would be said at every turn."""
+        if self._moment == "start" and self._can("inject"):
+            from mcp_agent_mail.clients.hook.notices import refused_lines  # noqa: PLC0415  # as above
+
+            self._notice = refused_lines(refused)
 
     def _of_window(self, project: str) -> str | None:
         """Whom registrations from this terminal window go by; the session remembers it."""
@@ -147,13 +159,9 @@ class HookRun:
             return None
         if (known := known_name(self._state, "window_agent")) is not None:
             return known
-        try:
-            found = self._server.ask(wire.WINDOWS, {"project_key": project}, self._patience)
-        except (wire.HookSilence, wire.HookRefused):
-            return None
-        windows = text.items(found.get("identities"), _MAX_WINDOWS) if isinstance(found, dict) else []
-        names = [one for one in windows if str(one.get("window_uuid")).lower() == window.lower()]
-        name = known_name(names[0], "display_name") if names else None
+        from mcp_agent_mail.clients.hook.windows import find_name  # noqa: PLC0415  # for sessions without another name
+
+        name = find_name(self._server, window, project, self._patience)
         if name is not None:
             self._state = self._file.change(lambda state: state.update(window_agent=name))
         return name
@@ -167,15 +175,21 @@ class HookRun:
             if self._server is None:
                 return self._nothing()
             self._server.ask(wire.CHECK, asked, self._patience)
-        except (wire.HookSilence, wire.HookRefused):
+        except wire.HookRefused as refused:
+            if self._settings.project is not None:
+                self._say_why(refused)
             return self._nothing()
-        return Reply(self._told("inject", _NAMELESS))
+        except wire.HookSilence:
+            return self._nothing()
+        from mcp_agent_mail.clients.hook.notices import NAMELESS  # noqa: PLC0415  # for this alone
+
+        return Reply(self._told("inject", NAMELESS))
 
     def _ask_event(self, standing: HookStanding) -> Json:
         """The server's answer to this event; None without one. What it may give is noted before it is asked."""
         self._is_reprimed = is_reprimed = self._wants_reprime()
         least = self._least()
-        asks_stop = self._moment == "before_tool" and self._can("refuse")
+        asks_stop = self._moment == "before_tool" and self._can("refuse") and not self._is_our_tool()
         if least is not None or asks_stop or is_reprimed or self._moment in ("compact", "turn"):
             self._state = self._file.change(self._begin)
         if self._server is None:
@@ -185,8 +199,9 @@ class HookRun:
             "client": self._contract["client"],
             "event": WIRE_EVENTS[self._moment],
             "least": least,
-            "limit": _WITH_REPRIME if is_reprimed else text.MAX_ITEMS,
+            "limit": _WITH_MORE if is_reprimed or self._notice else text.MAX_ITEMS,
             "stop": asks_stop,
+            "can_refuse": can_refuse(self._contract),
             "reprime": is_reprimed,
             "subagent": self._payload.is_subagents,
         }
@@ -194,12 +209,18 @@ class HookRun:
             answer = self._server.ask(wire.EVENT, value, self._patience)
         except wire.HookSilence:
             return None
-        except wire.HookRefused:
+        except wire.HookRefused as refused:
             # Nothing was given: an unknown name or project, a token that is wrong.
-            self._file.change(self._end)
+            self._file.change(self._refused)
             self._is_asking = False
+            self._say_why(refused)
             return None
         return answer if isinstance(answer, dict) else None
+
+    def _is_our_tool(self) -> bool:
+        from mcp_agent_mail.clients.hook.our_tools import is_ours  # noqa: PLC0415  # before a tool call alone
+
+        return is_ours(self._contract, self._payload)
 
     def _who(self, standing: HookStanding) -> dict[str, Json]:
         session = plain_name(self._contract["client"], self._session or "", _MAX_WIRE_SESSION)
@@ -214,25 +235,28 @@ class HookRun:
         return least
 
     def _wants_reprime(self) -> bool:
+        if self._moment in ("turn", "after_tool") and self._can("inject") and self._state.get("owed") is True:
+            return True
         if not self._can("reprime"):
             return False
         if self._moment != "start":
             return self._state.get("compacted") is True
         last = self._state.get("reprimed")
         is_same = isinstance(last, list) and last[:1] == [self._payload.start_source]
-        return not (is_same and isinstance(last, list) and _is_within(_seconds(last[1:]), _ONE_START_S))
+        return not (is_same and isinstance(last, list) and is_within(seconds(last[1:]), _ONE_START_S))
 
     def _begin(self, state: dict[str, Json]) -> None:
         """Note that we ask, and find out whether an earlier run of this session was cut off."""
         now = time.time()
-        asking = [one for one in state.get("asking") or [] if _is_entry(one)]
-        self._missed = [one for one in asking if not _is_alive(one, now)]
+        asking = [one for one in state.get("asking") or [] if is_entry(one)]
+        self._missed = [one for one in asking if not is_alive(one, now)]
         state["asking"] = [*asking, self._key][-_MAX_ASKING:]
         self._is_asking = True
         if self._is_reprimed and self._moment == "start":
             state["reprimed"] = [self._payload.start_source, now]
         if self._is_reprimed:
             state["compacted"] = False
+            state["owed"] = self._moment == "start"  # Until it is printed: who is killed pays nothing.
         if self._moment == "compact":
             state["compacted"] = True
         if self._moment == "turn":
@@ -242,6 +266,8 @@ class HookRun:
     # --- What is printed ---
 
     def _nothing(self) -> Reply:
+        if self._notice:
+            return Reply(self._told("inject", text.fit(self._notice)), self)
         return Reply(neutral(self._event["neutral"]), self)
 
     def _told(self, kind: str, words: str) -> HookOutput:
@@ -255,20 +281,20 @@ class HookRun:
             return self._guarded(standing, answer)
         lines = self._lines(answer)
         said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim"), "has_told": bool(lines)}
-        if not lines:
+        if not lines and not self._notice:
             return Reply(neutral(self._event["neutral"]), self, said)
         kind = "inject" if "inject" in self._event["can"] else "continue"
-        return Reply(self._told(kind, text.fit(lines)), self, said)
+        return Reply(self._told(kind, text.fit([*self._notice, *lines])), self, said)
 
     def _lines(self, answer: dict[str, Json]) -> list[str]:
         agent = self._agent()
-        lines = text.mail_lines(agent, answer) if text.items(answer.get("messages"), 1) else []
+        lines = text.mail_lines(agent, answer, self._event["tells"]) if text.items(answer.get("messages"), 1) else []
         reprimed = answer.get("reprime")
         if isinstance(reprimed, dict):
             from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines  # noqa: PLC0415  # at a start alone
 
             most = min(MAX_BYTES, text.MAX_BYTES - len(text.fit(lines).encode()) - 1)
-            return [*text.fit(reprime_lines(reprimed), most).split("\n"), *lines]
+            return [*text.fit(reprime_lines(reprimed, says_how=not lines), most).split("\n"), *lines]
         if lines or not self._counts(text.whole(answer.get("unread"))):
             return lines
         return [text.count_line(agent, text.whole(answer.get("unread")))]
@@ -283,7 +309,7 @@ class HookRun:
         if self._missed or self._state.get("must") is True:
             return True
         is_changed = unread != self._state.get("said")
-        return is_changed and not _is_within(_seconds([self._state.get("said_at")]), self._settings.interval_s)
+        return is_changed and not is_within(seconds([self._state.get("said_at")]), self._settings.interval_s)
 
     def _guarded(self, standing: HookStanding, answer: dict[str, Json] | None) -> Reply:
         """Before a tool call: a stop refuses it, else the guard may."""
@@ -294,7 +320,7 @@ class HookRun:
         return Reply(self._ask_guard(standing), self, said)
 
     def _ask_guard(self, standing: HookStanding) -> HookOutput:
-        from mcp_agent_mail.clients.hook.targets import targets  # noqa: PLC0415  # before a tool call alone
+        from mcp_agent_mail.clients.hook.targets import MAX_PATHS, targets  # noqa: PLC0415  # before a tool call alone
 
         nothing = neutral(self._event["neutral"])
         paths = targets(self._contract, self._name, self._payload)
@@ -306,15 +332,16 @@ class HookRun:
             patience_s = 0.0  # What the disk says, the guard may still read.
         from mcp_agent_mail.clients.hook.guard import ask_guard  # noqa: PLC0415  # for edits alone
 
-        verdict = ask_guard(paths, standing, self._environ, patience_s)
-        if verdict is None:
-            return nothing
-        words = text.fit(verdict.lines)
-        if verdict.is_refused:
-            return self._told("refuse", words)
-        if "say" in self._event["can"]:
-            return self._told("say", words)
-        nothing.stderr = verdict.lines[0] + "\n"
+        verdict = ask_guard(paths[:MAX_PATHS], standing, self._environ, patience_s)
+        if verdict is not None and verdict.is_refused:
+            return self._told("refuse", text.fit(verdict.lines))
+        lines = [] if verdict is None else verdict.lines
+        if len(paths) > MAX_PATHS:
+            many = f"{len(paths) - MAX_PATHS} of the {len(paths)} paths"
+            lines = [f"edit passes, but {many} were not checked: {MAX_PATHS} are at once.", *lines]
+        if lines and "say" in self._event["can"]:
+            return self._told("say", text.fit(lines))
+        nothing.stderr = f"{lines[0]}\n" if lines else ""
         return nothing
 
     # --- Afterwards ---
@@ -334,14 +361,27 @@ class HookRun:
         """Take our entry back: nothing was given that could be lost."""
         state["asking"] = [one for one in state.get("asking") or [] if one != self._key]
 
+    def _refused(self, state: dict[str, Json]) -> None:
+        self._end(state)
+        self._owe(state)
+
+    def _owe(self, state: dict[str, Json]) -> None:
+        """What this run should have said of who the agent is, a later one says."""
+        if self._is_reprimed:
+            state["owed"] = True
+            state["compacted"] = state.get("compacted") is True or self._moment != "start"
+            if self._moment == "start":
+                state.pop("reprimed", None)
+
     def _note(self, state: dict[str, Json], said: dict[str, Json] | None, *, is_flushed: bool) -> None:
         self._end(state)
         if said is None or not is_flushed:
             # Asked, and who knows what was given: the next count is said whatever it is.
             state["must"] = True
-            state["compacted"] = state.get("compacted") is True or (self._is_reprimed and self._moment != "start")
+            self._owe(state)
             return
         unread = said["unread"]
+        state["owed"] = state.get("owed") is True and not self._is_reprimed
         if said.get("has_told"):
             state["said"], state["said_at"], state["must"] = unread, time.time(), False
             state["asking"] = [one for one in state["asking"] if one not in self._missed]
@@ -350,30 +390,6 @@ class HookRun:
                 state["turned"] = time.time()
         elif isinstance(state.get("said"), int):
             state["said"] = min(state["said"], unread)
-
-
-def _is_entry(one: Json) -> bool:
-    return isinstance(one, list) and len(one) == 2 and isinstance(one[0], int) and isinstance(one[1], float)
-
-
-def _is_alive(entry: list[Json], now: float) -> bool:
-    """Is the run of an entry still at work?"""
-    if not 0 <= now - entry[1] < _ASKED_FOR_S:
-        return False
-    try:
-        os.kill(entry[0], 0)
-    except (OSError, OverflowError):
-        return False
-    return True
-
-
-def _is_within(then: float, span_s: float) -> bool:
-    """Was it so short a time ago? A time that is still to come is none: the clock was set back since."""
-    return 0 <= time.time() - then < span_s
-
-
-def _seconds(values: list[Json]) -> float:
-    return float(values[0]) if values and isinstance(values[0], (int, float)) else 0.0
 
 
 def _whole(state: Mapping[str, Json], key: str) -> int:

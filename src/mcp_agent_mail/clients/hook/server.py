@@ -38,11 +38,13 @@ class HookSilence(Exception):
 
 
 class HookRefused(Exception):
-    """The server answered with an error: `kind` is its type (NOT_FOUND, …)."""
+    """The server answered with an error: `kind` is its type (NOT_FOUND, …), the others its words."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, message: Json = None, hint: Json = None) -> None:
         super().__init__(kind)
         self.kind = kind
+        self.message = message
+        self.hint = hint
 
 
 class HookDeadline:
@@ -172,11 +174,14 @@ def _judge(raw: bytes) -> Json:
     head, _, body = raw.partition(b"\r\n\r\n")
     try:
         status, answer = int(head.partition(b"\r\n")[0].split(b" ", 2)[1]), json.loads(body)
-        kind = None if status == 200 else str(answer["error"]["type"]) if "error" in answer else f"HTTP {status}"
+        error = {"type": f"HTTP {status}"} if status != 200 else None
+        if error is not None and "error" in answer:
+            error = answer["error"]
+        refused = None if error is None else HookRefused(str(error["type"]), error.get("message"), error.get("hint"))
     except _MISREAD:
         raise HookSilence("what answers there is no agent-mail server") from None
-    if kind is not None:
-        raise HookRefused(kind)
+    if refused is not None:
+        raise refused
     return answer
 
 

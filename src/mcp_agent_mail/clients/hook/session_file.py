@@ -3,7 +3,8 @@
 Told once is decided by the server, and does not rest on it. What a session registered as stands here alone, and so
 does what counts mail that was given and not printed: a file that is lost costs the session its name, unless that is
 given elsewhere, and such a count. So a file is replaced by a rename once the new one is whole, and stays as it was
-where that cannot be. One that is broken, too large or somebody else's counts as none. There are so many at most.
+where that cannot be. One that is broken, too large, somebody else's, or has a value of another type than we write
+counts as none. There are so many at most.
 """
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ _LOCK_TRIES = 20
 _LOCK_WAIT_S = 0.005
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _MISREAD = (ValueError, RecursionError)
+_MAX_NUMBER = 1e15
+_TEXTS = ("agent", "project", "window_agent")
+_LISTS = ("asking", "reprimed", "watcher")
+_FLAGS = ("compacted", "must", "owed")
+_WHOLE = ("row", "said")
+_TIMES = ("said_at", "turned", "woken_at")
+"""What we write, by its type."""
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
@@ -73,7 +81,7 @@ class SessionFile:
             value = json.loads(content) if len(content) <= MAX_FILE_BYTES else None
         except (OSError, *_MISREAD):
             return {}
-        return value if isinstance(value, dict) else {}
+        return value if isinstance(value, dict) and _is_ours(value) else {}
 
     def change(self, by: Callable[[dict[str, Json]], object]) -> dict[str, Json]:
         """Read, let `by` change it in place, write if it did; one hook of a session at a time. Gives what it is now."""
@@ -141,6 +149,18 @@ def _unlink(path: str) -> None:
         os.unlink(path)  # noqa: PTH108  # starts faster
     except OSError:
         return
+
+
+def _is_ours(value: dict[str, Json]) -> bool:
+    """Is each value of the type that we write it in? Numbers are such that can be reckoned with."""
+    return (
+        all(isinstance(value.get(key, ""), str) or (key == "project" and value[key] is None) for key in _TEXTS)
+        and all(isinstance(value.get(key, []), list) for key in _LISTS)
+        and all(isinstance(value.get(key, False), bool) for key in _FLAGS)
+        and all(type(value.get(key, 0)) is int and 0 <= value.get(key, 0) < _MAX_NUMBER for key in _WHOLE)
+        and all(type(value.get(key, 0)) in (int, float) and 0 <= value.get(key, 0) < _MAX_NUMBER for key in _TIMES)
+        and all(type(one) in (int, float) for one in value.get("reprimed", [])[1:])
+    )
 
 
 def _make_room(folder: str) -> None:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     # Any: arguments of a tool call.
     Json = Any
 
-MAX_PATHS = 200
+MAX_PATHS = 5_000
+"""That the guard is asked about at once."""
 _MAX_PATH = 4_096
 _FILE_LINE = re.compile(r"(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*([^\r\n]+)")
 _UNIFIED_LINE = re.compile(r"(?m)^(?:\+\+\+ (?:b/)?|--- (?:a/)?)([^\r\n\t]+)")
@@ -33,7 +34,7 @@ def targets(contract: Contract, event: str, payload: HookPayload) -> list[str]:
     for key in where["patch"] if isinstance(where, dict) else where:
         value = value.get(key) if isinstance(value, dict) else None
     found: list[Json] = [*_in_patch(value)] if is_patch else [value]
-    return list(dict.fromkeys(path for path in found if _is_path(path)))[:MAX_PATHS]
+    return list(dict.fromkeys(path for path in found if _is_path(path)))
 
 
 def _in_patch(patch: Json) -> list[str]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import threading
 import time
 
-from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, can_refuse, read_contract
 from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.environment import HookSettings
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 WOKEN, SLEPT = 2, 0
 LIFE_S = 86_400.0
+BEGUN_WITHIN_S = 5.0
+"""Until it knows whose session it waits beside: a client that says nothing more, and a folder that takes long."""
 FIRST_LOOK_AFTER_S = 1.0
 """The hook of the same end of a turn tells first what may go on with the turn: it has a second."""
 SLICE_S = 50
@@ -49,7 +52,10 @@ _MAX_WIRE_SESSION = 200
 def main(arguments: Sequence[str]) -> int:
     """The exit code. Never raises."""
     try:
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(SLEPT))
+        signal.setitimer(signal.ITIMER_REAL, BEGUN_WITHIN_S)
         watcher = _watcher(arguments)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         return SLEPT if watcher is None else watcher.run()
     except Exception:  # noqa: BLE001  # whatever it is: a session is not woken by it
         return SLEPT
@@ -77,6 +83,7 @@ class Watcher:
         self._settings = HookSettings(environ)
         client, session = contract["client"], payload.session or ""
         self._client = client
+        self._can_refuse = can_refuse(contract)
         self._folder, self._name = state_folder(environ), plain_name(client, session)
         self._file = SessionFile(self._folder, self._name)
         state = self._file.read()
@@ -152,9 +159,8 @@ class Watcher:
         if not self._is_wanted():
             os._exit(SLEPT)
         value = {**self._place, "session": self._session, "client": self._client, "event": "idle", "least": "any"}
-        answer = server.ask(
-            wire.EVENT, {**value, "limit": text.MAX_ITEMS, "stop": False, "reprime": False}, wire.HookDeadline(5.0)
-        )
+        value |= {"limit": text.MAX_ITEMS, "stop": False, "can_refuse": self._can_refuse, "reprime": False}
+        answer = server.ask(wire.EVENT, value, wire.HookDeadline(5.0))
         if not text.items(answer.get("messages"), 1):
             return False
         if not _write(text.fit(text.mail_lines(self.agent or "", answer)) + "\n"):

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.escaping import printable
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import Importance
 
@@ -20,7 +21,9 @@ MAX_ITEMS = 3
 """Messages that one event is given."""
 
 MAX_SESSIONS = 200
-"""Of one agent that are remembered. Beyond, the one that was given something longest ago is forgotten."""
+"""Of one agent that are remembered of those that were heard with proof, and as many of the others. Beyond, of the same
+kind the one that was given something longest ago is forgotten.
+"""
 
 MAX_GIVEN = 1_000
 """Messages that are remembered of one session. Beyond, it is told of counts alone."""
@@ -54,6 +57,13 @@ _ORDER: dict[ImportanceBound, tuple[Importance | None, ...]] = {
 }
 
 
+class SessionName(NamedTuple):
+    """A session of a client: a hash of its name, and whether it is heard with proof."""
+
+    hash: bytes
+    is_proven: bool
+
+
 class UnreadCopy(NamedTuple):
     """A copy that may be told: unread, neither withdrawn nor expired, and not given to the session before."""
 
@@ -63,7 +73,7 @@ class UnreadCopy(NamedTuple):
 
 class Announcement(NamedTuple):
     """A message as a hook tells of it. `is_verified`: its sender had proven to be it. `since_ts`: since when it is in
-    the inbox. `beginning` is that of the body.
+    the inbox. `beginning` is that of the body. `asks_stop`: it refuses a tool call where the client can.
     """
 
     id: MessageId
@@ -76,6 +86,7 @@ class Announcement(NamedTuple):
     subject: str
     ack_required: bool
     beginning: str
+    asks_stop: bool
 
 
 def age_s(since: Micros, now: Micros) -> int:
@@ -84,5 +95,5 @@ def age_s(since: Micros, now: Micros) -> int:
 
 
 def first_line(body: str) -> str:
-    """The first line with words in it, MAX_LINE characters at most."""
-    return next((line.strip()[:MAX_LINE] for line in body.splitlines() if line.strip()), "")
+    """The first line with words that show, MAX_LINE characters at most."""
+    return next((line.strip()[:MAX_LINE] for line in body.splitlines() if printable(line).strip()), "")

@@ -73,7 +73,8 @@ class HeartbeatRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookEventRequest:
     """A heartbeat, and what of the agent's mail the hook can tell just now: by `least` (None: nothing) up to `limit`
-    messages. `stop`: the event is before a tool call, which can be refused. `reprime`: the session begins, or has lost
+    messages. `stop`: the event is before a tool call, which can be refused. `can_refuse`: the client can refuse tool
+    calls, so what asks to stop waits for one. `reprime`: the session begins, or has lost
     what it knew. `subagent`: the event is a sub-agent's, which is told nothing, and proves nothing of its session.
     """
 
@@ -81,6 +82,7 @@ class HookEventRequest:
     least: ImportanceBound | None = None
     limit: int = MAX_ITEMS
     stop: bool = False
+    can_refuse: bool = False
     reprime: bool = False
     subagent: bool = False
 

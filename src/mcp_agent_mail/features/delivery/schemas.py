@@ -129,6 +129,7 @@ def show_announced(heard: HeardSession, announced: HookAnswer) -> JsonObject:
                 "subject": one.subject,
                 "first_line": first_line(one.beginning),
                 "ack_required": one.ack_required,
+                "asks_stop": one.asks_stop,
             }
             for one in announced.mail
         ],
@@ -142,8 +143,7 @@ def show_announced(heard: HeardSession, announced: HookAnswer) -> JsonObject:
 def _show_sender(mail: Announcement, seen_from: ProjectId) -> JsonObject:
     return {
         "id": mail.id,
-        "from": mail.sender,
-        "from_project": None if mail.project_id == seen_from else mail.project_slug,
+        "from": shown_name(mail.sender, mail.project_id, mail.project_slug, seen_from),
         "verified": mail.is_verified,
     }
 

@@ -4,12 +4,13 @@ CREATE TABLE hook_sessions (
     id INTEGER PRIMARY KEY,
     agent_id INTEGER NOT NULL REFERENCES agents (id),
     session_hash BLOB NOT NULL,                 -- SHA-256 of the name that the client gives its session
+    is_proven INTEGER NOT NULL CHECK (is_proven IN (0, 1)),  -- heard with a token; the hash is another then
     last_ts INTEGER NOT NULL,                   -- when it was last given something; never falls within an agent
     passed_seq INTEGER NOT NULL DEFAULT 0       -- what was delivered up to this number is told no more
 ) STRICT;
 
 CREATE UNIQUE INDEX hook_sessions_name ON hook_sessions (agent_id, session_hash);
-CREATE INDEX hook_sessions_last ON hook_sessions (agent_id, last_ts, id);
+CREATE INDEX hook_sessions_last ON hook_sessions (agent_id, is_proven, last_ts, id);
 
 CREATE TABLE announcements (
     session_id INTEGER NOT NULL REFERENCES hook_sessions (id),

@@ -56,12 +56,13 @@ class HookSessionRow(SQLModel, table=True):
     __tablename__ = "hook_sessions"
     __table_args__: ClassVar[tuple[Any, ...]] = (
         Index("hook_sessions_name", "agent_id", "session_hash", unique=True),
-        Index("hook_sessions_last", "agent_id", "last_ts", "id"),
+        Index("hook_sessions_last", "agent_id", "is_proven", "last_ts", "id"),
     )
 
     id: int | None = Field(default=None, primary_key=True)
     agent_id: int = Field(foreign_key="agents.id")
     session_hash: bytes = Field(sa_type=LargeBinary)
+    is_proven: int
     last_ts: int
     passed_seq: int = Field(sa_column_kwargs={"server_default": text("0")})
 

@@ -194,7 +194,7 @@ class HookHistory:
         """Which of them comes first is not said: what both say together is."""
         session = self.chance.choice(self.sessions)
         request = self._request(session, may_end=False)
-        session.can_stop = session.can_stop or (request.stop and not request.subagent)
+        session.can_stop = session.can_stop or ((request.stop or request.can_refuse) and not request.subagent)
         session_s = time.monotonic()
         wanted = self._expected(session, request)
         answers = await asyncio.gather(*(self._ask(request, session_s) for _ in range(2)))
@@ -237,6 +237,7 @@ class HookHistory:
             least=self.chance.choice((None, *ImportanceBound)),
             limit=self.chance.randint(0, 3),
             stop=event is SessionEvent.TOOL and self.chance.random() < 0.5,
+            can_refuse=session.name == "one" and self.chance.random() < 0.9,
             subagent=self.chance.random() < 0.15,
         )
 
@@ -245,7 +246,7 @@ class HookHistory:
             return (await self.service.hook_event(_ANYBODY, request))[1]
 
     async def _judged(self, session: _Session, request: HookEventRequest, began_s: float) -> HookAnswer:
-        session.can_stop = session.can_stop or (request.stop and not request.subagent)
+        session.can_stop = session.can_stop or ((request.stop or request.can_refuse) and not request.subagent)
         wanted = self._expected(session, request)
         answer = await self._ask(request, began_s)
         found = _Expected(
@@ -271,7 +272,7 @@ class HookHistory:
         ]
         stop = next((one for one in unread if one.refuses), None) if request.stop else None
         left = [one for one in unread if one is not stop]
-        if event is SessionEvent.TOOL and session.can_stop:
+        if session.can_stop:
             left = [one for one in left if not one.refuses]
         lowest = -1 if request.least is None else _LOWEST[request.least]
         told = sorted((one for one in left if _RANK[one.importance] <= lowest), key=_order)

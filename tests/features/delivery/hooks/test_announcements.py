@@ -8,6 +8,7 @@ import pytest
 
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.delivery.hooks import announcements as rules
+from mcp_agent_mail.features.delivery.hooks import known_sessions
 from mcp_agent_mail.store import announcements as rows
 from tests.features.delivery.harness import DeliveryHarness, open_delivery, refused
 
@@ -72,6 +73,28 @@ async def test_a_sub_agents_event_is_told_nothing_shows_nothing_and_ends_no_sess
     assert [one["recipients"][0]["status"] for one in (before, after)] == ["handed_over", "shown"]
 
 
+@pytest.mark.parametrize("name", ["start", "turn", "tool", "idle"])
+async def test_what_asks_to_stop_waits_for_a_call_whatever_event_comes_before(
+    harness: DeliveryHarness, name: str
+) -> None:
+    number = await harness.sent_id(importance="urgent", topic="stop")
+
+    before = await event(harness, event=name, least="any", can_refuse=True)
+    call = await event(harness, event="tool", stop=True, can_refuse=True)
+
+    assert (ids(before), before["more"], before["unread"]) == ([], 0, 1)
+    assert call["stop"]["id"] == number
+
+
+async def test_where_no_call_can_be_refused_it_is_an_item_that_says_so(harness: DeliveryHarness) -> None:
+    await harness.sent_id(importance="urgent", topic="stop")
+    await harness.sent_id(importance="urgent", topic="build")
+
+    answer = await event(harness, event="turn", least="any")
+
+    assert [one["asks_stop"] for one in answer["messages"]] == [True, False]
+
+
 async def test_only_the_session_itself_has_shown_that_it_can_be_stopped(harness: DeliveryHarness) -> None:
     await event(harness, event="tool", stop=True, subagent=True)
     number = await harness.sent_id(importance="urgent", topic="stop")
@@ -120,18 +143,29 @@ async def test_how_many_more_is_counted_to_a_bound(harness: DeliveryHarness, mon
     assert (len(ids(answer)), answer["more"], answer["unread"]) == (1, 2, 6)
 
 
-async def test_what_memory_knows_of_sessions_is_bounded_and_goes_with_their_end(
+async def test_what_memory_knows_of_a_session_goes_with_its_end(harness: DeliveryHarness) -> None:
+    known = harness.service._announcements._known[False]
+    await event(harness)
+    before = known.count
+    await event(harness, event="end")
+
+    assert (before, known.count) == (1, 0)
+
+
+async def test_strangers_push_no_session_out_of_memory(
     harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rules, "MAX_SESSIONS_KNOWN", 2)
-    known = harness.service._announcements._known.by_name
+    """A session that can be refused a call is told of a stop there, however many others are heard meanwhile."""
+    monkeypatch.setattr(known_sessions, "MAX_KNOWN", 5)
+    await event(harness, event="tool", stop=True)
+    for number in range(9):
+        await event(harness, agent_name="BlueLake", session=f"x{number}")
+    await harness.sent_id(importance="urgent", topic="stop")
 
-    for name in ("a", "b", "c"):
-        await event(harness, session=name)
-    kept = [name for _, name in known]
-    await event(harness, session="c", event="end")
+    after_a_tool = await event(harness, event="tool", least="urgent")
+    before_the_next = await event(harness, event="tool", stop=True)
 
-    assert (kept, [name for _, name in known]) == (["b", "c"], ["b"])
+    assert (ids(after_a_tool), before_the_next["stop"] is not None) == ([], True)
 
 
 async def test_a_lone_surrogate_is_no_name_of_a_session(harness: DeliveryHarness) -> None:

@@ -86,8 +86,8 @@ def _decide_once(patch: Patch) -> None:
 def _hand_over_what_is_given(patch: Patch) -> None:
     carry_out = rules._carry_out
 
-    def and_hand_over(tx: Any, session: str, decided: Any, claim: str) -> None:  # as above
-        carry_out(tx, session, decided, claim)
+    def and_hand_over(tx: Any, name: Any, decided: Any, claim: str) -> None:  # as above
+        carry_out(tx, name, decided, claim)
         tx.ladder.hand_over(decided.actor.agent.id, [one.message_id for one in decided.claimed], tx.now)
 
     patch.setattr(rules, "_carry_out", and_hand_over)
@@ -121,7 +121,7 @@ def _tell_sub_agents(patch: Patch) -> None:
 
 
 def _one_name_for_all_sessions(patch: Patch) -> None:
-    patch.setattr(rules, "_hash", lambda _: b"x" * 32)
+    patch.setattr(rules, "_hash", lambda *_: b"x" * 32)
 
 
 def _take_any_claim_of_the_agent(patch: Patch) -> None:

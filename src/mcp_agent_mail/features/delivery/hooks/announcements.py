@@ -12,27 +12,24 @@ import hashlib
 import math
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import NotFound
-from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import AgentKind
-from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, UnreadCopy
+from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, SessionName, UnreadCopy
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity
 from mcp_agent_mail.domain.presence import SessionEvent
 from mcp_agent_mail.features.delivery.hooks.agent_place import AgentPlace, reprime
+from mcp_agent_mail.features.delivery.hooks.known_sessions import KnownSessions
 from mcp_agent_mail.features.delivery.presence import Presences, require_heard
 from mcp_agent_mail.features.delivery.requests import HookClaimRequest, HookEventRequest
 from mcp_agent_mail.features.identity.actor import Actor, require_actor
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
-
-MAX_SESSIONS_KNOWN = 10_000
-"""Of all agents, of which is known in memory when they told last, and whether they can refuse a tool call."""
 
 _CLAIM_BYTES = 16
 
@@ -78,29 +75,13 @@ class _Decision:
         return bool(self.claimed or self.shown or self.is_full)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Known:
-    """What memory knows of a session. `told_s` is by `time.monotonic`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing:
+    """The session of an event. `is_later`: its first byte came after what the session was told last was confirmed."""
 
-    told_s: float = -math.inf
-    can_stop: bool = False
-
-
-@dataclass(slots=True, kw_only=True)
-class _KnownSessions:
-    """The last MAX_SESSIONS_KNOWN that were heard."""
-
-    by_name: OrderedDict[tuple[AgentId, str], _Known] = field(default_factory=OrderedDict)
-
-    def of(self, agent_id: AgentId, session: str) -> _Known:
-        known = self.by_name.setdefault((agent_id, session), _Known())
-        self.by_name.move_to_end((agent_id, session))
-        if len(self.by_name) > MAX_SESSIONS_KNOWN:
-            self.by_name.popitem(last=False)
-        return known
-
-    def forget(self, agent_id: AgentId, session: str) -> None:
-        self.by_name.pop((agent_id, session), None)
+    name: SessionName
+    can_stop: bool
+    is_later: bool
 
 
 class HookAnnouncements:
@@ -118,7 +99,8 @@ class HookAnnouncements:
         self._presence = presence
         self._new_claim = new_claim
         self._elapsed = elapsed
-        self._known = _KnownSessions()
+        self._known = {is_proven: KnownSessions() for is_proven in (True, False)}
+        """Apart: whoever proves nothing says nothing of a session that was heard with proof, and pushes none out."""
 
     async def tell(self, caller: Caller, request: HookEventRequest) -> HookAnswer:
         """What the hook may tell at this event, noted as given to its session. Not safe to repeat: what was given is
@@ -126,13 +108,15 @@ class HookAnnouncements:
         """
         heartbeat = request.heartbeat
         actor = await self._store.read(lambda view: _require_agent(require_heard(view, caller, heartbeat)))
-        known = self._known.of(actor.agent.id, heartbeat.session)
-        known.can_stop = known.can_stop or (request.stop and not request.subagent)
+        known = self._known[caller.is_verified].of(actor.agent.id, heartbeat.session)
+        known.can_stop = known.can_stop or ((request.stop or request.can_refuse) and not request.subagent)
         is_later = not -math.inf < current_hearing().began_s < known.told_s
         claim = self._new_claim()
+        name = SessionName(_hash(heartbeat.session, caller), caller.is_verified)
 
         def decide(view: View) -> _Decision:
-            return _decide(view, _require_agent(require_heard(view, caller, heartbeat)), request, known, is_later)
+            actor = _require_agent(require_heard(view, caller, heartbeat))
+            return _decide(view, actor, request, _Standing(name=name, can_stop=known.can_stop, is_later=is_later))
 
         def look(view: View) -> tuple[bool, HookAnswer]:
             decided = decide(view)
@@ -143,14 +127,14 @@ class HookAnnouncements:
             if decided.is_full and decided.session_id is not None:
                 tx.announcements.make_room(decided.session_id)
                 decided = decide(tx)
-            _carry_out(tx, heartbeat.session, decided, claim)
+            _carry_out(tx, name, decided, claim)
             return self._answer(tx, request, decided, claim)
 
         changes, answer = await self._store.read(look)
         if changes:
             answer = await self._store.write(unit)
         if heartbeat.event is SessionEvent.END and not request.subagent:
-            self._known.forget(actor.agent.id, heartbeat.session)
+            self._known[caller.is_verified].forget(actor.agent.id, heartbeat.session)
         return answer
 
     async def confirm(self, caller: Caller, request: HookClaimRequest) -> int:
@@ -160,7 +144,7 @@ class HookAnnouncements:
 
         def unit(tx: Tx) -> tuple[Actor, int]:
             actor = _require_agent(require_actor(tx, caller, request.project_key, request.agent_name))
-            session_id = tx.announcements.find_session(actor.agent.id, _hash(request.session))
+            session_id = tx.announcements.find_session(actor.agent.id, _hash(request.session, caller))
             told = None if session_id is None else tx.announcements.confirm(session_id, request.claim, tx.now)
             if told is None:
                 raise UnknownClaim(
@@ -172,7 +156,7 @@ class HookAnnouncements:
 
         actor, told = await self._store.write(unit)
         if told:
-            self._known.of(actor.agent.id, request.session).told_s = self._elapsed()
+            self._known[caller.is_verified].of(actor.agent.id, request.session).told_s = self._elapsed()
         return told
 
     def _answer(self, view: View, request: HookEventRequest, decided: _Decision, claim: str | None) -> HookAnswer:
@@ -192,11 +176,11 @@ class HookAnnouncements:
         )
 
 
-def _decide(view: View, actor: Actor, request: HookEventRequest, known: _Known, is_later: bool) -> _Decision:
+def _decide(view: View, actor: Actor, request: HookEventRequest, standing: _Standing) -> _Decision:
     agent_id = actor.agent.id
-    session_id = view.announcements.find_session(agent_id, _hash(request.heartbeat.session))
+    session_id = view.announcements.find_session(agent_id, standing.name.hash)
     # That a sub-agent goes on proves nothing of what its session was told.
-    shows = is_later and not request.subagent
+    shows = standing.is_later and not request.subagent
     shown = [] if session_id is None or not shows else view.announcements.unshown(session_id)
     room = view.announcements.room(session_id)
     event = request.heartbeat.event
@@ -205,10 +189,12 @@ def _decide(view: View, actor: Actor, request: HookEventRequest, known: _Known, 
     stop = view.announcements.find_stop(agent_id, session_id) if request.stop and is_told else None
     tellable: list[UnreadCopy] = []
     if request.least is not None and is_told:
-        # After a tool it is left for the next call, where the session has shown that it can be refused one.
-        waits = event is SessionEvent.TOOL and known.can_stop
+        # What asks to stop is left for the next call, where the session can be refused one: told as an item it stops
+        # nothing, and at the end of a turn it makes the turn go on.
         limit = request.limit + MOST_MORE
-        tellable = view.announcements.tellable(agent_id, session_id, request.least, limit + 1, without_stops=waits)
+        tellable = view.announcements.tellable(
+            agent_id, session_id, request.least, limit + 1, without_stops=standing.can_stop
+        )
     if stop is not None:
         tellable = [one for one in tellable if one != stop]
     is_full = room == 0 and bool(stop or tellable[: request.limit])
@@ -225,13 +211,13 @@ def _decide(view: View, actor: Actor, request: HookEventRequest, known: _Known, 
     )
 
 
-def _carry_out(tx: Tx, session: str, decided: _Decision, claim: str) -> None:
+def _carry_out(tx: Tx, name: SessionName, decided: _Decision, claim: str) -> None:
     agent_id = decided.actor.agent.id
     if decided.shown and decided.session_id is not None:
         tx.ladder.show(agent_id, decided.shown, tx.now)
         tx.announcements.show(decided.session_id, tx.now)
     if decided.claimed:
-        tx.announcements.give(agent_id, _hash(session), decided.claimed, claim, tx.now)
+        tx.announcements.give(agent_id, name, decided.claimed, claim, tx.now)
 
 
 def _require_agent(actor: Actor) -> Actor:
@@ -243,6 +229,8 @@ def _require_agent(actor: Actor) -> Actor:
     return actor
 
 
-def _hash(session: str) -> bytes:
-    """Names of sessions are the clients': of any length and of anything, and nobody needs to read them."""
-    return hashlib.sha256(session.encode()).digest()
+def _hash(session: str, caller: Caller) -> bytes:
+    """Names of sessions are the clients': of any length and of anything, and nobody needs to read them. What is heard
+    with proof is another session than what is heard without, whatever both are called.
+    """
+    return hashlib.sha256((b"proven " if caller.is_verified else b"") + session.encode()).digest()

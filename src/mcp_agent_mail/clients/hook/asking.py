@@ -1,0 +1,39 @@
+"""Which runs of a session's hook ask the server just now, by their entries in its file: a process and when it began."""
+
+from __future__ import annotations
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    # Any: JSON of our own, of which every value is checked as it is read.
+    Json = Any
+
+_ASKED_FOR_S = 5.0
+
+
+def is_entry(one: Json) -> bool:
+    return isinstance(one, list) and len(one) == 2 and isinstance(one[0], int) and isinstance(one[1], float)
+
+
+def is_alive(entry: list[Json], now: float) -> bool:
+    """Is the run of an entry still at work?"""
+    if not 0 <= now - entry[1] < _ASKED_FOR_S:
+        return False
+    try:
+        os.kill(entry[0], 0)
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def is_within(then: float, span_s: float) -> bool:
+    """Was it so short a time ago? A time that is still to come is none: the clock was set back since."""
+    return 0 <= time.time() - then < span_s
+
+
+def seconds(values: list[Json]) -> float:
+    return float(values[0]) if values and isinstance(values[0], (int, float)) else 0.0

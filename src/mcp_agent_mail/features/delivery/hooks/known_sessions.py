@@ -1,0 +1,49 @@
+"""What memory knows of clients' sessions: when each was told last, and whether its tool calls can be refused."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.ids import AgentId
+
+MAX_OF_AGENT = 200
+MAX_KNOWN = 10_000
+"""Of all agents. Beyond, whoever has most loses its oldest: many sessions of one push out nobody else's."""
+
+
+@dataclass(slots=True, kw_only=True)
+class KnownSession:
+    """`told_s` is by `time.monotonic`."""
+
+    told_s: float = -math.inf
+    can_stop: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class KnownSessions:
+    """Those that were heard last, of each agent and in all."""
+
+    by_agent: OrderedDict[AgentId, OrderedDict[str, KnownSession]] = field(default_factory=OrderedDict)
+    count: int = 0
+
+    def of(self, agent_id: AgentId, session: str) -> KnownSession:
+        own = self.by_agent.setdefault(agent_id, OrderedDict())
+        self.by_agent.move_to_end(agent_id)
+        self.count += session not in own
+        known = own.setdefault(session, KnownSession())
+        own.move_to_end(session)
+        if len(own) > MAX_OF_AGENT:
+            self.forget(agent_id, next(iter(own)))
+        elif self.count > MAX_KNOWN:
+            most = max(self.by_agent, key=lambda one: len(self.by_agent[one]))
+            self.forget(most, next(iter(self.by_agent[most])))
+        return known
+
+    def forget(self, agent_id: AgentId, session: str) -> None:
+        own = self.by_agent.get(agent_id)
+        if own is not None and own.pop(session, None) is not None:
+            self.count -= 1
+            if not own:
+                del self.by_agent[agent_id]

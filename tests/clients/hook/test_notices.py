@@ -1,0 +1,123 @@
+"""What a session hears of itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.clients.hook.notices import other_name_line, refused_lines
+from mcp_agent_mail.clients.hook.server import HookRefused
+from tests.clients.golden_outputs import STOP
+from tests.clients.hook_program import HookHome
+from tests.clients.hook_server import HookAnswers, given, hook_server, message
+
+
+@pytest.fixture
+def answers() -> Iterator[HookAnswers]:
+    with hook_server() as answers:
+        answers.only_asked = True
+        yield answers
+
+
+@pytest.fixture
+def home(tmp_path: Path, answers: HookAnswers) -> HookHome:
+    return HookHome(tmp_path, {"AGENT_NAME": "BlueLake", "AGENT_MAIL_URL": answers.url})
+
+
+def _registered(name: str) -> dict[str, Any]:
+    return {"id": 3, "name": name, "program": "claude-code", "model": "m", "task_description": ""}
+
+
+def test_the_servers_words_are_folded_to_a_line_each() -> None:
+    refused = HookRefused("NOT_FOUND", "No agent\nis called <x>.", "Did you mean\r\nBlueLake?")
+
+    assert refused_lines(refused) == [
+        "Agent mail cannot tell this session of its mail: No agent is called \u2039x>.",
+        "Did you mean BlueLake?",
+    ]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [HookRefused("UNAVAILABLE", "soon", "wait"), HookRefused("HTTP 500"), HookRefused("NOT_FOUND", 3, [])],
+)
+def test_what_passes_by_itself_or_has_no_words_is_not_said(refused: HookRefused) -> None:
+    assert refused_lines(refused) == []
+
+
+def test_both_names_are_said() -> None:
+    assert "registered as GreenHill, and AGENT_NAME is BlueLake" in other_name_line("GreenHill", "BlueLake")
+
+
+def _context(printed: str) -> list[str]:
+    lines: list[str] = json.loads(printed)["hookSpecificOutput"]["additionalContext"].split("\n")
+    return lines
+
+
+def test_a_start_says_why_no_mail_can_be_told(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = {"error": {"type": "NOT_FOUND", "message": "No BlueLake here.", "hint": "Did you mean BlueLark?"}}
+
+    told = [home.play("claude", event) for event in ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")]
+
+    assert _context(told[0]) == [
+        "Agent mail cannot tell this session of its mail: No BlueLake here.",
+        "Did you mean BlueLark?",
+    ]
+    assert told[1:] == ["", "", ""]
+
+
+def test_nobody_hears_that_its_project_is_unknown_where_the_project_was_named(
+    home: HookHome, answers: HookAnswers
+) -> None:
+    del home.settings["AGENT_NAME"]
+    answers.check = {"error": {"type": "NOT_FOUND", "message": "No project /nowhere.", "hint": "ensure_project"}}
+
+    assert _context(home.play("claude", "SessionStart", AGENT_MAIL_PROJECT="/nowhere"))[1] == "ensure_project"
+    assert home.play("claude", "SessionStart") == ""
+
+
+@pytest.mark.parametrize(("name", "is_said"), [("GreenHill", True), ("BlueLake", False), ("bluelake", False)])
+def test_whoever_registers_by_another_name_than_its_own_hears_it(
+    name: str, is_said: bool, home: HookHome, answers: HookAnswers
+) -> None:
+    called = {
+        "tool_name": "mcp__agent-mail__register_agent",
+        "tool_input": {"project_key": str(home.code)},
+        "tool_response": [{"type": "text", "text": json.dumps(_registered(name))}],
+    }
+    answers.event = given(message(1, importance="urgent"))
+
+    printed = home.play("claude", "PostToolUse", home.payload("claude", "PostToolUse", **called))
+
+    assert ("you registered as GreenHill, and AGENT_NAME is BlueLake" in printed) == is_said
+    assert "#1 from RedStone" in printed
+    assert answers.bodies("/event")[0]["limit"] == (1 if is_said else 3)
+
+
+def test_nobody_hears_nothing_but_how_to_register_where_the_project_is_known(
+    home: HookHome, answers: HookAnswers
+) -> None:
+    del home.settings["AGENT_NAME"]
+    answers.event = given(message(1), stop=STOP)
+
+    silent = [home.play("claude", event) for event in ("UserPromptSubmit", "PostToolUse", "Stop")]
+    told = json.loads(home.play("claude", "SessionStart"))["hookSpecificOutput"]["additionalContext"]
+
+    assert silent == ["", "", ""]
+    assert len(told.split("\n")) == 2
+    assert "macro_start_session" in told
+    assert answers.bodies("/check") == [
+        {"project": str(home.code), "agent": None, "author": None, "hook": "check", "paths": []}
+    ]
+    assert answers.bodies("/event") == []
+
+
+def test_in_a_project_that_nobody_knows_nobody_is_told_to_register(home: HookHome, answers: HookAnswers) -> None:
+    del home.settings["AGENT_NAME"]
+    answers.check = {"error": {"type": "NOT_FOUND", "message": "x"}}
+
+    assert home.play("claude", "SessionStart") == ""

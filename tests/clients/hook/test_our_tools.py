@@ -1,0 +1,53 @@
+"""Whose a tool is that is about to be called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, can_refuse, read_contract
+from mcp_agent_mail.clients.hook.our_tools import OF_MAIL, is_ours
+from mcp_agent_mail.clients.hook.payload import HookPayload
+from tests.clients.payloads import payload
+
+OURS: dict[str, dict[str, Any]] = {
+    "claude": {"tool_name": "mcp__agent-mail__fetch_inbox"},
+    "codex": {"tool_name": "mcp__mcp_agent_mail__list_threads"},
+    "gemini": {"tool_name": "mcp__agent-mail__fetch_inbox"},
+    "cursor": {"tool_name": "MCP:fetch_inbox"},
+    "opencode": {"tool": "agent-mail_fetch_inbox"},
+    "copilot": {"toolName": "agent-mail-fetch_inbox"},
+    "windsurf": {"tool_info": {"mcp_server_name": "agent-mail", "mcp_tool_name": "fetch_inbox"}},
+    "cline": {"preToolUse": {"toolName": "use_mcp_tool", "parameters": {"server_name": "agent-mail"}}},
+    "droid": {"tool_name": "mcp__agent-mail__fetch_inbox"},
+    "amp": {"tool": "mcp__agent-mail__fetch_inbox"},
+}
+
+
+def _is_ours(client: str, **more: Any) -> bool:
+    contract = read_contract(client)
+    event = next(name for name, one in contract["events"].items() if one["moment"] == "before_tool")
+    return is_ours(contract, HookPayload(contract, payload(client, event, "/code", **more)))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_call_of_our_server_is_known_in_each_client_and_an_edit_is_not(client: str) -> None:
+    assert _is_ours(client, **OURS[client])
+    assert not _is_ours(client)
+
+
+@pytest.mark.parametrize("tool", ["mcp__github__fetch_inbox", "fetch_inbox", "xmcp__agent-mail__fetch_inbox", ""])
+def test_what_only_looks_like_one_is_not(tool: str) -> None:
+    assert not _is_ours("claude", tool_name=tool)
+
+
+def test_the_tools_of_mail_are_in_the_reference() -> None:
+    reference = (Path(__file__).parents[3] / "docs" / "reference" / "tools.md").read_text(encoding="utf-8")
+
+    assert [tool for tool in OF_MAIL if f"### `{tool}`" not in reference] == []
+
+
+def test_each_of_the_ten_can_refuse_a_call() -> None:
+    assert [client for client in CLIENTS if not can_refuse(read_contract(client))] == []
