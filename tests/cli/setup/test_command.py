@@ -234,3 +234,15 @@ def hostile_hooks(program: str) -> dict[str, object]:
     events = ("UserPromptSubmit", "PostToolUse", "SessionStart")
     command = [{"type": "command", "command": f"{program} hook claude {event}"} for event in events]
     return {"hooks": {event: [{"hooks": [one]}] for event, one in zip(events, command, strict=True)}}
+
+
+def test_a_password_in_the_servers_address_is_written_nowhere(person: Shell) -> None:
+    person.set(AGENT_MAIL_URL="http://me:s3cret@127.0.0.1:1")
+    before = snapshot(person.home)
+
+    ended = person.am("setup", *named("claude"), "--yes")
+
+    assert ended.code == REFUSED
+    assert "Leave out what stands before the @" in ended.err
+    assert "s3cret" not in ended.err
+    assert snapshot(person.home) == before
