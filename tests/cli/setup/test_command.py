@@ -273,3 +273,15 @@ def test_agents_that_a_killed_proof_has_left_retire(words: list[str], person: Sh
 
     there = [agent["name"] for agent in person.call("list_agents", project_key=key)["agents"]]
     assert sorted(there) == sorted(left[1:])
+
+
+def test_a_password_in_the_servers_address_is_written_nowhere(person: Shell) -> None:
+    person.set(AGENT_MAIL_URL="http://me:s3cret@127.0.0.1:1")
+    before = snapshot(person.home)
+
+    ended = person.am("setup", *named("claude"), "--yes")
+
+    assert ended.code == REFUSED
+    assert "Leave out what stands before the @" in ended.err
+    assert "s3cret" not in ended.err
+    assert snapshot(person.home) == before

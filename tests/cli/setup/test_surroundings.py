@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.exit_codes import NoServer
-from mcp_agent_mail.cli.setup.surroundings import notes_on, path_of_am, require_server, settings_for, surroundings
+from mcp_agent_mail.cli.setup.surroundings import (
+    UserInfoInUrl,
+    notes_on,
+    path_of_am,
+    require_server,
+    settings_for,
+    surroundings,
+)
 from mcp_agent_mail.core.store_owner import read_owner
 from tests.cli.shell import Shell
 from tests.served import Served
@@ -48,6 +56,17 @@ def test_clients_are_given_the_path_of_mcp_of_a_server_that_is_named(named: str,
     shell.set(AGENT_MAIL_URL=named)
 
     assert settings_for(shell.context()).url == url
+
+
+@pytest.mark.parametrize("named", ["http://me:s3cret@mail:1", "https://t0ken@mail/mcp"])
+def test_an_address_with_a_password_is_given_to_no_client(named: str, shell: Shell) -> None:
+    shell.set(AGENT_MAIL_URL=named)
+
+    with pytest.raises(UserInfoInUrl) as refused:
+        settings_for(shell.context())
+
+    assert "AGENT_MAIL_TOKEN" in refused.value.hint
+    assert not {"s3cret", "t0ken"} & set(re.findall(r"\w+", str(refused.value)))
 
 
 def test_a_token_is_known_of_and_never_taken_along(shell: Shell) -> None:

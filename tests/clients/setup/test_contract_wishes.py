@@ -10,6 +10,7 @@ import pytest
 from mcp_agent_mail import __version__
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings, plugin_text, wishes_of
+from mcp_agent_mail.clients.setup.file_edit import differences, put_into
 from mcp_agent_mail.clients.setup.places import Surroundings
 from mcp_agent_mail.clients.setup.wishes import FileWish, Part, is_ours
 from tests.clients.setup.homes import SETTINGS
@@ -119,3 +120,32 @@ def test_a_path_of_any_letters_is_one_word_of_a_plugin() -> None:
     line = next(line for line in plugin_text("opencode", odd.am).split("\n") if line.startswith("const AM = "))
 
     assert json.loads(line.removeprefix("const AM = ")) == odd.am
+
+
+@pytest.mark.parametrize("has_token", [True, False])
+def test_clients_that_share_a_file_of_a_project_leave_each_other_in_peace(has_token: bool, tmp_path: Path) -> None:
+    around = Surroundings(home=tmp_path, environ={})
+    everybody, alone = (
+        [
+            wish
+            for client in CLIENTS
+            for wish in wishes_of(client, replace(SETTINGS, has_token=has_token or is_other), around, tmp_path)
+        ]
+        for is_other in (True, False)
+    )
+    for wish in everybody:
+        held = wish.path.read_bytes() if wish.path.exists() else None
+        wish.path.parent.mkdir(parents=True, exist_ok=True)
+        wish.path.write_bytes(put_into(held, [wish]))
+
+    for wish in [*everybody, *alone]:
+        assert differences(wish.path.read_bytes(), wish) == []
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_in_a_project_our_entry_holds_nothing_foreign_and_at_home_it_may(client: str, tmp_path: Path) -> None:
+    around = Surroundings(home=tmp_path, environ={})
+    for project in (None, tmp_path):
+        for wish in wishes_of(client, SETTINGS, around, project):
+            if wish.part is Part.MCP:
+                assert (wish.entries[0].at_most is None) is (project is None)

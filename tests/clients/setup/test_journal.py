@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -99,3 +100,45 @@ def test_whoever_finds_another_at_work_leaves_its_journal_alone(tmp_path: Path) 
             pass
 
         assert late.path.exists()
+
+
+@pytest.mark.parametrize("which", ["folder", "file"])
+@pytest.mark.parametrize("mode", [0o020, 0o002])
+def test_a_journal_that_others_can_write_is_not_read(which: str, mode: int, tmp_path: Path) -> None:
+    journal = kept(tmp_path)
+    path = journal.path.parent if which == "folder" else journal.path
+    path.chmod(path.stat().st_mode | mode)
+
+    with pytest.raises(UnfitJournal, match="can be written by others") as unfit, journal.held():
+        pass
+
+    assert unfit.value.hint.endswith(f"chmod go-w {path}")
+
+
+@pytest.mark.parametrize("which", ["folder", "file"])
+def test_a_journal_of_another_user_is_not_read(which: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = kept(tmp_path)
+    path = journal.path.parent if which == "folder" else journal.path
+    if os.geteuid() == 0:
+        os.chown(path, 4711, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 4711)
+
+    with pytest.raises(UnfitJournal, match="belongs to another user"):
+        journal.read()
+
+
+def test_of_a_mode_no_more_is_taken_than_who_may_read_write_and_run(tmp_path: Path) -> None:
+    journal = kept(tmp_path)
+    journal.path.write_text(journal.path.read_text().replace(f'"mode": {0o640}', f'"mode": {0o6755}'))
+
+    journal.read()
+
+    assert [one.mode for one in journal.records.values()] == [0o755]
+
+
+def kept(home: Path) -> Journal:
+    journal = Journal(home)
+    with journal.held():
+        journal.keep(record(home / "a.json"))
+    return journal

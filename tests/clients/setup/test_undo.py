@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from mcp_agent_mail.clients.setup.journal import Journal
+from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
 from mcp_agent_mail.clients.setup.plan import carry_out, make_plan
 from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
 from tests.clients.setup.homes import KINDS, made_up, snapshot, wishes
@@ -80,3 +81,22 @@ def test_a_file_that_became_read_only_is_named_and_comes_back_later(tmp_path: Pa
     assert undo(journal) == []
 
     assert snapshot(home) == before
+
+
+def test_nothing_is_put_where_no_client_has_a_file_whatever_the_journal_says(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    keys = home / ".ssh/authorized_keys"
+    keys.parent.mkdir(parents=True)
+    keys.write_text("mine")
+    (wish, _) = wishes(home, "claude")
+    forged = Record(path=keys, original=b"theirs", written=[str(digest(b"mine"))], wishes=[wish])
+    with (journal := Journal(home)).held():
+        journal.keep(forged)
+        plan = make_undo_plan(journal, clients=[], project=None)
+        journal.keep(replace(forged, wishes=[replace(wish, path=keys)]))
+        again = make_undo_plan(journal, clients=[], project=None)
+        take_back(again, journal)
+
+    assert (plan.changes, again.changes) == ([], [])
+    assert "none of the files of claude" in plan.left_alone[0].reason
+    assert keys.read_text() == "mine"

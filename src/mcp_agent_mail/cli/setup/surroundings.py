@@ -7,6 +7,7 @@ import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from mcp_agent_mail.cli.context import CliContext, load_context, read_client_settings
 from mcp_agent_mail.cli.exit_codes import NoServer
@@ -15,12 +16,16 @@ from mcp_agent_mail.cli.gateway.port import find_server, server_at
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings
 from mcp_agent_mail.clients.setup.places import Surroundings
 from mcp_agent_mail.clients.setup.proof import retire_scratch_agents
-from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.home_folder import home_folder
 
 _MCP_PATHS = ("/mcp", "/api")
 _WITHIN_S = 5.0
+
+
+class UserInfoInUrl(InvalidInput):
+    """The address that clients would be given holds a secret, and Git may track their files."""
 
 
 def surroundings() -> Surroundings:
@@ -107,6 +112,11 @@ def _tell(words: str) -> None:
 def _mcp_url(context: CliContext) -> str:
     named = context.settings.agent_mail_url
     if named is not None:
+        if "@" in urlsplit(named).netloc:
+            raise UserInfoInUrl(
+                "AGENT_MAIL_URL names a user or a password, which would stand in the clear in clients' files.",
+                hint="Leave out what stands before the @, and give a token as AGENT_MAIL_TOKEN: files name that.",
+            )
         bare = named.rstrip("/")
         known = (*_MCP_PATHS, context.settings.http_path.rstrip("/"))
         return bare if any(path and bare.endswith(path) for path in known) else f"{bare}/mcp"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from mcp_agent_mail.clients.contracts.reader import SERVER, Contract, read_contract
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, SERVER, Contract, read_contract
 from mcp_agent_mail.clients.setup.edits.whole_files import MARK
 from mcp_agent_mail.clients.setup.places import Surroundings
 from mcp_agent_mail.clients.setup.wishes import EntryWish, FileFormat, FileWish, HookWish, Json, Part, Scope
@@ -64,8 +64,29 @@ def _mcp(contract: Contract, row: Contract, place: _Place, settings: SetupSettin
         scope=place.scope,
         path=place.path,
         file_format=FileFormat.TOML if row["format"] == "toml" else FileFormat.JSON,
-        entries=[EntryWish(path=[*row["keys"], SERVER], value=value, drop=[t for t in _TRANSPORTS if t not in value])],
+        entries=[
+            EntryWish(
+                path=[*row["keys"], SERVER],
+                value=value,
+                drop=[t for t in _TRANSPORTS if t not in value],
+                at_most=_shared(row, settings) if place.scope is Scope.PROJECT else None,
+            )
+        ],
     )
+
+
+def _shared(row: Contract, settings: SetupSettings) -> dict[str, Json]:
+    """What the entry of a project may hold: what any client wishes for that reads the same one, with a token too,
+    since others of the project may have one.
+    """
+    found: dict[str, Json] = {}
+    for client in CLIENTS:
+        contract = read_contract(client)
+        other = contract["files"][Part.MCP][Scope.PROJECT]
+        if other is not None and (other["path"], other["keys"]) == (row["path"], row["keys"]):
+            reference = contract["token"]["reference"]
+            found = {**_filled(other["entry"], {"{url}": settings.url, "{token}": reference}), **found}
+    return found
 
 
 def _filled(template: Json, values: Mapping[str, str | None]) -> Json:

@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class Record:
             path=Path(kept["path"]),
             original=None if original is None else base64.b64decode(original),
             written=list(kept["written"]),
-            mode=kept["mode"],
+            mode=None if kept["mode"] is None else int(kept["mode"]) & 0o777,
             wishes=[FileWish.from_json(wish) for wish in kept["wishes"]],
         )
 
@@ -85,6 +86,7 @@ class Journal:
 
     def __init__(self, home: Path, fault_hook: FaultHook = no_fault) -> None:
         self._reach = fault_hook
+        self._home = home
         self._own = [home / ".config", (home / FOLDER).parent, home / FOLDER]
         self._folder = home / FOLDER
         self._path = self._folder / _FILE
@@ -96,9 +98,14 @@ class Journal:
     def path(self) -> Path:
         return self._path
 
+    @property
+    def home(self) -> Path:
+        return self._home
+
     def read(self) -> None:
         """Raises UnfitJournal."""
         self._is_read = False
+        self._require_own()
         try:
             content = read_plain(str(self._path), _MAX_JOURNAL_BYTES, follow=False)
             kept: dict[str, Json] = (
@@ -115,6 +122,26 @@ class Journal:
                 hint="It holds what your configuration was. Mend it from a backup, or move it away to begin anew.",
                 data={"path": str(self._path)},
             ) from unfit
+
+    def _require_own(self) -> None:
+        """Raises UnfitJournal where others could have written it: whatever it says would be put into any file."""
+        for path in (self._folder, self._path):
+            try:
+                found = path.lstat() if path == self._path else path.stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            except OSError as failed:
+                raise UnfitJournal(f"{path} cannot be looked at: {failed.strerror}.") from failed
+            if found.st_uid != os.geteuid():
+                raise UnfitJournal(
+                    f"{path} belongs to another user (id {found.st_uid}), so nothing that it says is done.",
+                    hint="Run am setup as the user whose clients are meant, or look at it and move it away.",
+                )
+            if found.st_mode & 0o022 and not stat.S_ISLNK(found.st_mode):
+                raise UnfitJournal(
+                    f"{path} can be written by others, so nothing that it says is done.",
+                    hint=f"Look whether it is as you left it, then close it: chmod go-w {path}",
+                )
 
     def keep(self, record: Record, folders: Sequence[Path] = ()) -> None:
         """Note what is about to be done with a file, and which folders are about to be made for it."""

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.clients.contracts.reader import CLIENTS
+from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
+from mcp_agent_mail.clients.setup.wishes import FileWish, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,3 +66,32 @@ class Surroundings:
         place = PLACES[client]
         on_path = any(shutil.which(program, path=self.environ.get("PATH", "")) for program in place.programs)
         return on_path or self.user_path(client, f"{place.folder}/.").is_dir()
+
+
+def is_known(wish: FileWish, home: Path) -> bool:
+    """Whether the client's contract has a file there: of the user's at its place in the home or below a folder that
+    a variable may move, of a project's below any folder.
+    """
+    if wish.client not in PLACES or not wish.path.is_absolute() or ".." in wish.path.parts:
+        return False
+    contract = read_contract(wish.client)
+    row = contract["files"][wish.part][wish.scope]
+    if row is None:
+        return False
+    found = wish.path
+    if row.get("shape") == "executable":
+        if found.name not in contract["events"]:
+            return False
+        found = found.parent
+    if wish.scope is Scope.PROJECT:
+        return _ends_with(found, row["path"])
+    place, written = PLACES[wish.client], str(row["path"])
+    if found == home / written.removeprefix("~/"):
+        return True
+    below = "~/" if written == _BESIDE.get(wish.client) else f"{place.folder}/"
+    return place.variable is not None and written.startswith(below) and _ends_with(found, written.removeprefix(below))
+
+
+def _ends_with(path: Path, written: str) -> bool:
+    parts = Path(written).parts
+    return path.parts[-len(parts) :] == parts

@@ -11,6 +11,7 @@ from pathlib import Path
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import put_into, take_out
 from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
+from mcp_agent_mail.clients.setup.places import is_known
 from mcp_agent_mail.clients.setup.plan import FileChange, Plan, each, follows_links, left_alone
 from mcp_agent_mail.clients.setup.targets import (
     FileNotWritable,
@@ -43,6 +44,7 @@ def make_undo_plan(journal: Journal, *, clients: Sequence[str], project: Path | 
         if not going:
             continue
         try:
+            _require_known(record, going, journal.home)
             target = look_at(record.path, within=project, follows=follows_links(going))
             change = FileChange(target=target, after=_before_us(record, target, going), wishes=going, mode=record.mode)
             if change.after != target.content:
@@ -60,6 +62,13 @@ def take_back(plan: UndoPlan, journal: Journal, fault_hook: FaultHook = no_fault
     idle = Plan(changes=plan.idle)
     each(idle, lambda change: _settle(change, journal))
     plan.left_alone += idle.left_alone
+
+
+def _require_known(record: Record, going: Sequence[FileWish], home: Path) -> None:
+    """Raises FileNotWritable for a file that we never set up, whatever the journal says."""
+    for wish in going:
+        if wish.path != record.path or not is_known(wish, home):
+            raise FileNotWritable(f"it is none of the files of {wish.client} that am setup writes")
 
 
 def _is_meant(wish: FileWish, clients: Sequence[str], project: Path | None) -> bool:

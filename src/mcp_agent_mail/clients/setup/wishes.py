@@ -45,6 +45,7 @@ class Scope(StrEnum):
 class EntryWish:
     """A value at a path of names. Of a table or object that is there, what we do not set stays, but the names `drop`.
 
+    With `at_most` nothing else may stay either: what it does not hold is foreign, and goes.
     A scaffold is what the file needs to be read at all (`version`): only where it is missing, and gone with the last
     of ours.
     """
@@ -53,6 +54,7 @@ class EntryWish:
     value: Json
     drop: Sequence[str] = ()
     is_scaffold: bool = False
+    at_most: Json = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

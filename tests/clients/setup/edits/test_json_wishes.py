@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mcp_agent_mail.clients.setup.edits.json_wishes import differences, put_into, take_out
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.wishes import EntryWish, FileFormat, FileWish, HookWish, Part, Scope
 
-OURS = {"hooks": [{"type": "command", "command": "/x/am hook claude Stop", "timeout": 5}]}
+OURS: Any = {"hooks": [{"type": "command", "command": "/x/am hook claude Stop", "timeout": 5}]}
+ENTRY = {"m": {"agent-mail": {"url": "u", "headers": {"A": "1"}}}}
 WISH = FileWish(
     client="claude",
     part=Part.HOOKS,
@@ -42,14 +45,53 @@ def test_an_entry_by_our_name_keeps_what_we_do_not_set() -> None:
 def test_a_handler_of_ours_in_a_group_of_others_is_mended_and_goes_alone() -> None:
     theirs = {"type": "command", "command": "lint"}
     old = {"type": "command", "command": "'/old place/am' hook claude Stop"}
-    before = json.dumps({"hooks": {"Stop": [{"matcher": "X", "hooks": [theirs, old]}]}}, indent=2)
+    before = json.dumps({"hooks": {"Stop": [{"hooks": [theirs, old]}]}}, indent=2)
 
     text = put_into(before, WISH)
 
     (group,) = json.loads(text)["hooks"]["Stop"]
-    assert group == {"matcher": "X", "hooks": [theirs, OURS["hooks"][0]]}
+    assert group == {"hooks": [theirs, OURS["hooks"][0]]}
     gone = json.loads(take_out(text, WISH, "{}") or "")
-    assert gone["hooks"]["Stop"] == [{"matcher": "X", "hooks": [theirs]}]
+    assert gone["hooks"]["Stop"] == [{"hooks": [theirs]}]
+
+
+def test_a_handler_of_ours_below_a_matcher_of_others_is_drift_and_gets_a_group_of_its_own() -> None:
+    theirs = {"type": "command", "command": "lint"}
+    stop = [{"matcher": "NeverThis", "hooks": [theirs, *OURS["hooks"]]}]
+    before = json.dumps({"version": 1, **ENTRY, "hooks": {"Stop": stop}}, indent=2)
+
+    text = put_into(before, WISH)
+
+    assert [one.what for one in differences(before, WISH)] == ["hook claude Stop"]
+    assert json.loads(text)["hooks"]["Stop"] == [{"matcher": "NeverThis", "hooks": [theirs]}, OURS]
+    assert differences(text, WISH) == []
+
+
+def test_what_is_foreign_in_an_entry_of_a_project_is_drift_with_its_line_and_goes_and_comes_back() -> None:
+    most = {"url": "u", "headers": {"A": "1", "T": "t"}, "also": [2]}
+    wish = replace(WISH, entries=[replace(WISH.entries[1], at_most=most)], hooks=[])
+    before = (
+        '{"m": {"agent-mail": {"url": "u",\n"headersHelper": "evil",\n'
+        '"headers": {"A": "1",\n"X": "${SECRET}", "T": "t"},\n"also": [2]}}}'
+    )
+
+    text = put_into(before, wish)
+
+    assert differences(before, wish) == [
+        Difference(what="m.agent-mail.headersHelper", line=2),
+        Difference(what="m.agent-mail.headers.X", line=4),
+    ]
+    assert json.loads(text)["m"]["agent-mail"] == {"url": "u", "headers": {"A": "1", "T": "t"}, "also": [2]}
+    assert differences(text, wish) == []
+    assert json.loads(take_out(text, wish, before) or "") == json.loads(before)
+    changed = text.replace('"A": "1"', '"A": "2"')
+    assert json.loads(take_out(changed, wish, before) or "")["m"]["agent-mail"]["headersHelper"] == "evil"
+
+
+def test_what_is_allowed_beside_ours_is_so_with_one_value_alone() -> None:
+    wish = replace(WISH, entries=[replace(WISH.entries[1], at_most={"url": "u", "headers": {"A": "1"}, "also": 2})])
+
+    assert "also" not in put_into('{"m": {"agent-mail": {"also": 3}}}', wish)
 
 
 def test_of_two_handlers_of_ours_one_is_left() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.look import Difference
@@ -41,3 +43,24 @@ def test_it_goes_and_what_was_in_its_place_comes_back() -> None:
     assert take_out(put_into(before, WISH), WISH, before) == before
     assert take_out(put_into("", WISH), WISH, None) is None
     assert take_out(put_into("", WISH), WISH, "") == ""
+
+
+def test_what_is_foreign_in_a_table_of_a_project_is_drift_with_its_line_and_goes_and_comes_back() -> None:
+    wish = replace(WISH, entries=[replace(WISH.entries[0], at_most={"url": "u", "n": 1, "token": "T"})])
+    before = (
+        '[mcp_servers.agent-mail]\nurl = "u"\nn = 1\ntoken = "T"\nstartup = "evil"\n\n'
+        '[mcp_servers.agent-mail.http_headers]\nX = "1"\n\n[other]\na = 1\n'
+    )
+
+    text = put_into(before, wish)
+
+    assert [(one.what.split(".")[-1], one.line) for one in differences(before, wish)] == [
+        ("startup", 5),
+        ("http_headers", 7),
+    ]
+    assert differences(text, wish) == []
+    assert tomllib.loads(text) == {
+        "mcp_servers": {"agent-mail": {"url": "u", "n": 1, "token": "T"}},
+        "other": {"a": 1},
+    }
+    assert tomllib.loads(take_out(text, wish, before) or "") == tomllib.loads(before)

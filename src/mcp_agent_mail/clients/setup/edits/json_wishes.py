@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mcp_agent_mail.clients.setup.edits import json_edit
+from mcp_agent_mail.clients.setup.edits.foreign import foreign_paths
 from mcp_agent_mail.clients.setup.edits.json_text import Json, Node, parse
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.text import line_at
@@ -76,6 +77,8 @@ def _put_entry(text: str, entry: EntryWish) -> str:
     for name in entry.drop:
         if name in node.value and name not in entry.value:
             text = json_edit.remove_member(text, [*entry.path, name])
+    for path in _foreign_in(node, entry):
+        text = json_edit.remove_member(text, [*entry.path, *path])
     for path, value in _leaves(entry.value):
         there = node.find_path(path)
         if there is None or there.value != value:
@@ -92,6 +95,11 @@ def _leaves(value: dict[str, Json], path: tuple[str, ...] = ()) -> Iterator[tupl
             yield (*path, name), inner
 
 
+def _foreign_in(node: Node, entry: EntryWish) -> list[tuple[str, ...]]:
+    """Without those that are named to be dropped."""
+    return [path for path in foreign_paths(node.value, entry) if path[0] not in entry.drop]
+
+
 def _unlike(node: Node, entry: EntryWish) -> Iterator[tuple[Sequence[str], Node]]:
     """The values of an entry that are not as wished, and where to look for them."""
     if entry.is_scaffold:
@@ -103,6 +111,8 @@ def _unlike(node: Node, entry: EntryWish) -> Iterator[tuple[Sequence[str], Node]
     for name in entry.drop:
         if name in node.value and name not in entry.value:
             yield (name,), node.find_path([name]) or node
+    for path in _foreign_in(node, entry):
+        yield path, node.find_path(path) or node
     for path, value in _leaves(entry.value):
         there = node.find_path(path)
         if there is None or there.value != value:
@@ -126,6 +136,10 @@ def _take_entry(text: str, entry: EntryWish, before: Node, original: str | None)
     for name in entry.drop:
         if name in former.value and name not in node.value:
             text = json_edit.set_value(text, [*entry.path, name], former.value[name])
+    for path in _foreign_in(former, entry):
+        was = former.find_path(path)
+        if was is not None and node.find_path(path) is None:
+            text = json_edit.set_value(text, [*entry.path, *path], was.value)
     return text
 
 
@@ -144,6 +158,8 @@ def _put_hook(text: str, hook: HookWish) -> str:
     index, inner = places[0]
     if inner is None or len(array.value[index]["hooks"]) == 1:
         return json_edit.set_value(text, [*hook.path, index], hook.item)
+    if not _is_same_group(array.value[index], hook.item):
+        return json_edit.add_item(_without_place(text, hook.path, places[0]), hook.path, hook.item)
     return _with_handler(text, hook.path, places[0], hook.item["hooks"][0])
 
 
@@ -160,12 +176,17 @@ def _places(items: Json, mark: str) -> list[_Place]:
 
 
 def _is_as_wished(items: Json, place: _Place, wanted: Json) -> bool:
-    """A group that holds handlers of others too has what else they gave it."""
+    """A group may hold handlers of others too, but says of when they run what ours has to say."""
     index, inner = place
     item = items[index]
     if inner is not None and len(item["hooks"]) > 1:
-        return bool(item["hooks"][inner] == wanted["hooks"][0])
+        return _is_same_group(item, wanted) and bool(item["hooks"][inner] == wanted["hooks"][0])
     return bool(item == wanted)
+
+
+def _is_same_group(item: dict[str, Json], wanted: dict[str, Json]) -> bool:
+    """Whether a handler of ours runs there when it should: by the matcher above all."""
+    return {**item, "hooks": None} == {**wanted, "hooks": None} and "hooks" in wanted
 
 
 def _take_hook(text: str, hook: HookWish, before: Node) -> str:

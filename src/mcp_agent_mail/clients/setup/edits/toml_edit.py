@@ -103,7 +103,22 @@ def restore_table(text: str, path: Sequence[str], original: str) -> str:
         if len(statement.path) == len(path) + 1 and now.get(name) != before[name]:
             assert statement.equals is not None
             text = _with_source(text, path, name, original[statement.equals : statement.end])
-    return text
+    return _with_tables(text, path, original)
+
+
+def _with_tables(text: str, path: Sequence[str], original: str) -> str:
+    """The text with the tables below this one that were in `original` and are gone, at its end. Raises UnfitText."""
+    before, now = find_table(read_values(original), path), find_table(read_values(text), path)
+    assert isinstance(before, Mapping)
+    assert isinstance(now, Mapping)
+    gone = {(*path, name) for name in before if name not in now}
+    lost = [one for one in statements(original) if tuple(one.path[: len(path) + 1]) in gone]
+    if not lost:
+        return text
+    newline = newline_of(text)
+    body = newline.join(original[one.start : one.end] for one in lost)
+    changed = f"{text}{'' if text.endswith(newline) else newline}{newline}{body}{newline}"
+    return _judged(text, changed, path, {**now, **{name: before[name] for *_, name in gone}})
 
 
 def line_of(text: str, path: Sequence[str]) -> int:

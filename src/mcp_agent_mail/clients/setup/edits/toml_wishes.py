@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mcp_agent_mail.clients.setup.edits.foreign import foreign_paths
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.toml_edit import (
     find_table,
@@ -20,7 +21,8 @@ def put_into(text: str, wish: FileWish) -> str:
     """The text with all that is wished; as it is where that is there. Raises UnfitText."""
     for entry in wish.entries:
         if _unlike(text, entry):
-            text = set_table(text, entry.path, entry.value, drop=entry.drop)
+            foreign = _foreign_names(find_table(read_values(text), entry.path), entry)
+            text = set_table(text, entry.path, entry.value, drop=[*entry.drop, *foreign])
     return text
 
 
@@ -57,10 +59,17 @@ def take_out(text: str, wish: FileWish, original: str | None) -> str | None:
     return None if original is None and not text.strip() else text
 
 
+def _foreign_names(there: object, entry: EntryWish) -> list[str]:
+    """Tables below the entry go as a whole."""
+    names = dict.fromkeys(path[0] for path in foreign_paths(there, entry))
+    return [name for name in names if name not in entry.drop]
+
+
 def _unlike(text: str, entry: EntryWish) -> list[str]:
     """The names of an entry that are not as wished."""
     there = find_table(read_values(text), entry.path)
     if not isinstance(there, Mapping):
         return list(entry.value)
     wrong = [name for name, value in entry.value.items() if there.get(name) != value]
+    wrong += _foreign_names(there, entry)
     return wrong + [name for name in entry.drop if name in there and name not in entry.value]
