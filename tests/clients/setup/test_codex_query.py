@@ -45,7 +45,14 @@ def test_of_our_hooks_it_is_told_who_is_trusted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "script",
-    ["exit 1", "cat", "echo oops", "echo '[]'; exec sleep 60", 'echo \'{"id": 1, "error": {"code": -32601}}\'', 'echo \'{"id": 1, "result": 7}\''],
+    [
+        "exit 1",
+        "cat",
+        "echo oops",
+        "echo '[]'; exec sleep 60",
+        'echo \'{"id": 1, "error": {"code": -32601}}\'',
+        'echo \'{"id": 1, "result": 7}\'',
+    ],
 )
 def test_a_codex_that_says_something_else_says_nothing(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
