@@ -11,6 +11,7 @@ import pytest
 from mcp_agent_mail.clients.docs import files
 from mcp_agent_mail.clients.docs.block import BEGIN, END, insert
 from mcp_agent_mail.clients.docs.files import WRITTEN, InsertOutcome, default_files, digest_of, edit_all, usage_text
+from mcp_agent_mail.clients.setup.targets import staged_at
 
 
 def outcomes(*paths: Path, removes: bool = False) -> list[InsertOutcome]:
@@ -108,6 +109,28 @@ def test_what_changed_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch: 
 
     assert problem(path) == "It was changed meanwhile."
     assert path.read_text() == "# Another's\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["AGENTS.md"]
+
+
+def test_a_file_that_came_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "AGENTS.md"
+    text = files.usage_text
+
+    def slow() -> str:
+        path.write_text("# Another's\n")
+        return text()
+
+    monkeypatch.setattr(files, "usage_text", slow)
+
+    assert problem(path) == "It was changed meanwhile."
+    assert path.read_text() == "# Another's\n"
+
+
+def test_what_a_kill_has_left_beside_a_file_goes_with_the_next_write(tmp_path: Path) -> None:
+    path = tmp_path / "AGENTS.md"
+    staged_at(path).write_text("half")
+
+    assert outcomes(path) == [InsertOutcome.MADE]
     assert [one.name for one in tmp_path.iterdir()] == ["AGENTS.md"]
 
 

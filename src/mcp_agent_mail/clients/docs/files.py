@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from mcp_agent_mail.clients.docs.block import between, insert, remove
+from mcp_agent_mail.clients.setup.targets import look_at, replace
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
+from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.plain_files import UnfitFile, git_directory_above, read_plain, real_path
 
 NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
@@ -144,34 +144,26 @@ def _remove(target: str, content: bytes) -> InsertOutcome:
     return InsertOutcome.REMOVED
 
 
-def _require_fit(target: str, content: bytes) -> os.stat_result:
-    """What is known of the file just now. Raises UnfitDocument."""
+def _require_fit(target: str, content: bytes) -> None:
+    """Raises UnfitDocument unless what is known of the file just now is fit for a change."""
     found = os.lstat(target)
     if not found.st_mode & 0o222:
         raise UnfitDocument("It is read-only.", hint=f"Make it writable if you mean it: chmod u+w {target}")
     if found.st_nlink > 1:
         raise UnfitDocument("It has several names (hard links), which a write would part.", hint="Change it by hand.")
     if read_plain(target, MAX_BYTES) != content:
-        raise UnfitDocument("It was changed meanwhile.", hint="Run the command again.")
-    return found
+        raise _changed()
 
 
 def _write(target: str, content: bytes, before: bytes | None) -> None:
-    """By rename, with the mode and the owner that it has. Raises UnfitDocument and OSError."""
-    found = None if before is None else _require_fit(target, before)
-    fresh = f"{target}.{os.getpid()}.new"
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            if found is not None:
-                if (found.st_uid, found.st_gid) != (os.getuid(), os.getgid()):
-                    os.fchown(file.fileno(), found.st_uid, found.st_gid)
-                os.fchmod(file.fileno(), stat.S_IMODE(found.st_mode))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, target)  # noqa: PTH105  # as above
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(fresh)  # noqa: PTH108  # as above
-        raise
+    """As am setup writes: by rename, with the mode and the owner that it has. Raises UnfitDocument and OSError."""
+    if before is not None:
+        _require_fit(target, before)
+    found = look_at(Path(target))
+    if found.content != before:
+        raise _changed()
+    replace(found, content, no_fault)
+
+
+def _changed() -> UnfitDocument:
+    return UnfitDocument("It was changed meanwhile.", hint="Run the command again.")

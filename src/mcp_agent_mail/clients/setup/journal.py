@@ -209,9 +209,6 @@ class Journal:
         self._make_own_folders()
         self._reach(FailPoint.SETUP_HELD)
         with _locked(self._folder):
-            if not self._folder.exists():
-                # Whoever had it a moment ago has taken it away.
-                raise _running()
             try:
                 self.read()
                 yield
@@ -260,13 +257,19 @@ def _running() -> SetupRunning:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Raises SetupRunning where another has it."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Raises SetupRunning where another has it, or had it a moment ago and has taken it away."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError as gone:
+        raise _running() from gone
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as held:
+            is_there = os.path.samestat(os.fstat(descriptor), folder.stat())
+        except (BlockingIOError, FileNotFoundError) as held:
             raise _running() from held
+        if not is_there:
+            raise _running()
         yield
     finally:
         os.close(descriptor)

@@ -65,8 +65,8 @@ class ProofStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What proofs are run with. `project` is where the scratch agents are, `am` the path of our program, `as_wished` the
-    files that hold what is wished: of no other is anything proven. `within`: the project whose files they are.
+    """What proofs are run with. `project` is where the scratch agents are, `am` the path of our program; of no file but
+    those `as_wished` anything is proven. `within`: the project whose files they are.
     """
 
     call: Call
