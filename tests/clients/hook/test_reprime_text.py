@@ -35,8 +35,7 @@ def test_what_is_more_is_counted() -> None:
 
     assert "You hold 13 reservations, each for so long:" in lines
     assert "8 more reservations." in lines
-    some = {**full, "leases": [{"path_pattern": "src", "expires_ts": "2100-01-01T00:00:00Z"}], "leases_more": 1}
-    assert "1 more reservation." in reprime_lines(some)
+    assert "1 more reservation." in reprime_lines({**full, "leases": REPRIME["leases"], "leases_more": 1})
     assert "To be acknowledged still (12), by acknowledge_message(message_id=…):" in lines
     assert lines[-1].endswith("Peer9 and 5 more.")
 

@@ -12,10 +12,10 @@ import time
 from mcp_agent_mail.clients.contracts.reader import can_refuse
 from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
-from mcp_agent_mail.clients.hook.asking import is_alive, is_entry, is_within, seconds
 from mcp_agent_mail.clients.hook.environment import HookSettings
 from mcp_agent_mail.clients.hook.identity import find_standing, known_name, project_of_here, registered
 from mcp_agent_mail.clients.hook.output import HookOutput, encode, neutral
+from mcp_agent_mail.clients.hook.run_entries import is_alive, is_entry, is_within, seconds
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
 
 TYPE_CHECKING = False

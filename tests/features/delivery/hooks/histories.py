@@ -1,6 +1,5 @@
 """Random histories of hooks: two sessions of one agent, one of another, their sub-agents, hooks that die, two at once,
-mail that is read, taken back and expires in between, restarts, and a clock that jumps. A model says what each answer
-must be.
+mail that is read, withdrawn and expires meanwhile, restarts, a clock that jumps. A model says what each answer must be.
 """
 
 from __future__ import annotations

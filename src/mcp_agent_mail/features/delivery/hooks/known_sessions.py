@@ -29,6 +29,7 @@ class KnownSessions:
     count: int = 0
 
     def of(self, agent_id: AgentId, session: str) -> KnownSession:
+        """What is known of it, from now on too; where there are too many, another one is forgotten for it."""
         own = self.by_agent.setdefault(agent_id, OrderedDict())
         self.by_agent.move_to_end(agent_id)
         self.count += session not in own
@@ -42,6 +43,7 @@ class KnownSessions:
         return known
 
     def forget(self, agent_id: AgentId, session: str) -> None:
+        """It has ended, or has to make room; one that is not known is none."""
         own = self.by_agent.get(agent_id)
         if own is not None and own.pop(session, None) is not None:
             self.count -= 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.clients.hook.asking import is_alive, is_entry, seconds
+from mcp_agent_mail.clients.hook.run_entries import is_alive, is_entry, seconds
 
 
 @pytest.mark.parametrize("entry", [[1, 2.0, 3], [1.0, 2.0], [1, 2], ["1", 2.0], {}, None, 3])
