@@ -17,9 +17,10 @@ from decouple import Config, RepositoryEnv
 
 from mcp_agent_mail.core.settings.checks import check_names, check_together
 from mcp_agent_mail.core.settings.env_file import ENCODING
-from mcp_agent_mail.core.settings.kinds import Secret, mask_url_paths, shown
+from mcp_agent_mail.core.settings.kinds import Secret, shown
 from mcp_agent_mail.core.settings.names import HIDING_PATHS
 from mcp_agent_mail.core.settings.rows import ROWS
+from mcp_agent_mail.core.settings.shown_urls import mask_url_paths
 from mcp_agent_mail.core.settings.sources import (
     DEFAULT,
     SettingFindings,
