@@ -20,7 +20,6 @@ from mcp_agent_mail.core.settings.env_file import ENCODING
 from mcp_agent_mail.core.settings.kinds import Secret, shown
 from mcp_agent_mail.core.settings.names import HIDING_PATHS
 from mcp_agent_mail.core.settings.rows import ROWS
-from mcp_agent_mail.core.settings.shown_urls import mask_url_paths
 from mcp_agent_mail.core.settings.sources import (
     DEFAULT,
     SettingFindings,
@@ -29,6 +28,7 @@ from mcp_agent_mail.core.settings.sources import (
     open_sources,
     parse_rows,
 )
+from mcp_agent_mail.core.settings.url_text import mask_url_paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.core.settings.shown_urls import mask_url_paths
+from mcp_agent_mail.core.settings.url_text import mask_url_paths
 
 
 @pytest.mark.parametrize(
