@@ -12,7 +12,7 @@ import pytest
 
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.setup.surroundings import (
-    UserInfoInUrl,
+    SecretInAddress,
     notes_on,
     path_of_am,
     require_server,
@@ -62,7 +62,7 @@ def test_clients_are_given_the_path_of_mcp_of_a_server_that_is_named(named: str,
 def test_an_address_with_a_password_is_given_to_no_client(named: str, shell: Shell) -> None:
     shell.set(AGENT_MAIL_URL=named)
 
-    with pytest.raises(UserInfoInUrl) as refused:
+    with pytest.raises(SecretInAddress) as refused:
         settings_for(shell.context())
 
     assert "AGENT_MAIL_TOKEN" in refused.value.hint

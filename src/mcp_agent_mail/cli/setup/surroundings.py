@@ -24,7 +24,7 @@ _MCP_PATHS = ("/mcp", "/api")
 _WITHIN_S = 5.0
 
 
-class UserInfoInUrl(InvalidInput):
+class SecretInAddress(InvalidInput):
     """The address that clients would be given holds a secret, and Git may track their files."""
 
 
@@ -113,7 +113,7 @@ def _mcp_url(context: CliContext) -> str:
     named = context.settings.agent_mail_url
     if named is not None:
         if "@" in urlsplit(named).netloc:
-            raise UserInfoInUrl(
+            raise SecretInAddress(
                 "AGENT_MAIL_URL names a user or a password, which would stand in the clear in clients' files.",
                 hint="Leave out what stands before the @, and give a token as AGENT_MAIL_TOKEN: files name that.",
             )

@@ -106,21 +106,6 @@ def mask_url_password(text: str) -> str:
     return re.sub(r"://[^@/\s]+@", f"://{MASK}@", text)
 
 
-def mask_url_paths(text: str) -> str:
-    """Of URLs with commas between them hide all but scheme and host: a path may be a secret."""
-    return ",".join(map(_mask_path, text.split(",")))
-
-
-def _mask_path(url: str) -> str:
-    found = re.fullmatch(r"(\s*[A-Za-z][A-Za-z0-9+.-]*://)([^/?#@\s\\]*)(.*)", url, re.DOTALL)
-    if found is None:
-        return MASK if url.strip() else url
-    scheme, host, rest = found.groups()
-    if "@" in rest:
-        return f"{scheme}{MASK}"
-    return f"{scheme}{host}{rest if rest in ('', '/') else f'/{MASK}'}"
-
-
 def _refuse_control_characters(text: str) -> None:
     if any(character < _FIRST_PRINTABLE or character == "\x7f" for character in text):
         raise BadValue("It holds a control character.")

@@ -17,7 +17,7 @@ from decouple import Config, RepositoryEnv
 
 from mcp_agent_mail.core.settings.checks import check_names, check_together
 from mcp_agent_mail.core.settings.env_file import ENCODING
-from mcp_agent_mail.core.settings.kinds import Secret, mask_url_paths, shown
+from mcp_agent_mail.core.settings.kinds import Secret, shown
 from mcp_agent_mail.core.settings.names import HIDING_PATHS
 from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.core.settings.sources import (
@@ -28,6 +28,7 @@ from mcp_agent_mail.core.settings.sources import (
     open_sources,
     parse_rows,
 )
+from mcp_agent_mail.core.settings.url_text import mask_url_paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ from typing import Literal
 
 from mcp_agent_mail.core.settings import kinds, names
 from mcp_agent_mail.core.settings.env_file import EnvFile, read_env_file
-from mcp_agent_mail.core.settings.kinds import MASK, BadValue, PathContext, Row, mask_url_password, mask_url_paths
+from mcp_agent_mail.core.settings.kinds import MASK, BadValue, PathContext, Row, mask_url_password
+from mcp_agent_mail.core.settings.url_text import mask_url_paths
 from mcp_agent_mail.core.unfilled_text import said
 
 COMMAND_LINE = "command line"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mcp_agent_mail.clients.setup.edits import json_edit
-from mcp_agent_mail.clients.setup.edits.foreign import foreign_paths
+from mcp_agent_mail.clients.setup.edits.foreign_names import foreign_paths
 from mcp_agent_mail.clients.setup.edits.json_text import Json, Node, parse
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.text import line_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mcp_agent_mail.clients.setup.edits.foreign import foreign_paths
+from mcp_agent_mail.clients.setup.edits.foreign_names import foreign_paths
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.toml_edit import (
     find_table,
