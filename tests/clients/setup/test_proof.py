@@ -145,6 +145,19 @@ def test_a_hook_sees_of_the_shells_variables_those_that_it_needs(ground: Ground,
     assert "s3cret" not in seen
 
 
+def test_a_hook_that_is_too_late_at_first_is_asked_again(ground: Ground, tmp_path: Path) -> None:
+    late = tmp_path / "late/am"
+    late.parent.mkdir()
+    tries = tmp_path / "tries"
+    late.write_text(f"#!/bin/sh\necho >> '{tries}'\n[ $(wc -l < '{tries}') -lt 3 ] || exec '{ground.am}' \"$@\"\n")
+    late.chmod(0o755)
+    wanted = written(ground, tmp_path, "gemini", am=late)
+
+    _, hook = prove("gemini", wanted, ground.bench(tmp_path, wanted, am=late))
+
+    assert hook.outcome is ProofOutcome.PROVEN, hook.note
+
+
 def test_a_watcher_that_is_not_there_is_not_proven(ground: Ground, tmp_path: Path) -> None:
     wanted = written(ground, tmp_path, "claude")
     wanted[1].path.write_text(wanted[1].path.read_text().replace(" Stop --wake", " Nothing --wake"))
