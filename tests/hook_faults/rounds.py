@@ -5,6 +5,7 @@ server; and what was printed of it, held against what the server says was handed
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import random
@@ -170,6 +171,17 @@ class Rounds:
                  WHERE a.name = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL"""
         return {number for (number,) in self._rows(sql, agent)}
 
+    def _waiting_stops(self, session: ClientSession) -> set[int]:
+        """What is to refuse the session's next tool call, and was given to no hook of it: no other event tells it."""
+        sql = """SELECT r.message_id FROM recipients r JOIN agents a ON a.id = r.agent_id
+                 JOIN messages m ON m.id = r.message_id
+                 WHERE a.name = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND m.importance = 'urgent'
+                 AND r.topic_key = 'stop' AND m.project_id = a.project_id AND NOT EXISTS (
+                     SELECT 1 FROM announcements g JOIN hook_sessions h ON h.id = g.session_id
+                     WHERE g.message_id = r.message_id AND h.session_hash = ?)"""
+        name = hashlib.sha256(f"claude-{session.name}".encode()).digest()
+        return {number for (number,) in self._rows(sql, session.agent, name)}
+
     # --- Hooks ---
 
     def _open_sessions(self) -> None:
@@ -275,7 +287,7 @@ class Rounds:
             session.counted |= unread
         if is_alone and event == "UserPromptSubmit" and ran.is_clean:
             self.done["clean"] += 1
-            if lost := unread - session.flushed - session.counted:
+            if lost := unread - session.flushed - session.counted - self._waiting_stops(session):
                 self.faults.append(f"{session.name}: {sorted(lost)} neither told nor counted: {words!r}")
 
     def _note_told(self, session: ClientSession, ids: list[int]) -> None:
@@ -287,11 +299,16 @@ class Rounds:
         self.done["told"] += len(ids)
 
     def _clean_event(self, session: ClientSession) -> None:
-        """As often as it takes: a busy machine may be late."""
-        for _ in range(20):
-            if self._one(session, "UserPromptSubmit", Fate.NONE).is_clean:
+        """As often as it takes, a busy machine may be late; and calls of tools, until no stop waits any more."""
+        if not any(self._one(session, "UserPromptSubmit", Fate.NONE).is_clean for _ in range(20)):
+            self.faults.append(f"{session.name} had no clean event in 20")
+        waiting = self._waiting_stops(session)
+        for _ in range(20 + 2 * len(waiting)):
+            if not waiting:
                 return
-        self.faults.append(f"{session.name} had no clean event in 20")
+            self._one(session, "PreToolUse", Fate.NONE)
+            waiting = self._waiting_stops(session)
+        self.faults.append(f"{session.name}: {sorted(waiting)} refused no tool call")
 
     def _check_handed(self) -> None:
         sql = """SELECT r.agent_id, r.message_id, a.name FROM recipients r JOIN agents a ON a.id = r.agent_id

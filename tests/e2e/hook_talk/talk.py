@@ -218,7 +218,9 @@ class Talk:
         found = [int(one) for one in (*_ITEM.findall(words), *_STOP.findall(words))]
         what = f"turn {turn.number} of {talker.name}, {event}"
         self._judge(what, found, [one.id for one in wanted], words)
-        if words and not found and not (turn.is_reprimed and moment in ("start", "turn")):
+        # A stop that waits for the next call of a tool counts as unread meanwhile.
+        is_counted = moment == "turn" and any(one.is_stop for one in talker.waiting)
+        if words and not found and not is_counted and not (turn.is_reprimed and moment in ("start", "turn")):
             self.faults.append(f"{what}: {words!r} without mail")
         if again := set(found) & set(talker.told):
             self.faults.append(f"{what}: told {again} again")
