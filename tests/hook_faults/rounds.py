@@ -43,7 +43,7 @@ _JUNK = b"." * _PIPE_BYTES
 _WRITES = re.compile(r"\d+ 0x1 ")
 _ITEM = re.compile(r"#(\d+) from \S+, (?:un)?verified, ")
 _STOP = re.compile(r"message #(\d+), urgent")
-_COUNT = re.compile(r"\((\d+) unread\)|has (\d+) unread message|(?m:^Unread: (\d+))")
+_COUNT = re.compile(r"\((\d+) unread\)|has (\d+) unread message|you are \S+, (\d+) unread")
 SESSIONS_EACH = 3
 KILLS_OF_SERVER = 100
 """Of so many rounds one kills the server itself."""

@@ -336,6 +336,6 @@ def test_mail_of_a_real_server_wakes_an_idle_session_of_opencode(ground: Ground,
 
     assert ended.returncode == 0, ended.stderr
     (part,) = json.loads(ended.stdout)["told"]["body"]["parts"]
-    assert "> subject: Plan\n> Shall we?" in part["text"]
+    assert "> subject: Plan\n> text: Shall we?" in part["text"]
     # The turn that it began has nothing more to tell of that message.
     assert "Plan" not in "".join(json.loads(ended.stdout)["next"])

@@ -29,7 +29,7 @@ from mcp_agent_mail.store.engine.migrate import (
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
 
 NEWEST_VERSION = 21
-NEWEST_SHA256 = "9fab0a3308d16fecddb980538189b8b60b57e2d5d50ec40ca111de686b980f50"
+NEWEST_SHA256 = "22a05b8ad15e4c7eeaf6e0f6576446a41eea73b26c1a460bf66e14907c7a116f"
 """Of what all migrations make: a database that has it need not be compared with that, which is made in 0.1 s. Another
 SQLite may spell a definition otherwise; it is compared then."""
 
