@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 from http import HTTPStatus
+from types import FrameType
 
 import pytest
 
@@ -87,6 +89,40 @@ def test_a_server_that_stops_before_its_answer_is_told_and_asked_anew_the_next_t
         gateway.close()
     assert stopped.value.message == "The server stopped before it answered."
     assert again == "again"
+
+
+class Pressed(Exception):
+    """What the handler of a signal raises here."""
+
+
+def test_a_signal_that_does_not_break_the_wait_itself_is_seen_nevertheless() -> None:
+    """As the one is that comes in the instant before the wait: here another thread takes it."""
+
+    def press(_signal: int, _frame: FrameType | None) -> None:
+        raise Pressed
+
+    seen = threading.Event()
+    before = signal.signal(signal.SIGUSR1, press)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+
+        def take_and_hang_up() -> None:
+            connection, _ = silent.accept()
+            with connection:
+                connection.recv(10)
+                signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+                seen.wait(20)
+
+        taker = threading.Thread(target=take_and_hang_up)
+        taker.start()
+        gateway = HttpGateway(Server(url=f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        try:
+            with pytest.raises(Pressed):
+                gateway.call("whois", {})
+        finally:
+            gateway.close()
+            seen.set()
+            taker.join()
+            signal.signal(signal.SIGUSR1, before)
 
 
 def test_an_answer_without_end_is_no_server_of_ours() -> None:

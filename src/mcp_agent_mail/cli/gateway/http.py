@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -19,6 +20,9 @@ _ANSWER_TIMEOUT_S = 60.0
 _MAX_ANSWER_BYTES = 64 << 20
 """Bodies of an answer have 2 MiB at most; an archive's log or a list of reservations has some more."""
 _PIECE_BYTES = 256 * 1024
+_LOOK_EVERY_S = 0.5
+"""A Ctrl-C in the instant before a read blocks is seen by Python only when that read ends: a wait for an answer is cut
+into pieces."""
 _STOPPED = "The server stopped before it answered."
 
 
@@ -92,7 +96,7 @@ class HttpGateway:
         connection, prefix = self._connected()
         try:
             connection.request("GET", f"{prefix}/attachments/{quote(slug)}/{quote(sha256)}", headers=self._headers())
-            response = connection.getresponse()
+            response = self._response(connection)
             if response.status != HTTPStatus.OK:
                 raise _refusal(response.status, _value(response.read(_MAX_ANSWER_BYTES)))
             while piece := response.read(_PIECE_BYTES):
@@ -117,7 +121,7 @@ class HttpGateway:
         body = json.dumps(arguments).encode()
         try:
             connection.request("POST", prefix + path, body, self._headers())
-            response = connection.getresponse()
+            response = self._response(connection)
             content = response.read(_MAX_ANSWER_BYTES + 1)
             if len(content) > _MAX_ANSWER_BYTES:
                 raise _TooLong
@@ -128,6 +132,17 @@ class HttpGateway:
             self.close()
             raise _broken(broken, self._server.url) from broken
         return _answer(response.status, content)
+
+    def _response(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
+        """Raises TimeoutError where no answer begins in time."""
+        # Only a call needs it.
+        import select
+
+        ends_at = time.monotonic() + self._answer_timeout_s
+        while not select.select([connection.sock], [], [], min(_LOOK_EVERY_S, max(0, ends_at - time.monotonic())))[0]:
+            if time.monotonic() >= ends_at:
+                raise TimeoutError
+        return connection.getresponse()
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
