@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -360,3 +361,14 @@ def test_what_peers_wrote_begins_no_line_of_ours() -> None:
     assert not any("```" in line or "<" in line for line in lines)
     reading = "Whole texts: fetch_inbox(unread_only=true, include_bodies=true)."
     assert lines[-1] == f"8 more. {reading} To wait for what comes next: --after 7"
+
+
+def test_who_listens_without_a_store_here_and_never_answers_is_waited_for_no_longer_than_asked(shell: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        shell.set(HTTP_PORT=str(silent.getsockname()[1]))
+        began_at = time.monotonic()
+
+        ended = shell.am("wait", "RedStone", "--project", PROJECT, "--timeout", "1")
+
+    assert ended.code == 69
+    assert time.monotonic() - began_at < 10
