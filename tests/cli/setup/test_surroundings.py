@@ -185,11 +185,12 @@ def stranger(status: int, body: str) -> Iterator[int]:
 
 def refused_by_setup(shell: Shell) -> str:
     """What it says, once it has refused and written nothing, as its dry run foretold."""
+    before = sorted(shell.home.iterdir())
     foretold = shell.am("setup", "--client", "claude", "--dry-run")
     ended = shell.am("setup", "--client", "claude", "--yes")
 
     assert (foretold.code, ended.code) == (69, 69)
-    assert [path.name for path in shell.home.iterdir()] == []
+    assert sorted(shell.home.iterdir()) == before
     fact = ended.err.split("\n")[0].partition(": ")[2]
     assert fact in foretold.out
     return ended.err
