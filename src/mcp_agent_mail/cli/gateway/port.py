@@ -93,7 +93,7 @@ def find_server(context: CliContext) -> Server | None:
 def require_server(context: CliContext, *, within_s: float = _PATIENCE_S) -> Server:
     """The running server of these surroundings, for what cannot be done without one. Raises NoServer.
 
-    Who listens and does not answer is waited for so many seconds at most; whether it does is then for the caller to see.
+    Who listens and does not answer is waited for so many seconds at most: that it does not is for the caller to see.
     """
     server = find_server(context)
     if server is not None:

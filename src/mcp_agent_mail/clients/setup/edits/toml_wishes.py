@@ -80,9 +80,7 @@ def _unlike(text: str, entry: EntryWish) -> list[str]:
     if not isinstance(there, Mapping):
         return list(entry.value)
     wrong = [
-        name
-        for name, value in entry.value.items()
-        if there.get(name) != value and not _is_persons(there, entry, name)
+        name for name, value in entry.value.items() if there.get(name) != value and not _is_persons(there, entry, name)
     ]
     wrong += _foreign_names(there, entry)
     return wrong + [name for name in entry.drop if name in there and name not in entry.value]
