@@ -84,7 +84,7 @@ def test_what_is_left_to_a_person_is_no_drift_and_stays() -> None:
 @pytest.mark.parametrize(
     ("before", "line", "said"),
     [
-        ('a = 1\nmcp_servers = { x = { n = 1 } }\n', 2, 'put into its braces: agent-mail = { url = "u", n = 1 }'),
+        ("a = 1\nmcp_servers = { x = { n = 1 } }\n", 2, 'put into its braces: agent-mail = { url = "u", n = 1 }'),
         ("mcp_servers = 5\n", 1, "([mcp_servers.NAME])"),
         ("[mcp_servers]\nagent-mail = 5\n", 2, "Write it below a line [mcp_servers.agent-mail]"),
         ('a = 1\nmcp_servers.agent-mail.url = "old"\n', 2, "Write it below a line [mcp_servers.agent-mail]"),
