@@ -57,13 +57,6 @@ _ORDER: dict[ImportanceBound, tuple[Importance | None, ...]] = {
 }
 
 
-class SessionName(NamedTuple):
-    """A session of a client: a hash of its name, and whether it is heard with proof."""
-
-    hash: bytes
-    is_proven: bool
-
-
 class UnreadCopy(NamedTuple):
     """A copy that may be told: unread, neither withdrawn nor expired, and not given to the session before."""
 

@@ -62,12 +62,11 @@ class _Session:
     passed: int = 0
     printed: Counter[int] = field(default_factory=Counter)
     waiting: set[int] = field(default_factory=set)
-    can_stop: bool = False
     told_s: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class Heard:
     """A call whose first byte came at `began_s`."""
 
     began_s: float
@@ -175,7 +174,7 @@ class HookHistory:
         self.store = await self.opened.enter_async_context(Store(self.path, clock=self.clock))
         self.service = _service(self.store, self.clock)
         for session in self.sessions:
-            session.can_stop, session.told_s = False, float("-inf")
+            session.told_s = float("-inf")
 
     # --- What hooks do -------------------------------------------------------------------------------------------
 
@@ -193,7 +192,6 @@ class HookHistory:
         """Which of them comes first is not said: what both say together is."""
         session = self.chance.choice(self.sessions)
         request = self._request(session, may_end=False)
-        session.can_stop = session.can_stop or ((request.stop or request.can_refuse) and not request.subagent)
         session_s = time.monotonic()
         wanted = self._expected(session, request)
         answers = await asyncio.gather(*(self._ask(request, session_s) for _ in range(2)))
@@ -241,11 +239,10 @@ class HookHistory:
         )
 
     async def _ask(self, request: HookEventRequest, began_s: float) -> HookAnswer:
-        with heard_by(_Heard(began_s)):
+        with heard_by(Heard(began_s)):
             return (await self.service.hook_event(_ANYBODY, request))[1]
 
     async def _judged(self, session: _Session, request: HookEventRequest, began_s: float) -> HookAnswer:
-        session.can_stop = session.can_stop or ((request.stop or request.can_refuse) and not request.subagent)
         wanted = self._expected(session, request)
         answer = await self._ask(request, began_s)
         found = _Expected(
@@ -257,7 +254,7 @@ class HookHistory:
         self._note_shown(session, request, began_s)
         self._note_given(session, _ids(answer))
         if request.heartbeat.event is SessionEvent.END and not request.subagent:
-            session.can_stop, session.told_s = False, float("-inf")
+            session.told_s = float("-inf")
         return answer
 
     def _expected(self, session: _Session, request: HookEventRequest) -> _Expected:
@@ -271,7 +268,7 @@ class HookHistory:
         ]
         stop = next((one for one in unread if one.refuses), None) if request.stop else None
         left = [one for one in unread if one is not stop]
-        if session.can_stop:
+        if request.stop or request.can_refuse:
             left = [one for one in left if not one.refuses]
         lowest = -1 if request.least is None else _LOWEST[request.least]
         told = sorted((one for one in left if _RANK[one.importance] <= lowest), key=_order)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.domain.agents import AgentKind
+from mcp_agent_mail.domain.presence import SessionName
 from mcp_agent_mail.features.delivery.hooks import announcements as rules
 from mcp_agent_mail.store import announcements as rows
 from tests.features.delivery.hooks.histories import play
@@ -121,7 +122,7 @@ def _tell_sub_agents(patch: Patch) -> None:
 
 
 def _one_name_for_all_sessions(patch: Patch) -> None:
-    patch.setattr(rules, "_hash", lambda *_: b"x" * 32)
+    patch.setattr(SessionName, "hash", b"x" * 32)
 
 
 def _take_any_claim_of_the_agent(patch: Patch) -> None:

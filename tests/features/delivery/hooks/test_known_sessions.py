@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from mcp_agent_mail.core.ids import AgentId
@@ -27,7 +29,7 @@ def test_an_agent_has_so_many_and_those_that_were_heard_last(monkeypatch: pytest
 def test_whoever_has_most_loses_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_sessions, "MAX_KNOWN", 3)
     known = KnownSessions()
-    known.of(ONE, "mine").can_stop = True
+    known.of(ONE, "mine").told_s = 1.0
     for number in range(9):
         known.of(TWO, f"x{number}")
     many = names(known)
@@ -35,14 +37,14 @@ def test_whoever_has_most_loses_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert many == {1: ["mine"], 2: ["x7", "x8"]}
     assert names(known) == {1: ["mine"], 2: ["x8"], 3: ["new"]}
-    assert (known.of(ONE, "mine").can_stop, known.count) == (True, 3)
+    assert (known.of(ONE, "mine").told_s, known.count) == (1.0, 3)
 
 
 def test_what_is_forgotten_is_gone() -> None:
     known = KnownSessions()
-    known.of(ONE, "a").can_stop = True
+    known.of(ONE, "a").told_s = 1.0
     known.forget(ONE, "a")
     known.forget(ONE, "a")
     known.forget(TWO, "a")
 
-    assert (names(known), known.count, known.of(ONE, "a").can_stop) == ({}, 0, False)
+    assert (names(known), known.count, known.of(ONE, "a").told_s) == ({}, 0, -math.inf)

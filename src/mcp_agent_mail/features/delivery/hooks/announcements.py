@@ -8,7 +8,6 @@ bring nothing new: they write nothing. (docs/adr/0156)
 
 from __future__ import annotations
 
-import hashlib
 import math
 import secrets
 import time
@@ -20,9 +19,9 @@ from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import AgentKind
-from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, SessionName, UnreadCopy
+from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, UnreadCopy
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity
-from mcp_agent_mail.domain.presence import SessionEvent
+from mcp_agent_mail.domain.presence import SessionEvent, SessionName
 from mcp_agent_mail.features.delivery.hooks.agent_place import AgentPlace, reprime
 from mcp_agent_mail.features.delivery.hooks.known_sessions import KnownSessions
 from mcp_agent_mail.features.delivery.presence import Presences, require_heard
@@ -80,7 +79,6 @@ class _Standing:
     """The session of an event. `is_later`: its first byte came after what the session was told last was confirmed."""
 
     name: SessionName
-    can_stop: bool
     is_later: bool
 
 
@@ -100,7 +98,7 @@ class HookAnnouncements:
         self._new_claim = new_claim
         self._elapsed = elapsed
         self._known = {is_proven: KnownSessions() for is_proven in (True, False)}
-        """Apart: whoever proves nothing says nothing of a session that was heard with proof, and pushes none out."""
+        """By whether they are heard with proof: those of one kind push out none of the other."""
 
     async def tell(self, caller: Caller, request: HookEventRequest) -> HookAnswer:
         """What the hook may tell at this event, noted as given to its session. Not safe to repeat: what was given is
@@ -108,15 +106,14 @@ class HookAnnouncements:
         """
         heartbeat = request.heartbeat
         actor = await self._store.read(lambda view: _require_agent(require_heard(view, caller, heartbeat)))
-        known = self._known[caller.is_verified].of(actor.agent.id, heartbeat.session)
-        known.can_stop = known.can_stop or ((request.stop or request.can_refuse) and not request.subagent)
+        name = SessionName(heartbeat.session, caller.is_verified)
+        known = self._known[name.is_proven].of(actor.agent.id, name.name)
         is_later = not -math.inf < current_hearing().began_s < known.told_s
         claim = self._new_claim()
-        name = SessionName(_hash(heartbeat.session, caller), caller.is_verified)
 
         def decide(view: View) -> _Decision:
             actor = _require_agent(require_heard(view, caller, heartbeat))
-            return _decide(view, actor, request, _Standing(name=name, can_stop=known.can_stop, is_later=is_later))
+            return _decide(view, actor, request, _Standing(name=name, is_later=is_later))
 
         def look(view: View) -> tuple[bool, HookAnswer]:
             decided = decide(view)
@@ -134,7 +131,7 @@ class HookAnnouncements:
         if changes:
             answer = await self._store.write(unit)
         if heartbeat.event is SessionEvent.END and not request.subagent:
-            self._known[caller.is_verified].forget(actor.agent.id, heartbeat.session)
+            self._known[name.is_proven].forget(actor.agent.id, name.name)
         return answer
 
     async def confirm(self, caller: Caller, request: HookClaimRequest) -> int:
@@ -142,9 +139,11 @@ class HookAnnouncements:
         Raises UnknownClaim.
         """
 
+        name = SessionName(request.session, caller.is_verified)
+
         def unit(tx: Tx) -> tuple[Actor, int]:
             actor = _require_agent(require_actor(tx, caller, request.project_key, request.agent_name))
-            session_id = tx.announcements.find_session(actor.agent.id, _hash(request.session, caller))
+            session_id = tx.announcements.find_session(actor.agent.id, name)
             told = None if session_id is None else tx.announcements.confirm(session_id, request.claim, tx.now)
             if told is None:
                 raise UnknownClaim(
@@ -156,7 +155,7 @@ class HookAnnouncements:
 
         actor, told = await self._store.write(unit)
         if told:
-            self._known[caller.is_verified].of(actor.agent.id, request.session).told_s = self._elapsed()
+            self._known[name.is_proven].of(actor.agent.id, name.name).told_s = self._elapsed()
         return told
 
     def _answer(self, view: View, request: HookEventRequest, decided: _Decision, claim: str | None) -> HookAnswer:
@@ -178,7 +177,7 @@ class HookAnnouncements:
 
 def _decide(view: View, actor: Actor, request: HookEventRequest, standing: _Standing) -> _Decision:
     agent_id = actor.agent.id
-    session_id = view.announcements.find_session(agent_id, standing.name.hash)
+    session_id = view.announcements.find_session(agent_id, standing.name)
     # That a sub-agent goes on proves nothing of what its session was told.
     shows = standing.is_later and not request.subagent
     shown = [] if session_id is None or not shows else view.announcements.unshown(session_id)
@@ -192,9 +191,8 @@ def _decide(view: View, actor: Actor, request: HookEventRequest, standing: _Stan
         # What asks to stop is left for the next call, where the session can be refused one: told as an item it stops
         # nothing, and at the end of a turn it makes the turn go on.
         limit = request.limit + MOST_MORE
-        tellable = view.announcements.tellable(
-            agent_id, session_id, request.least, limit + 1, without_stops=standing.can_stop
-        )
+        waits = request.stop or request.can_refuse
+        tellable = view.announcements.tellable(agent_id, session_id, request.least, limit + 1, without_stops=waits)
     if stop is not None:
         tellable = [one for one in tellable if one != stop]
     is_full = room == 0 and bool(stop or tellable[: request.limit])
@@ -227,10 +225,3 @@ def _require_agent(actor: Actor) -> Actor:
             f"{actor.agent.name} is no agent: no client's hook tells it of mail.", hint="Name a registered agent."
         )
     return actor
-
-
-def _hash(session: str, caller: Caller) -> bytes:
-    """Names of sessions are the clients': of any length and of anything, and nobody needs to read them. What is heard
-    with proof is another session than what is heard without, whatever both are called.
-    """
-    return hashlib.sha256((b"proven " if caller.is_verified else b"") + session.encode()).digest()

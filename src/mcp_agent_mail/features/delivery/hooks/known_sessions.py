@@ -1,4 +1,4 @@
-"""What memory knows of clients' sessions: when each was told last, and whether its tool calls can be refused."""
+"""What memory knows of clients' sessions: when each was told last."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ class KnownSession:
     """`told_s` is by `time.monotonic`."""
 
     told_s: float = -math.inf
-    can_stop: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
