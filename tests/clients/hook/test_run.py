@@ -363,6 +363,30 @@ def test_a_start_that_is_killed_is_made_up_for(home: HookHome, answers: HookAnsw
     assert "you are BlueLake" in home.play("claude", "UserPromptSubmit")
 
 
+@pytest.mark.parametrize(
+    ("client", "events"),
+    [
+        ("claude", ("SessionStart", "UserPromptSubmit", "UserPromptSubmit")),
+        ("claude", ("SessionStart", "UserPromptSubmit", "PostToolUse")),
+        ("gemini", ("PreCompress", "BeforeAgent", "BeforeAgent")),
+        ("gemini", ("PreCompress", "BeforeAgent", "AfterTool")),
+        ("droid", ("PreCompact", "UserPromptSubmit", "UserPromptSubmit")),
+        ("copilot", ("preCompact", "postToolUse", "postToolUse")),
+    ],
+)
+def test_a_reprime_is_owed_until_it_is_printed_however_often_a_hook_is_killed(
+    client: str, events: tuple[str, str, str], home: HookHome, answers: HookAnswers
+) -> None:
+    answers.event = given(message(1), reprime=REPRIME, unread=2)
+    for event in events[:2]:
+        value = home.payload(client, event, **({"source": "compact"} if event == "SessionStart" else {}))
+        home.reply(client, event, value)
+
+    told = [home.play(client, events[2]) for _ in range(2)]
+
+    assert ["you are BlueLake" in one for one in told] == [True, False]
+
+
 def test_a_start_that_said_nothing_is_no_start_that_the_next_one_repeats(home: HookHome, answers: HookAnswers) -> None:
     answers.event = given(reprime=REPRIME, unread=2)
     home.play("claude", "SessionStart", AGENT_MAIL_URL="http://127.0.0.1:1")

@@ -256,7 +256,7 @@ class HookRun:
             state["reprimed"] = [self._payload.start_source, now]
         if self._is_reprimed:
             state["compacted"] = False
-            state["owed"] = self._moment == "start"  # Until it is printed: who is killed pays nothing.
+            state["owed"] = True  # Until it is printed, whatever the moment: who is killed pays nothing.
         if self._moment == "compact":
             state["compacted"] = True
         if self._moment == "turn":
@@ -366,10 +366,9 @@ class HookRun:
         self._owe(state)
 
     def _owe(self, state: dict[str, Json]) -> None:
-        """What this run should have said of who the agent is, a later one says."""
+        """What this run should have said of who the agent is, a later one says; the next start too."""
         if self._is_reprimed:
             state["owed"] = True
-            state["compacted"] = state.get("compacted") is True or self._moment != "start"
             if self._moment == "start":
                 state.pop("reprimed", None)
 
