@@ -101,7 +101,9 @@ def presence_in(project: Project, agent: Agent, presence_of: PresenceOf) -> Pres
     return ABSENT if is_gone(agent, project) else presence_of(agent.id)
 
 
-def after_event(before: ClientSession | None, name: SessionName, event: SessionEvent, now: Micros) -> ClientSession | None:
+def after_event(
+    before: ClientSession | None, name: SessionName, event: SessionEvent, now: Micros
+) -> ClientSession | None:
     """The session once its hook has told `event`; None when it has ended.
 
     A turn begins anew, whatever was told before: a client that is interrupted does not tell that it is idle.

@@ -138,7 +138,6 @@ class HookAnnouncements:
         """The hook has flushed what it was given by the claim: how many messages that hands over. None at a repeat.
         Raises UnknownClaim.
         """
-
         name = SessionName(request.session, caller.is_verified)
 
         def unit(tx: Tx) -> tuple[Actor, int]:
