@@ -54,8 +54,14 @@ def test_what_an_agent_can_do_is_in_our_own_lines_and_possible_to_it(harness: Gu
     lines = _asked(harness, "src/app.py").lines
 
     advice = lines[lines.index("What you can do:") :]
-    assert advice[2] == '- ask for it: send_message(to=["RedStone"], subject="May I change it?", body_md=…)'
-    assert advice[3] == "- reserve it as soon as it is free: file_reservation_paths(paths=[…], wait_seconds=50)"
+    assert advice[2] == (
+        f'- ask for it: send_message(project_key="{harness.code}", sender_name="BlueLake", to=["RedStone"], '
+        'subject="May I change it?", body_md=…)'
+    )
+    assert advice[3] == (
+        f'- reserve it as soon as it is free: file_reservation_paths(project_key="{harness.code}", '
+        'agent_name="BlueLake", paths=[…], wait_seconds=50)'
+    )
     assert advice[-1].startswith("This was read from a snapshot of the leases, ")
     assert not any(line.startswith("> ") for line in advice)
     assert "AGENT_MAIL_BYPASS" not in "\n".join(lines)

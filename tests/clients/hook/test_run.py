@@ -125,7 +125,9 @@ def test_a_stop_is_not_spent_on_the_call_by_which_it_is_read(home: HookHome, ans
 
     assert [one["stop"] for one in answers.bodies("/event")] == [False, True]
     assert printed[0] == ""
-    assert "fetch_inbox(unread_only=true, include_bodies=true)" in printed[1]
+    reason = json.loads(printed[1])["hookSpecificOutput"]["permissionDecisionReason"]
+    who = f'project_key="{home.code}", agent_name="BlueLake"'
+    assert f"fetch_inbox({who}, unread_only=true, include_bodies=true)" in reason
 
 
 # --- Counts ---

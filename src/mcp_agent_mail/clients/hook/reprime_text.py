@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mcp_agent_mail.clients.hook.text import QUOTE, READING, fold, items, name_of, subject_line, whole
+from mcp_agent_mail.clients.hook.text import QUOTE, fold, items, name_of, reading, subject_line, whole, whose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,14 +26,18 @@ _MAX_SUBJECT = 70
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d).*")
 
 
-def reprime_lines(told: Json, *, says_how: bool = True) -> list[str]:
-    """The most important first: what does not fit is left out from the end. `says_how`: by which call mail is read."""
+def reprime_lines(
+    told: Json, agent: str | None = None, project: str | None = None, *, says_how: bool = True
+) -> list[str]:
+    """The most important first: what does not fit is left out from the end. Calls are advised as `agent` of `project`
+    makes them. `says_how`: by which call mail is read.
+    """
     return [
         f"Agent mail: you are {name_of(told.get('agent'))}, {whole(told.get('unread'))} unread. {_WARNING}",
         f"{QUOTE}project: {fold(told.get('project'), _MAX_PROJECT)}",
-        *([f"Your mail: {READING}."] if says_how and whole(told.get("unread")) else []),
+        *([f"Your mail: {reading(whose(agent, project))}."] if says_how and whole(told.get("unread")) else []),
         *_leases(told),
-        *_owed(told),
+        *_owed(told, whose(agent, project)),
         *_peers(told),
     ]
 
@@ -58,12 +62,12 @@ def _to_the_minute(time: Json) -> str:
     return f"{known[1]} {known[2]} UTC" if known is not None else "an unknown time"
 
 
-def _owed(told: Json) -> list[str]:
+def _owed(told: Json, who: str) -> list[str]:
     owed = items(told.get("to_acknowledge"), _MAX_OWED)
     left = len(items(told.get("to_acknowledge"), 100)) - len(owed) + whole(told.get("to_acknowledge_more"))
     if not owed:
         return []
-    lines = [f"To be acknowledged still ({len(owed) + left}), by acknowledge_message(message_id=…):"]
+    lines = [f"To be acknowledged still ({len(owed) + left}), by acknowledge_message({who}message_id=…):"]
     for one in owed:
         lines.append(f"#{whole(one.get('id'))} from {name_of(one.get('from'))}")
         lines.append(subject_line(one.get("subject"), _MAX_SUBJECT))

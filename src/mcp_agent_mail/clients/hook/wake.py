@@ -163,7 +163,7 @@ class Watcher:
         answer = server.ask(wire.EVENT, value, wire.HookDeadline(5.0))
         if not text.items(answer.get("messages"), 1):
             return False
-        if not _write(text.fit(text.mail_lines(self.agent or "", answer)) + "\n"):
+        if not _write(text.fit(text.mail_lines(self.agent or "", answer, project=self._place["project_key"])) + "\n"):
             return False
         self._file.change(lambda state: state.update(woken_at=time.time(), said=text.whole(answer.get("unread"))))
         claim = answer.get("claim")
