@@ -79,6 +79,19 @@ def test_many_paths_leave_room_for_the_advice(harness: GuardHarness) -> None:
     assert "- leave these paths out of the edit" in lines
 
 
+def test_what_is_held_besides_is_counted_without_what_the_agent_holds_too(harness: GuardHarness) -> None:
+    paths = [f"src/{number}.py" for number in range(7)]
+    for path in paths:
+        harness.hold(path)
+    for path in paths[:2]:
+        harness.hold(path, agent="BlueLake")
+
+    lines = _asked(harness, *paths).lines
+
+    assert sum(line.startswith("> path: ") for line in lines) == 3
+    assert [line for line in lines if line.endswith(" more")] == ["and 2 more"]
+
+
 def test_paths_of_one_lease_stand_together(harness: GuardHarness) -> None:
     harness.hold("src/**")
 

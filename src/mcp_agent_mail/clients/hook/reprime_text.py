@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.text import QUOTE, fold, items, name_of, reading, subject_line, whole, whose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     # Any: an answer of the server.
@@ -40,6 +42,17 @@ def reprime_lines(
         *_owed(told, whose(agent, project)),
         *_peers(told),
     ]
+
+
+def reprime_beside(
+    told: Json, others: Sequence[str], agent: str | None, project: str | None, *, says_how: bool
+) -> list[str]:
+    """As many of `reprime_lines` as MAX_BYTES take, and as the room that `others` leave: these hold mail that is
+    confirmed once it was printed, so that none of it may be cut off.
+    """
+    room = text.MAX_BYTES - len("\n".join([*others, ""]).encode("utf-8", "replace"))
+    kept = text.fit(reprime_lines(told, agent, project, says_how=says_how), min(MAX_BYTES, room))
+    return kept.split("\n") if kept else []
 
 
 def _leases(told: Json) -> list[str]:

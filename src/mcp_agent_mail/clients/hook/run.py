@@ -292,11 +292,10 @@ class HookRun:
         lines = text.mail_lines(agent, answer, self._event["tells"], project=project) if has_mail else []
         reprimed = answer.get("reprime")
         if isinstance(reprimed, dict):
-            from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines  # noqa: PLC0415  # at a start alone
+            from mcp_agent_mail.clients.hook.reprime_text import reprime_beside  # noqa: PLC0415  # at a start alone
 
-            most = min(MAX_BYTES, text.MAX_BYTES - len(text.fit(lines).encode()) - 1)
-            told = reprime_lines(reprimed, agent, project, says_how=not lines)
-            return [*text.fit(told, most).split("\n"), *lines]
+            told = reprime_beside(reprimed, [*self._notice, *lines], agent, project, says_how=not lines)
+            return [*told, *lines]
         if lines or not self._counts(text.whole(answer.get("unread"))):
             return lines
         return [text.count_line(agent, text.whole(answer.get("unread")), project)]

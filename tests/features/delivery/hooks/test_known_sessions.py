@@ -40,6 +40,15 @@ def test_whoever_has_most_loses_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (known.of(ONE, "mine").told_s, known.count) == (1.0, 3)
 
 
+def test_of_agents_with_as_many_the_one_heard_longest_ago_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_sessions, "MAX_KNOWN", 2)
+    known = KnownSessions()
+    for agent_id in (ONE, TWO, ONE, THREE):
+        known.of(agent_id, "a")
+
+    assert names(known) == {1: ["a"], 3: ["a"]}
+
+
 def test_what_is_forgotten_is_gone() -> None:
     known = KnownSessions()
     known.of(ONE, "a").told_s = 1.0
