@@ -13,7 +13,7 @@ from typing import Any
 from mcp_agent_mail.clients.contracts.reader import read_contract
 from mcp_agent_mail.clients.hook.payload import HookPayload
 from mcp_agent_mail.clients.hook.run import HookRun, Reply
-from mcp_agent_mail.clients.hook.server import HookDeadline
+from mcp_agent_mail.core.running_server import Deadline
 from mcp_agent_mail.clients.hook.session_file import state_folder
 from tests.clients.payloads import payload
 
@@ -83,7 +83,7 @@ class HookHome:
         """The same within this process, up to what is printed."""
         contract = read_contract(client)
         told = value if value is not None else self.payload(client, event)
-        environ, patience = self.environment(**settings), HookDeadline(PATIENT_S if self.is_patient else None)
+        environ, patience = self.environment(**settings), Deadline(PATIENT_S if self.is_patient else None)
         return HookRun(contract, event, HookPayload(contract, told), environ, patience).reply()
 
     def play(self, client: str, event: str, value: Any = None, *, is_flushed: bool = True, **settings: str) -> str:

@@ -40,11 +40,13 @@ _ALERTS = _UNREAD.format(index="recipients_urgent_unread") + " AND r.urgent = 1 
 _IS_STOP = f"""(r.topic_key = '{STOP_TOPIC}' AND r.topic_key IS NOT NULL AND m.importance = 'urgent'
     AND (s.kind = 'human' OR m.project_id = (SELECT project_id FROM agents WHERE id = :agent)))"""
 _PAGE = "ORDER BY r.delivery_seq LIMIT :limit"
+_AFTER = "AND r.delivery_seq > :after"
 _TELLABLE_ALERTS = f"""
-SELECT r.message_id, r.delivery_seq {_ALERTS} AND NOT (:without_stops AND coalesce({_IS_STOP}, 0)) {_PAGE}
+SELECT r.message_id, r.delivery_seq {_ALERTS} {_AFTER}
+  AND NOT (:without_stops AND coalesce({_IS_STOP}, 0)) {_PAGE}
 """
 _TELLABLE_OTHERS = f"""
-SELECT r.message_id, r.delivery_seq {_UNREAD.format(index="recipients_unread")} AND r.urgent = 0 {_PAGE}
+SELECT r.message_id, r.delivery_seq {_UNREAD.format(index="recipients_unread")} {_AFTER} AND r.urgent = 0 {_PAGE}
 """
 _STOP = f"SELECT r.message_id, r.delivery_seq {_ALERTS} AND {_IS_STOP} {_PAGE}"
 _ANNOUNCED = f"""
@@ -109,10 +111,17 @@ class Announcements:
         return None if row is None else row[0]
 
     def tellable(
-        self, agent_id: AgentId, session_id: int | None, least: ImportanceBound, limit: int, *, without_stops: bool
+        self,
+        agent_id: AgentId,
+        session_id: int | None,
+        least: ImportanceBound,
+        limit: int,
+        *,
+        without_stops: bool,
+        after_seq: int = 0,
     ) -> list[UnreadCopy]:
         """What may be told to the session by `least`, urgent mail first, then high, each in the order of delivery;
-        `without_stops` leaves out what would refuse a tool call.
+        `without_stops` leaves out what would refuse a tool call, `after_seq` what was delivered up to it.
         """
         found: list[UnreadCopy] = []
         for importance in least.order:
@@ -122,6 +131,7 @@ class Announcements:
                 "importance": None if importance is None else importance.value,
                 "limit": limit - len(found),
                 "without_stops": without_stops,
+                "after": after_seq,
             }
             sql = _TELLABLE_OTHERS if importance is None else _TELLABLE_ALERTS
             found += [UnreadCopy._make(row) for row in self._connection.execute(sql, key)]

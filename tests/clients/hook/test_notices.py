@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.clients.hook.notices import other_name_line, refused_lines
-from mcp_agent_mail.clients.hook.server import HookRefused
+from mcp_agent_mail.core.running_server import Refused
 from tests.clients.golden_outputs import STOP
 from tests.clients.hook_program import HookHome
 from tests.clients.hook_server import HookAnswers, given, hook_server, message
@@ -33,7 +33,7 @@ def _registered(name: str) -> dict[str, Any]:
 
 
 def test_the_servers_words_are_folded_to_a_line_each() -> None:
-    refused = HookRefused("NOT_FOUND", "No agent\nis called <x>.", "Did you mean\r\nBlueLake?")
+    refused = Refused("NOT_FOUND", "No agent\nis called <x>.", "Did you mean\r\nBlueLake?")
 
     assert refused_lines(refused) == [
         "Agent mail cannot tell this session of its mail: No agent is called \u2039x>.",
@@ -43,9 +43,9 @@ def test_the_servers_words_are_folded_to_a_line_each() -> None:
 
 @pytest.mark.parametrize(
     "refused",
-    [HookRefused("UNAVAILABLE", "soon", "wait"), HookRefused("HTTP 500"), HookRefused("NOT_FOUND", 3, [])],
+    [Refused("UNAVAILABLE", "soon", "wait"), Refused("HTTP 500"), Refused("NOT_FOUND", 3, [])],
 )
-def test_what_passes_by_itself_or_has_no_words_is_not_said(refused: HookRefused) -> None:
+def test_what_passes_by_itself_or_has_no_words_is_not_said(refused: Refused) -> None:
     assert refused_lines(refused) == []
 
 

@@ -215,6 +215,7 @@ async def test_a_call_does_not_show_what_it_hands_over_itself(mail: ServedMail) 
         ("read_mail", {"agent_name": RED}),
         ("read_mail", {"agent_name": RED, "include_bodies": "false"}),
         ("wait_for_messages", {"agent_name": RED}),
+        ("hook_wait", {"agent_name": RED}),
         ("macro_prepare_thread", {"thread_id": "T-1", "agent_name": RED, "program": "tests", "model": "none"}),
         ("macro_start_session", {"agent_name": RED, "program": "tests", "model": "none"}),
         ("fetch_inbox_product", {"product_key": "shop", "agent_name": RED}),

@@ -6,7 +6,7 @@ from mcp_agent_mail.clients.hook.text import fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcp_agent_mail.clients.hook.server import HookRefused
+    from mcp_agent_mail.core.running_server import Refused
 
 _MENDABLE = ("NOT_FOUND", "CONFLICT", "PERMISSION_DENIED", "AUTHENTICATION_REQUIRED", "INVALID_INPUT")
 """Errors that last until somebody mends a name, a project or a token."""
@@ -19,7 +19,7 @@ NAMELESS = (
 )
 
 
-def refused_lines(refused: HookRefused) -> list[str]:
+def refused_lines(refused: Refused) -> list[str]:
     """Why the server told nothing, in its own words; nothing for an error that passes by itself."""
     why, hint = fold(refused.message, _MAX_LINE), fold(refused.hint, _MAX_LINE)
     if refused.kind not in _MENDABLE or not why:
