@@ -42,6 +42,19 @@ def test_the_servers_words_are_folded_to_a_line_each() -> None:
 
 
 @pytest.mark.parametrize(
+    "kind", ["NOT_FOUND", "CONFLICT", "PERMISSION_DENIED", "AUTHENTICATION_REQUIRED", "INVALID_INPUT"]
+)
+def test_what_lasts_until_somebody_mends_it_is_said(kind: str) -> None:
+    assert refused_lines(Refused(kind, "No.")) == ["Agent mail cannot tell this session of its mail: No."]
+
+
+def test_words_of_any_length_are_cut() -> None:
+    why, hint = refused_lines(Refused("NOT_FOUND", "x" * 2_000, "y" * 2_000))
+
+    assert [len(why.partition("mail: ")[2].encode()), len(hint.encode())] == [500, 500]
+
+
+@pytest.mark.parametrize(
     "refused",
     [Refused("UNAVAILABLE", "soon", "wait"), Refused("HTTP 500"), Refused("NOT_FOUND", 3, [])],
 )
@@ -50,7 +63,10 @@ def test_what_passes_by_itself_or_has_no_words_is_not_said(refused: Refused) -> 
 
 
 def test_both_names_are_said() -> None:
-    assert "registered as GreenHill, and AGENT_NAME is BlueLake" in other_name_line("GreenHill", "BlueLake")
+    assert other_name_line("GreenHill", "BlueLake") == (
+        "Agent mail: you registered as GreenHill, and AGENT_NAME is BlueLake: this session is told BlueLake's mail. "
+        "Act as BlueLake, or ask whoever starts the client to set AGENT_NAME=GreenHill."
+    )
 
 
 def _context(printed: str) -> list[str]:
@@ -108,8 +124,11 @@ def test_nobody_hears_nothing_but_how_to_register_where_the_project_is_known(
     told = json.loads(home.play("claude", "SessionStart"))["hookSpecificOutput"]["additionalContext"]
 
     assert silent == ["", "", ""]
-    assert len(told.split("\n")) == 2
-    assert "macro_start_session" in told
+    assert told.split("\n") == [
+        "Agent mail is on in this project, and this session has no name in it yet.",
+        "Call macro_start_session with human_key set to the path of this directory; a name you were given goes in as "
+        "agent_name.",
+    ]
     assert answers.bodies("/check") == [
         {"project": str(home.code), "agent": None, "author": None, "hook": "check", "paths": []}
     ]
