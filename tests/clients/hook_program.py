@@ -13,8 +13,8 @@ from typing import Any
 from mcp_agent_mail.clients.contracts.reader import read_contract
 from mcp_agent_mail.clients.hook.payload import HookPayload
 from mcp_agent_mail.clients.hook.run import HookRun, Reply
-from mcp_agent_mail.core.running_server import Deadline
 from mcp_agent_mail.clients.hook.session_file import state_folder
+from mcp_agent_mail.core.running_server import Deadline
 from tests.clients.payloads import payload
 
 WITHIN_S = 60.0

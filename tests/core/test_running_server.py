@@ -1,4 +1,4 @@
-"""The server is asked within a bound, over the little HTTP that hooks and the guard need: what it is told, and all that may answer."""
+"""The server is asked within a bound, over the little HTTP that hooks and the guard need, whatever answers."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_all_questions_of_a_run_share_one_patience(answers: HookAnswers) -> None
     assert 0.2 <= time.monotonic() - started < 2
 
 
-def _ask(at: Answering, *, path: str = "", headers: dict[str, str] | None = None, at_most: int = 1_000) -> object:
+def _ask(at: Answering, *, path: str = "", headers: dict[str, str] | None = None, at_most: int = MAX_ANSWER_BYTES) -> object:
     return RunningServer(at.url + path, headers or {}).ask(GUARD_CHECK, {"a": 1}, Deadline(LONG_S), at_most=at_most)
 
 
@@ -153,7 +153,9 @@ def test_a_refusal_is_told_with_its_kind(status: int, value: object, kind: str, 
     assert (refused.value.kind, str(refused.value)) == (kind, text)
 
 
-@pytest.mark.parametrize("said", [b"", b"SSH-2.0-x\r\n", answer(200, b"[" * 100_000), answer(200, b"<html>"), answer(500, ["words"])])
+@pytest.mark.parametrize(
+    "said", [b"", b"SSH-2.0-x\r\n", answer(200, b"[" * 100_000), answer(200, b"<html>"), answer(500, ["words"])]
+)
 def test_a_stranger_is_no_server_of_ours(said: bytes) -> None:
     with answering(said) as at, pytest.raises(NoAnswer, match="what answers there is no agent-mail server"):
         _ask(at)
@@ -188,7 +190,7 @@ def test_where_nobody_listens_that_is_told() -> None:
         ("http://127.0.0.1:65536", "a port that is none: 65536"),
         ("http://127.0.0.1:x", "a port that is none: x"),
         ("http://[::1", "a bracket that nothing closes"),
-        ("http://1..2", "label"),
+        ("http://1..2", "its address is none: 1..2"),
         ("http://..x", "could not be looked up"),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
 from mcp_agent_mail.guard import server as guard
 
+
 def _settings(root: Path, **named: str) -> ClientSettings:
     return load_client_settings({"HOME": str(root), "STORAGE_ROOT": str(root / "store"), **named})
 

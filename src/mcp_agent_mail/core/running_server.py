@@ -51,6 +51,8 @@ GUARD_CHECK = "/guard/check"
 GUARD_EVENTS = "/guard/events"
 WINDOWS = "/rpc/list_window_identities"
 
+STRANGER = "what answers there is no agent-mail server"
+
 MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading something of another shape raises, brackets by the thousand and numbers without end among it."""
 
@@ -58,7 +60,6 @@ _MAX_PORT = 65_535
 _PORT_DIGITS = 5
 _MAX_OWNER_BYTES = 65_536
 _MAX_TOKEN_BYTES = 4_096
-_STRANGER = "what answers there is no agent-mail server"
 
 
 class NoAnswer(Exception):
@@ -69,7 +70,7 @@ class Refused(Exception):
     """The server answered with an error: `kind` is its type (NOT_FOUND, …), the others its words."""
 
     def __init__(self, kind: str, message: Json = None, hint: Json = None) -> None:
-        super().__init__(str(message))
+        super().__init__(str(message or kind))
         self.kind = kind
         self.message = message
         self.hint = hint
@@ -135,7 +136,9 @@ class RunningServer:
         host, port = _split(self._authority, 443 if self._is_secure else 80)
         address = _address(host, port, patience)
         if address.replace(".", "").isdigit():
-            # Not looked up at all: that would import the rules of international names.
+            # Not looked up at all: that would import the rules of international names, and has no time limit.
+            if not _is_address(address):
+                raise NoAnswer(f"its address is none: {address:.40}")
             connection = _connected_to(socket.socket(socket.AF_INET), (address, port), patience)
         else:
             connection = socket.create_connection((address, port), timeout=patience.left_s())
@@ -145,6 +148,16 @@ class RunningServer:
 
         connection.settimeout(patience.left_s())
         return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+
+
+def _is_address(text: str) -> bool:
+    import socket  # noqa: PLC0415  # as above
+
+    try:
+        socket.inet_aton(text)
+    except OSError:
+        return False
+    return True
 
 
 def _connected_to(connection: socket.socket, at: tuple[str, int], patience: Deadline) -> socket.socket:
@@ -211,7 +224,7 @@ def _judge(raw: bytes) -> Json:
         status, answer = int(head.partition(b"\r\n")[0].split(b" ", 2)[1]), json.loads(body)
         refused = None if status == 200 else _refusal(status, answer)
     except MISREAD:
-        raise NoAnswer(_STRANGER) from None
+        raise NoAnswer(STRANGER) from None
     if refused is not None:
         raise refused
     return answer

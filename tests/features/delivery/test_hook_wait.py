@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.hooks import announcements
 from mcp_agent_mail.features.delivery.wait import MOST_MESSAGES
 from tests.features.delivery.harness import DeliveryHarness
 
+A_HOOK = Credentials(via="rpc")
+
 
 async def wait(harness: DeliveryHarness, **arguments: Any) -> Any:
-    return await harness.call("hook_wait", agent_name="RedStone", **arguments)
+    return await harness.call("hook_wait", A_HOOK, agent_name="RedStone", **arguments)
 
 
 def ids(items: list[dict[str, Any]]) -> list[int]:
@@ -104,7 +107,7 @@ async def test_no_session_is_given_it_and_nothing_is_read(harness: DeliveryHarne
 
     await wait(harness)
 
-    told = await harness.call("hook_event", agent_name="RedStone", session="s", event="turn", least="any")
+    told = await harness.call("hook_event", A_HOOK, agent_name="RedStone", session="s", event="turn", least="any")
     assert (ids(told["messages"]), told["unread"]) == ([number], 1)
 
 

@@ -13,8 +13,8 @@ from mcp_agent_mail.core.errors import InvalidInput
 BEGIN = b"<!-- agent-mail:begin -->"
 END = b"<!-- agent-mail:end -->"
 _PAIR = (
-    f"Leave one line {BEGIN.decode()} and one line {END.decode()} behind it, or neither. What am docs insert has written "
-    "between them is replaced; other text there is not, and is named."
+    f"Leave one line {BEGIN.decode()} and one line {END.decode()} behind it, or neither. What am docs insert has "
+    "written between them is replaced; other text there is not, and is named."
 )
 _BOM = b"\xef\xbb\xbf"
 

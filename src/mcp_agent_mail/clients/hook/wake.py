@@ -169,7 +169,8 @@ class Watcher:
         claim = answer.get("claim")
         if isinstance(claim, str):
             try:
-                server.ask(wire.HOOK_TOLD, {**self._place, "session": self._session, "claim": claim}, wire.Deadline(5.0))
+                told = {**self._place, "session": self._session, "claim": claim}
+                server.ask(wire.HOOK_TOLD, told, wire.Deadline(5.0))
             except (wire.NoAnswer, wire.Refused):
                 return True  # Told, and not confirmed: it counts as unread like all other mail.
         return True
@@ -198,7 +199,7 @@ def _cursor_in(answer: Json) -> int:
     try:
         return int(answer["next_cursor"])
     except (KeyError, TypeError, ValueError):
-        raise wire.NoAnswer("what answers there is no agent-mail server") from None
+        raise wire.NoAnswer(wire.STRANGER) from None
 
 
 def _is_broken(descriptor: int) -> bool:

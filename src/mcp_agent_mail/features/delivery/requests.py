@@ -41,8 +41,8 @@ class FeedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitRequest:
-    """Without `after_cursor` unread mail is waited for, however old; 0 is the oldest cursor that is kept. `tells`: it is
-    also asked what a hook would tell of the mail.
+    """Without `after_cursor` unread mail is waited for, however old; 0 is the oldest cursor that is kept. With `tells`
+    what a hook would tell of the mail is asked for too.
     """
 
     project_key: str

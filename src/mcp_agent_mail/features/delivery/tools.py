@@ -208,8 +208,9 @@ def hook_tools(service: DeliveryService, current_caller: Callable[[], Awaitable[
         timeout_s: Annotated[int, _TIMEOUT] = 25,
         urgent_only: Annotated[bool, Flag()] = False,
     ) -> Json:
-        """wait_for_messages for a program that tells an agent of its mail, as am wait: told is what a hook would tell of
-        it, the most important first, and more counts the rest. No session is given it, and nothing is to be confirmed.
+        """wait_for_messages for a program that tells an agent of its mail, as am wait: told is what a hook would tell
+        of it, the most important first, and more counts the rest. No session is given it, and nothing is to be
+        confirmed.
         """
         request = WaitRequest(
             project_key=project_key,

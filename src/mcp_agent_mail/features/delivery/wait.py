@@ -110,15 +110,16 @@ def look_for_mail(view: View, caller: Caller, request: WaitRequest) -> FoundMail
         next_cursor=next_cursor,
         passed_over=passed_over,
         read_ts=view.now,
-        told=_told(view, mailbox, request, entries) if request.tells else None,
+        told=_told(view, mailbox, page, entries) if request.tells else None,
     )
 
 
-def _told(view: View, mailbox: Actor, request: WaitRequest, entries: Sequence[InboxEntry]) -> ToldMail:
+def _told(view: View, mailbox: Actor, page: InboxPage, entries: Sequence[InboxEntry]) -> ToldMail:
     """Of what is unread; of what the agent has read meanwhile only where nothing else ended the wait."""
     agent_id = mailbox.agent.id
-    least = ImportanceBound.HIGH if request.urgent_only else ImportanceBound.ANY
-    limit, after = MAX_ITEMS + MOST_MORE, request.after_cursor or 0
+    is_urgent_only = page.keep in (MailFilter.URGENT_UNREAD, MailFilter.URGENT_STANDING)
+    least = ImportanceBound.HIGH if is_urgent_only else ImportanceBound.ANY
+    limit, after = MAX_ITEMS + MOST_MORE, page.after_seq
     unread = view.announcements.tellable(agent_id, None, least, limit, without_stops=False, after_seq=after)
     found = [one.message_id for one in unread]
     if not found:
