@@ -21,8 +21,9 @@ WITHIN_S = 60.0
 PATIENT_S = 20.0
 _PATIENT = f"""
 import sys
-from mcp_agent_mail.clients.hook import entry, server
-server.PATIENCE_S, entry.ALARM_S, sys.argv[0] = {PATIENT_S}, 2 * {PATIENT_S}, "am"
+from mcp_agent_mail.clients.hook import entry
+from mcp_agent_mail.core import running_server
+running_server.PATIENCE_S, entry.ALARM_S, sys.argv[0] = {PATIENT_S}, 2 * {PATIENT_S}, "am"
 from mcp_agent_mail.__main__ import main
 main()
 """
