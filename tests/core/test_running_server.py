@@ -97,7 +97,9 @@ def test_all_questions_of_a_run_share_one_patience(answers: HookAnswers) -> None
     assert 0.2 <= time.monotonic() - started < 2
 
 
-def _ask(at: Answering, *, path: str = "", headers: dict[str, str] | None = None, at_most: int = MAX_ANSWER_BYTES) -> object:
+def _ask(
+    at: Answering, *, path: str = "", headers: dict[str, str] | None = None, at_most: int = MAX_ANSWER_BYTES
+) -> object:
     return RunningServer(at.url + path, headers or {}).ask(GUARD_CHECK, {"a": 1}, Deadline(LONG_S), at_most=at_most)
 
 

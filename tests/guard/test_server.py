@@ -94,3 +94,13 @@ def test_beside_a_store_that_nobody_owns_no_server_is_looked_for(tmp_path: Path)
     (tmp_path / "store" / "projects").mkdir(parents=True)
 
     assert find_server(_settings(tmp_path)) is None
+
+
+def test_what_proves_who_asks_can_be_taken_to_another_way_of_asking(tmp_path: Path) -> None:
+    with_both = guard.find_server(_settings(tmp_path, AGENT_MAIL_TOKEN="b", AGENT_MAIL_AGENT_TOKEN="a"))
+    with_none = guard.find_server(_settings(tmp_path))
+
+    assert with_both is not None
+    assert with_none is not None
+    assert (with_both.bearer_token, with_both.agent_token) == ("b", "a")
+    assert (with_none.bearer_token, with_none.agent_token) == (None, None)

@@ -110,6 +110,14 @@ class RunningServer:
         self.url = url
         self.headers = headers
 
+    @property
+    def bearer_token(self) -> str | None:
+        return self.headers.get("Authorization", "").removeprefix("Bearer ") or None
+
+    @property
+    def agent_token(self) -> str | None:
+        return self.headers.get("X-Agent-Token")
+
     def ask(self, path: str, value: Json, patience: Deadline, *, at_most: int = MAX_ANSWER_BYTES) -> Json:
         """The server's answer, of so many bytes at most. Raises NoAnswer and Refused."""
         body = json.dumps(value).encode()

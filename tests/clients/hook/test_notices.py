@@ -124,11 +124,11 @@ def test_nobody_hears_nothing_but_how_to_register_where_the_project_is_known(
     told = json.loads(home.play("claude", "SessionStart"))["hookSpecificOutput"]["additionalContext"]
 
     assert silent == ["", "", ""]
-    assert told.split("\n") == [
-        "Agent mail is on in this project, and this session has no name in it yet.",
-        "Call macro_start_session with human_key set to the path of this directory; a name you were given goes in as"
-        + " agent_name.",
-    ]
+    assert told == (
+        "Agent mail is on in this project, and this session has no name in it yet.\n"
+        "Call macro_start_session with human_key set to the path of this directory; a name you were given goes in as "
+        "agent_name."
+    )
     assert answers.bodies("/check") == [
         {"project": str(home.code), "agent": None, "author": None, "hook": "check", "paths": []}
     ]

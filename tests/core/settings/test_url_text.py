@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.core.settings.url_text import SecretUrl, mask_url_paths
+from mcp_agent_mail.core.settings.url_text import SecretAddress, mask_url_paths
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_nothing_behind_a_host_is_shown(text: str, shown: str) -> None:
 
 
 def test_a_url_that_may_hold_a_secret_shows_its_host_alone_and_gives_itself_away_when_asked() -> None:
-    url = SecretUrl("https://a.example/T0/s3cret?k=1")
+    url = SecretAddress("https://a.example/T0/s3cret?k=1")
 
-    assert f"{url} {url!r}" == "https://a.example/*** SecretUrl(https://a.example/***)"
+    assert f"{url} {url!r}" == "https://a.example/*** SecretAddress(https://a.example/***)"
     assert url.reveal() == "https://a.example/T0/s3cret?k=1"

@@ -27,7 +27,7 @@ from mcp_agent_mail.core.settings.sources import (
     open_sources,
     parse_rows,
 )
-from mcp_agent_mail.core.settings.url_text import SecretUrl
+from mcp_agent_mail.core.settings.url_text import SecretAddress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Settings:
     waiters_max: int
     feed_keep_days: int
     listening_window_seconds: int
-    webhook_urls: tuple[SecretUrl, ...] | None
+    webhook_urls: tuple[SecretAddress, ...] | None
     webhook_secret: Secret | None
     webhook_allow_private: bool
     backup_dir: Path

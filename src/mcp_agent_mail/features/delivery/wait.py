@@ -35,7 +35,7 @@ MOST_PASSED = 1_000
 _FEW_UNREAD = 2_000
 """Up to so much, looking through unread mail beats looking through a thread that may be larger."""
 
-_RANKS = {Importance.URGENT: 0, Importance.HIGH: 1}
+_RANKS = {Importance.URGENT.value: 0, Importance.HIGH.value: 1}
 
 _KEEP = {
     (False, False): MailFilter.STANDING,
@@ -46,7 +46,7 @@ _KEEP = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldMail:
+class HookMail:
     """What a hook would tell of what a look found, to a session that was told nothing yet: the most important first,
     then the oldest. `more` fits the request too; it is counted as far as MOST_MORE. `unread` is all that is.
     """
@@ -70,7 +70,7 @@ class FoundMail:
     next_cursor: int
     passed_over: int = 0
     read_ts: Micros
-    told: ToldMail | None = None
+    told: HookMail | None = None
 
     @property
     def shown(self) -> set[MessageId]:
@@ -114,7 +114,7 @@ def look_for_mail(view: View, caller: Caller, request: WaitRequest) -> FoundMail
     )
 
 
-def _told(view: View, mailbox: Actor, page: InboxPage, entries: Sequence[InboxEntry]) -> ToldMail:
+def _told(view: View, mailbox: Actor, page: InboxPage, entries: Sequence[InboxEntry]) -> HookMail:
     """Of what is unread; of what the agent has read meanwhile only where nothing else ended the wait."""
     agent_id = mailbox.agent.id
     is_urgent_only = page.keep in (MailFilter.URGENT_UNREAD, MailFilter.URGENT_STANDING)
@@ -125,7 +125,7 @@ def _told(view: View, mailbox: Actor, page: InboxPage, entries: Sequence[InboxEn
     if not found:
         ranked = sorted(entries, key=lambda entry: _RANKS.get(entry.head.importance, len(_RANKS)))
         found = [entry.head.id for entry in ranked]
-    return ToldMail(
+    return HookMail(
         mail=view.announcements.mail(agent_id, found[:MAX_ITEMS]),
         more=max(0, len(found) - MAX_ITEMS),
         unread=view.inboxes.counts(agent_id).unread,
