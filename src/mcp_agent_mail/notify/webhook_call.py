@@ -52,7 +52,7 @@ class WebhookFailed(Unavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookPlace:
-    """Where a URL leads: `path` with its query, which may be a secret and stays out of `repr`; `host` without brackets."""
+    """Where a URL leads: `path` with its query, out of `repr` since it may be a secret; `host` without brackets."""
 
     is_secure: bool
     host: str
