@@ -241,6 +241,18 @@ async def test_every_tool_that_gives_mail_to_its_recipient_hands_it_over(
     assert await mail.status(message_id) == "handed_over"
 
 
+async def test_what_a_wait_tells_from_behind_its_page_is_handed_over_too(mail: ServedMail) -> None:
+    for _ in range(20):
+        await mail.send()
+    after = await mail.send()
+    urgent = await mail.send(importance="urgent")
+
+    answer = await mail.client.post("/rpc/hook_wait", json={"project_key": mail.project, "agent_name": RED})
+
+    assert answer.status_code == 200, answer.text
+    assert (await mail.status(urgent), await mail.status(after)) == ("handed_over", "delivered")
+
+
 @pytest.mark.parametrize("door_of", ["mcp", "rpc"])
 @pytest.mark.parametrize(
     "place", ["inbox/RedStone", "mailbox/RedStone", "views/ack-required/RedStone", "message", "T-1"]
