@@ -112,6 +112,8 @@ def _files(contract: Contract) -> Iterator[str]:
                 continue
             below = f" below `{'.'.join(row['keys'])}`" if row["keys"] else ""
             shape = f", as {row['shape']}" if "shape" in row else ""
+            if row.get("free"):
+                shape += f"; left to you: {', '.join(f'`{name}`' for name in row['free'])}"
             yield f"| {title}, {scope} | `{row['path']}` | {row['format']}{below}{shape} | {_known(row)} |"
     token = contract["token"]
     shown = f"`{token['reference']}`" if token["reference"] else "none"

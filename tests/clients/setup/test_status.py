@@ -9,7 +9,7 @@ from mcp_agent_mail.clients.setup.journal import Journal
 from mcp_agent_mail.clients.setup.plan import carry_out, make_plan
 from mcp_agent_mail.clients.setup.status import ClientState, State, look_at_client
 from mcp_agent_mail.clients.setup.wishes import FileWish
-from tests.clients.setup.homes import KINDS, made_up
+from tests.clients.setup.homes import KINDS, made_up, wishes
 
 
 def look(client: str, wanted: list[FileWish], *, has_token: bool = True) -> ClientState:
@@ -111,3 +111,34 @@ def test_a_watcher_that_is_missing_or_was_changed_is_seen_and_put_right(tmp_path
     assert [one.what for file in drifted.files for one in file.differences] == ["hook claude Stop --wake"]
     assert (drifted.state, partly.state) == (State.DRIFTED, State.PARTLY)
     assert path.read_text() == whole
+
+
+def test_codex_is_not_asked_of_a_projects_hooks(tmp_path: Path) -> None:
+    wanted = wishes(tmp_path, "codex", tmp_path)
+    with (journal := Journal(tmp_path)).held():
+        carry_out(make_plan(wanted, project=tmp_path), journal)
+    asked: list[bool] = []
+
+    def ask() -> None:
+        asked.append(True)
+
+    of_project = look_at_client("codex", wanted, has_token=True, project=tmp_path, read_trust=ask)
+    at_home = look_at_client("codex", wanted, has_token=True, project=None, read_trust=ask)
+
+    assert "not asked of a project's hooks" in str(of_project.trust)
+    assert "could not be asked" in str(at_home.trust)
+    assert len(asked) == 1
+
+
+def test_servers_of_codex_in_one_line_are_named_with_line_reason_and_what_to_do(tmp_path: Path) -> None:
+    wanted = made_up(tmp_path / "home", "codex", KINDS[0])
+    wanted[0].path.parent.mkdir()
+    wanted[0].path.write_text('model = "x"\nmcp_servers = { other = { command = "npx" } }\n')
+
+    (file, _) = look("codex", wanted).files
+    plan = make_plan(wanted, project=None)
+
+    assert (file.state, file.line) == (State.UNREADABLE, 2)
+    assert "written as one value" in str(file.reason)
+    assert [(left.line, left.reason, left.hint) for left in plan.left_alone] == [(2, file.reason, file.hint)]
+    assert "run am setup again" in file.hint

@@ -31,6 +31,7 @@ FIRST_SLICE_S = 1
 SLICE_S = 50
 GONE_FOR_S = 60.0
 _ANSWER_AFTER_S = 10.0
+_FOUND_WITHIN_S = 5.0
 _LATE_S = 2.0
 """What an answer gets to come once the time is over: a server that is well answers then."""
 _PAUSES_S = (0.1, 0.3, 1.0, 2.0)
@@ -103,9 +104,10 @@ class _Wait:
         """The first answer with mail, or the last one. Raises what the server refuses, and Unavailable where there is
         none at first, for GONE_FOR_S, or as the time ends: who was not heard has not said that there is no mail.
         """
-        server = require_server(self.context)
+        until = self.now() + self.timeout_s
+        server = require_server(self.context, within_s=min(_FOUND_WITHIN_S, self.timeout_s))
         HttpGateway(server).check()
-        until, heard_at, failures = self.now() + self.timeout_s, self.now(), 0
+        heard_at, failures = self.now(), 0
         answer: dict[str, Any] | None = None
         while answer is None or failures or not (answer["messages"] or self.now() >= until):
             give_up_at = min(until, heard_at + GONE_FOR_S)

@@ -17,6 +17,7 @@ from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import print_json
 from mcp_agent_mail.cli.setup import report
 from mcp_agent_mail.cli.setup.surroundings import (
+    fault_of_server,
     notes_on,
     require_server,
     retire_left_agents,
@@ -114,7 +115,10 @@ def _project(given: str | None, *, must_exist: bool) -> Path | None:
 def _set_up(asked: Asked, context: CliContext) -> int:
     plan = make_plan(_all_wishes(asked, settings_for(context)), project=asked.project)
     if asked.is_dry:
-        report.tell_plan(plan, as_json=asked.json, is_dry=True)
+        fault = fault_of_server(context)
+        report.tell_plan(plan, as_json=asked.json, is_dry=True, notes=[] if fault is None else [fault])
+        if fault is not None:
+            return ExitCode.UNAVAILABLE
         return ExitCode.REFUSED if plan.left_alone else ExitCode.DONE
     _require_consent_possible(plan, asked)
     gateway = require_server(context)
@@ -214,7 +218,7 @@ def _status(asked: Asked, context: CliContext) -> int:
             wishes_of(name, settings, around, asked.project),
             has_token=settings.has_token,
             project=asked.project,
-            read_trust=lambda: read_trust(os.environ, asked.project or around.home),
+            read_trust=lambda: read_trust(os.environ),
         )
         for name in asked.clients
     ]

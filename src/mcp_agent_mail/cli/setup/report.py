@@ -41,16 +41,17 @@ def tell_diffs(plan: Plan) -> None:
         print_text(change.diff().replace("\r\n", "\n").removesuffix("\n"))
 
 
-def tell_plan(plan: Plan, *, as_json: bool, is_dry: bool) -> None:
-    """What is to be changed, or was."""
+def tell_plan(plan: Plan, *, as_json: bool, is_dry: bool, notes: Sequence[str] = ()) -> None:
+    """What is to be changed, or was; then the notes."""
     if as_json:
-        print_json(_plan_row(plan))
+        print_json({**_plan_row(plan), "notes": list(notes)})
         return
     if is_dry:
         tell_diffs(plan)
     print_fields([*_plan_lines(plan, "would change" if is_dry else "changed")])
     if not plan.changes and not plan.left_alone:
         print_text("Nothing to do.")
+    print_fields([("note", note) for note in notes])
 
 
 def tell_outcome(outcome: SetupReport, *, as_json: bool) -> None:
@@ -109,6 +110,7 @@ def as_row(state: ClientState) -> Row:
                 "part": file.part.value,
                 "state": file.state.value,
                 "reason": file.reason,
+                "hint": file.hint,
                 "line": file.line,
                 "differences": [{"what": one.what, "line": one.line} for one in file.differences],
             }
@@ -125,7 +127,8 @@ def as_row(state: ClientState) -> Row:
 
 def _file_line(file: FileState) -> str:
     if file.reason is not None:
-        return f"{_place(str(file.path), file.line)} {file.state.value}: {file.reason}"
+        hint = f". {file.hint}" if file.hint else ""
+        return f"{_place(str(file.path), file.line)} {file.state.value}: {file.reason}{hint}"
     drifted = [f"line {one.line} {one.what}" for one in file.differences if one.line is not None]
     missing = [f"no {one.what}" for one in file.differences if one.line is None]
     more = f": {', '.join([*drifted, *missing])}" if file.differences else ""

@@ -70,6 +70,7 @@ def _mcp(contract: Contract, row: Contract, place: _Place, settings: SetupSettin
                 value=value,
                 drop=[t for t in _TRANSPORTS if t not in value],
                 at_most=_shared(row, settings) if place.scope is Scope.PROJECT else None,
+                free=row["free"] if place.scope is Scope.USER else _shared_free(row),
             )
         ],
     )
@@ -80,13 +81,24 @@ def _shared(row: Contract, settings: SetupSettings) -> dict[str, Json]:
     since others of the project may have one.
     """
     found: dict[str, Json] = {}
+    for contract, other in _sharing(row):
+        reference = contract["token"]["reference"]
+        found = {**_filled(other["entry"], {"{url}": settings.url, "{token}": reference}), **found}
+    return found
+
+
+def _shared_free(row: Contract) -> dict[str, str]:
+    """What one client leaves to a person, no other that reads the same entry takes away."""
+    return {name: kind for _, other in _sharing(row) for name, kind in other["free"].items()}
+
+
+def _sharing(row: Contract) -> Iterator[tuple[Contract, Contract]]:
+    """The contracts whose entry in a project is this one, each with its row."""
     for client in CLIENTS:
         contract = read_contract(client)
         other = contract["files"][Part.MCP][Scope.PROJECT]
         if other is not None and (other["path"], other["keys"]) == (row["path"], row["keys"]):
-            reference = contract["token"]["reference"]
-            found = {**_filled(other["entry"], {"{url}": settings.url, "{token}": reference}), **found}
-    return found
+            yield contract, other
 
 
 def _filled(template: Json, values: Mapping[str, str | None]) -> Json:

@@ -24,6 +24,11 @@ _TOKEN_BY_HAND = (
 _WANTS_TRUST = ("codex",)
 """Clients that skip a hook in silence until their user trusts it."""
 
+_NOT_ASKED = (
+    "untrusted until you say otherwise in /hooks; Codex is not asked of a project's hooks, for it would read that "
+    "project's configuration"
+)
+
 ReadTrust = Callable[[], Mapping[str, str] | None]
 """Asks such a client of our hooks, by event: `codex_query.read_trust`."""
 
@@ -46,6 +51,7 @@ class FileState:
     differences: Sequence[Difference] = ()
     reason: str | None = None
     line: int | None = None
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +106,9 @@ def look_at_client(
     project: Path | None,
     read_trust: ReadTrust = lambda: None,
 ) -> ClientState:
-    """Changes nothing; `read_trust` is asked only where hooks of ours are, and wanted to be trusted."""
+    """Changes nothing; `read_trust` is asked only where hooks of ours are, and wanted to be trusted, and never of a
+    project's: whoever wrote that would have a say in what the client does when it is asked.
+    """
     contract = read_contract(client)
     files = [_look_at_file(wish, project) for wish in wishes]
     return ClientState(
@@ -112,7 +120,7 @@ def look_at_client(
         cannot=_cannot(contract),
         advisory=contract["advisory"],
         woken=Wake(**{name: contract["wake"][name] for name in ("way", "how", "mark", "source")}),
-        trust=_trust(client, files, read_trust),
+        trust=_trust(client, files, read_trust if project is None else None),
         person=persons_part(contract, has_token=has_token),
     )
 
@@ -138,6 +146,7 @@ def _look_at_file(wish: FileWish, project: Path | None) -> FileState:
             state=State.UNREADABLE,
             reason=unfit.message,
             line=unfit.line if isinstance(unfit, UnfitText) else None,
+            hint=unfit.hint,
         )
     state = State.MISSING if target.content is None else _state(wish, found)
     return FileState(path=wish.path, part=wish.part, state=state, differences=found)
@@ -164,6 +173,8 @@ def _cannot(contract: Contract) -> list[str]:
     return lacking + (["wake"] if contract["wake"]["way"] is None else [])
 
 
-def _trust(client: str, files: Sequence[FileState], read_trust: ReadTrust) -> str | None:
+def _trust(client: str, files: Sequence[FileState], read_trust: ReadTrust | None) -> str | None:
     has_hooks = any(file.part is Part.HOOKS and file.state is not State.MISSING for file in files)
-    return in_words(read_trust()) if client in _WANTS_TRUST and has_hooks else None
+    if client not in _WANTS_TRUST or not has_hooks:
+        return None
+    return _NOT_ASKED if read_trust is None else in_words(read_trust())

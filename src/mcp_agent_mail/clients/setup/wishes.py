@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
@@ -45,7 +45,8 @@ class Scope(StrEnum):
 class EntryWish:
     """A value at a path of names. Of a table or object that is there, what we do not set stays, but the names `drop`.
 
-    With `at_most` nothing else may stay either: what it does not hold is foreign, and goes.
+    With `at_most` nothing else may stay either: what it does not hold is foreign, and goes. What stands by a name that
+    is `free` is a person's wish, if it is of that kind, and stays; ours is for where nothing does.
     A scaffold is what the file needs to be read at all (`version`): only where it is missing, and gone with the last
     of ours.
     """
@@ -55,6 +56,11 @@ class EntryWish:
     drop: Sequence[str] = ()
     is_scaffold: bool = False
     at_most: Json = None
+    free: Mapping[str, str] = field(default_factory=dict)
+
+    def is_persons(self, path: Sequence[str], value: Json) -> bool:
+        """Whether this value, there at a path below the entry, is a person's to choose."""
+        return len(path) == 1 and path[0] in self.free and _is_of_kind(self.free[path[0]], value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +103,14 @@ class FileWish:
                 "hooks": [HookWish(**hook) for hook in kept["hooks"]],
             }
         )
+
+
+def _is_of_kind(kind: str, value: Json) -> bool:
+    if kind == "texts":
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if kind == "flag":
+        return isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def is_ours(handler: Json, mark: str) -> bool:

@@ -80,10 +80,14 @@ def _put_entry(text: str, entry: EntryWish) -> str:
     for path in _foreign_in(node, entry):
         text = json_edit.remove_member(text, [*entry.path, *path])
     for path, value in _leaves(entry.value):
-        there = node.find_path(path)
-        if there is None or there.value != value:
+        if not _is_there(node.find_path(path), entry, path, value):
             text = json_edit.set_value(text, [*entry.path, *path], value)
     return text
+
+
+def _is_there(there: Node | None, entry: EntryWish, path: Sequence[str], value: Json) -> bool:
+    """As wished, or as a person would have it who may."""
+    return there is not None and (there.value == value or entry.is_persons(path, there.value))
 
 
 def _leaves(value: dict[str, Json], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Json]]:
@@ -115,7 +119,7 @@ def _unlike(node: Node, entry: EntryWish) -> Iterator[tuple[Sequence[str], Node]
         yield path, node.find_path(path) or node
     for path, value in _leaves(entry.value):
         there = node.find_path(path)
-        if there is None or there.value != value:
+        if not _is_there(there, entry, path, value):
             yield path, there or node
 
 
