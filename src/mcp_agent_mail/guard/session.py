@@ -35,6 +35,7 @@ from mcp_agent_mail.guard.server import Deadline, Json
 from mcp_agent_mail.guard.spool import NotRecorded, record
 
 _MAX_RECORDED = 20
+_OF_GIT = ("pre-commit", "pre-push")
 _MAX_TEXT = 300
 _MAX_NAME = 64
 _MAX_PLACE = 4_096
@@ -104,7 +105,8 @@ class Session:
     def repository(self) -> CheckoutLayout:
         """The repository around this run. Raises GitRefused outside of one, and UnfitRepository."""
         if self._repository is None:
-            self._repository = look_at_repository(os.environ, self._cwd)
+            is_gits = self.hook in _OF_GIT
+            self._repository = look_at_repository(os.environ, self._cwd, is_gits=is_gits)
         return self._repository
 
     @property

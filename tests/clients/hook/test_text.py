@@ -141,7 +141,9 @@ def test_a_name_stands_in_our_lines(name: str) -> None:
     assert text.name_of(name) == name
 
 
-@pytest.mark.parametrize("name", ["", "RedStone@other-1a2b", "two words", "x\n", "1st", "x" * 65, "a@B", "a@", None, 3, ["x"]])
+@pytest.mark.parametrize(
+    "name", ["", "RedStone@other-1a2b", "two words", "x\n", "1st", "x" * 65, "a@B", "a@", None, 3, ["x"]]
+)
 def test_what_is_no_name_does_not(name: object) -> None:
     assert text.name_of(name) == "an unnamed sender"
 
