@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mcp_agent_mail.core.running_server import Json
 
 _MAX_RECORDED = 20
+_OF_GIT = ("pre-commit", "pre-push")
 _MAX_TEXT = 300
 _MAX_NAME = 64
 _MAX_PLACE = 4_096
@@ -108,7 +109,8 @@ class Session:
     def repository(self) -> CheckoutLayout:
         """The repository around this run. Raises GitRefused outside of one, and UnfitRepository."""
         if self._repository is None:
-            self._repository = look_at_repository(os.environ, self._cwd)
+            is_gits = self.hook in _OF_GIT
+            self._repository = look_at_repository(os.environ, self._cwd, is_gits=is_gits)
         return self._repository
 
     @property

@@ -145,12 +145,12 @@ class HookRun:
 
             self._notice = [other_name_line(registered_as, named)]
 
-    def _say_why(self, refused: wire.Refused) -> None:
+    def _say_why(self, refused: wire.Refused, standing: HookStanding) -> None:
         """Where a session starts. Later it is silence: it would be said at every turn."""
         if self._moment == "start" and self._can("inject"):
             from mcp_agent_mail.clients.hook.notices import refused_lines  # noqa: PLC0415  # as above
 
-            self._notice = refused_lines(refused)
+            self._notice = refused_lines(refused, standing.agent, standing.project)
 
     def _of_window(self, project: str) -> str | None:
         """Whom registrations from this terminal window go by; the session remembers it."""
@@ -177,7 +177,7 @@ class HookRun:
             self._server.ask(wire.GUARD_CHECK, asked, self._patience)
         except wire.Refused as refused:
             if self._settings.project is not None:
-                self._say_why(refused)
+                self._say_why(refused, standing)
             return self._nothing()
         except wire.NoAnswer:
             return self._nothing()
@@ -213,7 +213,7 @@ class HookRun:
             # Nothing was given: an unknown name or project, a token that is wrong.
             self._file.change(self._refused)
             self._is_asking = False
-            self._say_why(refused)
+            self._say_why(refused, standing)
             return None
         return answer if isinstance(answer, dict) else None
 

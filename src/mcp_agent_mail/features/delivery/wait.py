@@ -120,7 +120,7 @@ def _told(view: View, mailbox: Actor, page: InboxPage, entries: Sequence[InboxEn
     is_urgent_only = page.keep in (MailFilter.URGENT_UNREAD, MailFilter.URGENT_STANDING)
     least = ImportanceBound.HIGH if is_urgent_only else ImportanceBound.ANY
     limit, after = MAX_ITEMS + MOST_MORE, page.after_seq
-    unread = view.announcements.tellable(agent_id, None, least, limit, without_stops=False, after_seq=after)
+    unread = view.announcements.tellable(agent_id, None, least, limit, without_stops=None, after_seq=after)
     found = [one.message_id for one in unread]
     if not found:
         ranked = sorted(entries, key=lambda entry: _RANKS.get(entry.head.importance, len(_RANKS)))
