@@ -18,7 +18,7 @@ from tests.clients.setup.homes import CASES, KINDS, Kind, made_up, snapshot
 
 __all__ = ["ground"]
 
-DONE, REFUSED, USAGE, NO_SERVER = 0, 1, 2, 69
+DONE, REFUSED, USAGE, NO_SERVER, BAD_SETTINGS = 0, 1, 2, 69, 78
 NOBODY = "http://127.0.0.1:1"
 
 
@@ -73,8 +73,15 @@ def test_without_a_terminal_consent_is_given_in_the_command(person: Shell) -> No
 
     asked = person.am("setup", *named("claude"))
 
-    assert asked.code == USAGE
-    assert "--yes" in asked.err
+    person.am("setup", *named("claude"), "--yes")
+    back = person.am("setup", "--undo")
+    both = person.am("setup", "--undo", "--status")
+    person.am("setup", "--undo", "--yes")
+
+    assert (asked.code, back.code, both.code) == (USAGE, USAGE, USAGE)
+    assert [said for said in (asked.err, back.err) if "then give --yes" not in said] == []
+    assert "am setup --status, or with am setup --undo --dry-run" in both.err
+    assert "Invalid value" not in asked.err + back.err + both.err
     assert snapshot(person.home) == before
 
 
@@ -351,3 +358,55 @@ def test_no_program_of_a_client_is_run_in_a_project(person: Shell, tmp_path: Pat
     assert "not asked of a project's hooks" in of_project.out
     (place,) = mark.read_text().splitlines()
     assert Path(place).name.startswith("am-setup-")
+
+
+def test_an_address_that_is_none_is_a_bad_setting(person: Shell) -> None:
+    person.set(AGENT_MAIL_URL="127.0.0.1:9")
+    before = snapshot(person.home)
+
+    ended = person.am("setup", *named("claude"), "--yes")
+
+    assert ended.code == BAD_SETTINGS
+    assert "78 bad configuration" in " ".join(person.am("setup", "--help").out.split())
+    assert snapshot(person.home) == before
+
+
+def test_hooks_that_ours_would_switch_off_are_said_everywhere_and_the_others_go_on(person: Shell) -> None:
+    (person.home / ".factory").mkdir()
+    theirs = person.home / ".factory/settings.json"
+    theirs.write_text('{\n  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "lint"}]}]}\n}\n')
+
+    shown = person.am("setup", *named("droid", "cursor"), "--dry-run")
+    ended = person.am("setup", *named("droid", "cursor"), "--yes", "--json")
+    status = person.am("setup", *named("droid", "cursor"), "--status")
+    theirs.unlink()
+    after = person.am("setup", *named("droid", "cursor"), "--yes", "--json")
+
+    assert (shown.code, ended.code, status.code, after.code) == (REFUSED, REFUSED, REFUSED, DONE)
+    for said in (shown.out, ended.out, status.out):
+        assert f"hooks in {theirs}:2 are not read once there is a hooks.json" in said
+        assert f"Move them into {person.home}/.factory/hooks.json yourself" in said
+    assert outcomes(ended.json()) == {"cursor": ["proven", "proven"], "droid": ["proven", "left out"]}
+    assert outcomes(after.json())["droid"] == ["proven", "proven"]
+
+
+def test_a_hook_in_other_words_is_shown_not_doubled_not_run_and_named_by_the_way_back(person: Shell) -> None:
+    person.am("setup", *named("codex"), "--yes")
+    path = person.home / ".codex/hooks.json"
+    path.write_text(path.read_text().replace("hook codex UserPromptSubmit", "hook codex UserPromptSubmit || true"))
+    before = path.read_text()
+
+    shown = person.am("setup", *named("codex"), "--dry-run")
+    again = person.am("setup", *named("codex"), "--yes", "--json")
+    status = person.am("setup", *named("codex"), "--status")
+    after = path.read_text()
+    back = person.am("setup", "--undo", "--yes")
+    twice = person.am("setup", "--undo", "--yes")
+
+    assert (shown.code, again.code, status.code, back.code, twice.code) == (REFUSED, REFUSED, REFUSED, REFUSED, DONE)
+    words = "runs am hook in other words (codex UserPromptSubmit)"
+    assert [words in said for said in (shown.out, again.out, status.out, back.out)] == [True] * 4
+    assert "drifted: line " in status.out
+    assert after == before
+    assert outcomes(again.json()) == {"codex": ["proven", "failed"]}
+    assert path.read_text().count("hook codex") == 1

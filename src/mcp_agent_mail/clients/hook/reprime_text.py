@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcp_agent_mail.clients.hook import text
-from mcp_agent_mail.clients.hook.text import QUOTE, fold, items, name_of, reading, subject_line, whole, whose
+from mcp_agent_mail.clients.hook.text import QUOTE, fold, items, name_of, reading, sender_of, subject_line, whole, whose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _owed(told: Json, who: str) -> list[str]:
         return []
     lines = [f"To be acknowledged still ({len(owed) + left}), by acknowledge_message({who}message_id=…):"]
     for one in owed:
-        lines.append(f"#{whole(one.get('id'))} from {name_of(one.get('from'))}")
+        lines.append(f"#{whole(one.get('id'))} from {sender_of(one.get('from'))}")
         lines.append(subject_line(one.get("subject"), _MAX_SUBJECT))
     return lines
 

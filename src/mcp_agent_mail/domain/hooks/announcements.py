@@ -17,6 +17,12 @@ from mcp_agent_mail.domain.messages import Importance
 STOP_TOPIC = "stop"
 """An urgent message of this topic refuses the next tool call, where the client can."""
 
+MAX_STOPS = 3
+STOPS_WITHIN_S = 60.0
+"""So many calls of one session are refused within that time; what asks to stop besides is told as an item. Human's are
+not bound.
+"""
+
 MAX_ITEMS = 3
 """Messages that one event is given."""
 
@@ -55,6 +61,15 @@ _ORDER: dict[ImportanceBound, tuple[Importance | None, ...]] = {
     ImportanceBound.HIGH: (Importance.URGENT, Importance.HIGH),
     ImportanceBound.ANY: (Importance.URGENT, Importance.HIGH, None),
 }
+
+
+class StopRule(NamedTuple):
+    """Whose mail refuses a call, besides Human's: that of `agents` of the same project, or only of those who had proven
+    to be it (`proven`). Of others it is mail that may be told.
+    """
+
+    agents: bool
+    proven: bool
 
 
 class UnreadCopy(NamedTuple):

@@ -40,13 +40,20 @@ def test_whoever_has_most_loses_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (known.of(ONE, "mine").told_s, known.count) == (1.0, 3)
 
 
-def test_of_agents_with_as_many_the_one_heard_longest_ago_loses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_sessions, "MAX_KNOWN", 2)
+def test_of_two_that_have_as_many_the_one_that_was_heard_longest_ago_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_sessions, "MAX_KNOWN", 4)
     known = KnownSessions()
-    for agent_id in (ONE, TWO, ONE, THREE):
-        known.of(agent_id, "a")
+    for agent_id, name in ((ONE, "a"), (TWO, "a"), (TWO, "b"), (ONE, "b")):
+        known.of(agent_id, name)
+    known.of(THREE, "new")
 
-    assert names(known) == {1: ["a"], 3: ["a"]}
+    assert names(known) == {1: ["a", "b"], 2: ["b"], 3: ["new"]}
+
+
+def test_of_a_session_that_is_new_nothing_is_known() -> None:
+    known = KnownSessions().of(ONE, "a")
+
+    assert (known.told_s, known.refused_s) == (-math.inf, ())
 
 
 def test_what_is_forgotten_is_gone() -> None:
