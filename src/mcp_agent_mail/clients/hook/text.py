@@ -120,6 +120,7 @@ def age(seconds: int) -> str:
 
 
 def count_line(agent: str, unread: int, project: str | None = None) -> str:
+    """How much is unread, and by which call of the agent's it is shown."""
     many, them = ("1 unread message", "it") if unread == 1 else (f"{unread} unread messages", "them")
     return (
         f"Agent mail: {name_of(agent)} has {many}; fetch_inbox({whose(agent, project)}unread_only=true) shows {them}."

@@ -8,8 +8,8 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.worker import FeedWorker
 from mcp_agent_mail.store.database import Store
 from tests.features.delivery.harness import open_waiters
+from tests.features.delivery.hooks.hearing import Heard
 from tests.seeded_store import SeededStore, SetClock, open_seeded_store
 
 LENGTH = 40
@@ -69,23 +70,6 @@ class _Session:
     def forget(self) -> None:
         """What lies in memory alone."""
         self.told_s, self.stops = float("-inf"), 0
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """A call whose first byte came at `began_s`."""
-
-    began_s: float
-
-    @contextmanager
-    def watched(self, tell: Callable[[], None]) -> Iterator[None]:  # noqa: ARG002  # nobody leaves
-        yield
-
-    def unless_heard(self, undo: Callable[[], None]) -> None:
-        pass
-
-    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
-        pass
 
 
 @dataclass(slots=True, kw_only=True)
