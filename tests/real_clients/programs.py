@@ -54,23 +54,25 @@ def install(program: Program) -> Path:
     return found
 
 
-def environment(home: Path) -> dict[str, str]:
+def environment(program: Program, home: Path) -> dict[str, str]:
     """What a program is run with: an own home, no account, and no way to its vendor. Ours is on this very machine."""
+    kept = {name: value for name, value in os.environ.items() if name.lower().startswith("npm_config_")}
+    # Nobody listens there, and a program that asks no proxy is told by its own name for that.
+    nowhere = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1,localhost"}
+    # OpenCode fetches its own package from npm before it loads a plugin, and waits for minutes where it cannot.
     return {
+        **kept,
+        **({} if program.client == "opencode" else nowhere),
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
         "LANG": "C.UTF-8",
         "TERM": "dumb",
         "NO_COLOR": "1",
-        # Nobody listens there. A program that does not ask these is told by its own name for the wish below.
-        "HTTPS_PROXY": "http://127.0.0.1:9",
-        "NO_PROXY": "127.0.0.1,localhost",
         "DISABLE_AUTOUPDATER": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
         "OPENCODE_DISABLE_MODELS_FETCH": "1",
-        "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         "COPILOT_AUTO_UPDATE": "false",
     }
 
@@ -113,7 +115,7 @@ def _require_version(program: Program, found: Path, home: Path) -> None:
             check=False,
             stdin=subprocess.DEVNULL,
             timeout=START_WITHIN_S,
-            env=environment(home),
+            env=environment(program, home),
             cwd=home,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
