@@ -19,8 +19,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if read or not_had:
         for client in not_had:
             reporter.write_line(f"skipped: {client}")
-        reporter.write_line(f"{len(read)} programs read what setup wrote ({', '.join(read)}); {len(not_had)} skipped")
+        reporter.write_line(
+            f"real programs that read what setup wrote: {len(read)} ({', '.join(read)}); skipped: {len(not_had)}"
+        )
 
 
 def _told(reports: list[pytest.TestReport], what: str) -> list[str]:
-    return list(dict.fromkeys(str(value) for report in reports for name, value in report.user_properties if name == what))
+    told = [str(value) for report in reports for name, value in report.user_properties if name == what]
+    return list(dict.fromkeys(told))

@@ -11,7 +11,8 @@ import re
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,13 @@ class Asked:
 
     def say(self, *words: str, **more: str) -> str:
         """What it prints on stdout. Raises Refused."""
+        return self._run(words, more)[0]
+
+    def say_aside(self, *words: str, **more: str) -> str:
+        """What it prints on stderr. Raises Refused."""
+        return self._run(words, more)[1]
+
+    def _run(self, words: Sequence[str], more: Mapping[str, str]) -> tuple[str, str]:
         process = subprocess.Popen(
             [self.program, *words],
             stdin=subprocess.DEVNULL,
@@ -62,15 +70,13 @@ class Asked:
             _end(process)
         if process.returncode != 0:
             raise Refused(f"{self.program.name} {' '.join(words)} ended with {process.returncode}: {out}{err}")
-        return out
+        return out, err
 
 
 def _end(process: subprocess.Popen[str]) -> None:
     """With whatever it has started beside."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.communicate()
 
 
@@ -93,8 +99,9 @@ def _codex(asked: Asked) -> Shown | None:
 
 
 def _gemini(asked: Asked) -> Shown | None:
-    """`✓ agent-mail: URL (http) - Connected`: in a folder that is trusted, else it calls nobody."""
-    said = asked.say("mcp", "list", GEMINI_CLI_TRUST_WORKSPACE="true")
+    """`✓ agent-mail: URL (http) - Connected`, on stderr: in a folder that is trusted, else it calls nobody."""
+    said = asked.say_aside("mcp", "list", GEMINI_CLI_TRUST_WORKSPACE="true")
+    assert "MCP servers" in said, f"not a list: {said}"
     found = re.search(rf"^\S+ {SERVER}: (\S+) \(http\) - (.*)$", said, re.MULTILINE)
     return Shown(url=found[1], is_connected=found[2] == "Connected") if found else None
 
