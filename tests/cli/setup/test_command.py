@@ -18,7 +18,7 @@ from tests.clients.setup.homes import CASES, KINDS, Kind, made_up, snapshot
 
 __all__ = ["ground"]
 
-DONE, REFUSED, USAGE, NO_SERVER = 0, 1, 2, 69
+DONE, REFUSED, USAGE, NO_SERVER, BAD_SETTINGS = 0, 1, 2, 69, 78
 NOBODY = "http://127.0.0.1:1"
 
 
@@ -73,8 +73,15 @@ def test_without_a_terminal_consent_is_given_in_the_command(person: Shell) -> No
 
     asked = person.am("setup", *named("claude"))
 
-    assert asked.code == USAGE
-    assert "--yes" in asked.err
+    person.am("setup", *named("claude"), "--yes")
+    back = person.am("setup", "--undo")
+    both = person.am("setup", "--undo", "--status")
+    person.am("setup", "--undo", "--yes")
+
+    assert (asked.code, back.code, both.code) == (USAGE, USAGE, USAGE)
+    assert [said for said in (asked.err, back.err) if "then give --yes" not in said] == []
+    assert "am setup --status, or with am setup --undo --dry-run" in both.err
+    assert "Invalid value" not in asked.err + back.err + both.err
     assert snapshot(person.home) == before
 
 
@@ -351,3 +358,14 @@ def test_no_program_of_a_client_is_run_in_a_project(person: Shell, tmp_path: Pat
     assert "not asked of a project's hooks" in of_project.out
     (place,) = mark.read_text().splitlines()
     assert Path(place).name.startswith("am-setup-")
+
+
+def test_an_address_that_is_none_is_a_bad_setting(person: Shell) -> None:
+    person.set(AGENT_MAIL_URL="127.0.0.1:9")
+    before = snapshot(person.home)
+
+    ended = person.am("setup", *named("claude"), "--yes")
+
+    assert ended.code == BAD_SETTINGS
+    assert "78 bad configuration" in " ".join(person.am("setup", "--help").out.split())
+    assert snapshot(person.home) == before

@@ -46,6 +46,7 @@ _KEYS = {
 }
 _EVENT_KEYS = {"moment", "tells", "output", "neutral", "install", "can", "mark", "source"}
 _MARKED = {"mark", "source"}
+_HIDES_KEYS = {"path", "keys", "reason", "step"}
 _WAKE_KEYS = {"way", "event", "install", "how"} | _MARKED
 
 
@@ -120,8 +121,11 @@ def _file_faults(place: str, row: Contract | None, own: set[str]) -> Iterator[st
     if row is None:
         return
     yield from _unmarked(place, row)
-    if row.keys() != {"path", "format", "keys"} | own | _MARKED:
+    if row.keys() - {"hides"} != {"path", "format", "keys"} | own | _MARKED:
         yield f"{place}: keys {sorted(row)}"
+    for hidden in row.get("hides", ()):
+        if hidden.keys() != _HIDES_KEYS or not hidden["path"] or not hidden["reason"] or not hidden["step"]:
+            yield f"{place}: hides a file by path, keys, reason and step"
     if row["format"] not in FORMATS:
         yield f"{place}: format {row['format']} is none of {FORMATS}"
     for name, kind in row.get("free", {}).items():
