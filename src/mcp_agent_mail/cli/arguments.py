@@ -10,7 +10,7 @@ import typer
 from mcp_agent_mail.core.errors import InvalidInput
 
 
-class Misuse(typer.BadParameter):
+class UsageMistake(typer.BadParameter):
     """Arguments of which each is fit, and which make no command together: no value is said to be wrong. Exit code 2."""
 
     def format_message(self) -> str:
