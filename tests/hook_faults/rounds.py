@@ -299,8 +299,8 @@ class Rounds:
         self.done["told"] += len(ids)
 
     def _clean_event(self, session: ClientSession) -> None:
-        """As often as it takes, a busy machine may be late; and calls of tools, until no stop waits any more: so many are
-        refused, and then they are items after a tool.
+        """As often as it takes, a busy machine may be late; and calls of tools, until no stop waits any more: so many
+        are refused, and then they are items after a tool.
         """
         if not any(self._one(session, "UserPromptSubmit", Fate.NONE).is_clean for _ in range(20)):
             self.faults.append(f"{session.name} had no clean event in 20")
