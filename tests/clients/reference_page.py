@@ -21,7 +21,8 @@ is told [client by client](../how-to/client-by-client.md). This page is written 
 
 Each row says how it is known: **documented** by the vendor (its pages, its schemas), **measured** by us in the running
 client, or **inferred** from packages, examples and reports of others. None of these is measured yet: versions change,
-and a mismatch fails in silence.
+and a mismatch fails in silence. Which programs read the files, `make real-clients`
+[shows](../how-to/set-up-your-clients.md#what-is-tried-out).
 """
 
 _MOMENTS = {
@@ -112,6 +113,11 @@ def _files(contract: Contract) -> Iterator[str]:
                 continue
             below = f" below `{'.'.join(row['keys'])}`" if row["keys"] else ""
             shape = f", as {row['shape']}" if "shape" in row else ""
+            for hidden in row.get("hides", ()):
+                of = f" has `{'.'.join(hidden['keys'])}`" if hidden["keys"] else " has anything"
+                shape += f"; not made where `{hidden['path']}`{of}"
+            if row.get("free"):
+                shape += f"; left to you: {', '.join(f'`{name}`' for name in row['free'])}"
             yield f"| {title}, {scope} | `{row['path']}` | {row['format']}{below}{shape} | {_known(row)} |"
     token = contract["token"]
     shown = f"`{token['reference']}`" if token["reference"] else "none"

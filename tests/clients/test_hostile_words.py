@@ -15,8 +15,8 @@ from mcp_agent_mail.clients.hook.guard import refusal_lines
 from mcp_agent_mail.clients.hook.notices import refused_lines
 from mcp_agent_mail.clients.hook.output import HookOutput, encode
 from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines
-from mcp_agent_mail.clients.hook.server import HookRefused
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.running_server import Refused
 from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.lease_source import LeaseAnswer
@@ -88,7 +88,7 @@ def _refusal(words: str) -> list[str]:
 
 def _no_mail(words: str) -> list[str]:
     """A server's refusal names projects, and whoever reaches the server has chosen what they are called."""
-    refused = HookRefused("NOT_FOUND", f"No agent named 'x' in {words}.", f"x is an agent of /{words} and {words}.")
+    refused = Refused("NOT_FOUND", f"No agent named 'x' in {words}.", f"x is an agent of /{words} and {words}.")
     return refused_lines(refused, words, f"/code/{words}")
 
 

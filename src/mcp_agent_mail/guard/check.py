@@ -12,15 +12,17 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.domain.guard.decision import GuardOutcome, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.git import resolved, text_of
 from mcp_agent_mail.guard.lease_source import LeaseAnswer
-from mcp_agent_mail.guard.server import Json
 from mcp_agent_mail.guard.session import Session, say
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.core.running_server import Json
 
 MAX_PATHS = 5_000
 

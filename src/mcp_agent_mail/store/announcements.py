@@ -42,11 +42,13 @@ _IS_STOP = f"""(r.topic_key = '{STOP_TOPIC}' AND r.topic_key IS NOT NULL AND m.i
     AND (s.kind = 'human' OR m.project_id = (SELECT project_id FROM agents WHERE id = :agent)))"""
 _REFUSES = f"({_IS_STOP} AND (s.kind = 'human' OR :agents AND (m.is_verified OR NOT :proven)))"
 _PAGE = "ORDER BY r.delivery_seq LIMIT :limit"
+_AFTER = "AND r.delivery_seq > :after"
 _TELLABLE_ALERTS = f"""
-SELECT r.message_id, r.delivery_seq {_ALERTS} AND NOT (:without_stops AND coalesce({_REFUSES}, 0)) {_PAGE}
+SELECT r.message_id, r.delivery_seq {_ALERTS} {_AFTER}
+  AND NOT (:without_stops AND coalesce({_REFUSES}, 0)) {_PAGE}
 """
 _TELLABLE_OTHERS = f"""
-SELECT r.message_id, r.delivery_seq {_UNREAD.format(index="recipients_unread")} AND r.urgent = 0 {_PAGE}
+SELECT r.message_id, r.delivery_seq {_UNREAD.format(index="recipients_unread")} {_AFTER} AND r.urgent = 0 {_PAGE}
 """
 _STOP = f"SELECT r.message_id, r.delivery_seq {_ALERTS} AND {_REFUSES} {_PAGE}"
 _ANNOUNCED = f"""
@@ -118,9 +120,10 @@ class Announcements:
         limit: int,
         *,
         without_stops: StopRule | None,
+        after_seq: int = 0,
     ) -> list[UnreadCopy]:
         """What may be told to the session by `least`, urgent mail first, then high, each in the order of delivery;
-        `without_stops` leaves out what would refuse a tool call by this rule.
+        `without_stops` leaves out what would refuse a tool call by this rule, `after_seq` what was delivered up to it.
         """
         rule = without_stops or StopRule(agents=False, proven=False)
         found: list[UnreadCopy] = []
@@ -131,6 +134,7 @@ class Announcements:
                 "importance": None if importance is None else importance.value,
                 "limit": limit - len(found),
                 "without_stops": without_stops is not None,
+                "after": after_seq,
                 **rule._asdict(),
             }
             sql = _TELLABLE_OTHERS if importance is None else _TELLABLE_ALERTS

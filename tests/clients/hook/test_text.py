@@ -42,9 +42,9 @@ def test_the_last_line_says_by_which_calls_mail_is_read_and_acknowledged(wanting
 
 
 def test_where_no_call_can_be_refused_an_item_says_that_it_asks_to_stop() -> None:
-    lines = text.item_lines(message(7, importance="urgent", asks_stop=True), (90, 90))
+    lines = text.mail_lines("BlueLake", given(message(7, importance="urgent", asks_stop=True)))
 
-    assert lines[0] == "#7 from RedStone, verified, 1 min ago, importance urgent, asks you to stop"
+    assert lines[1] == "#7 from RedStone, verified, 1 min ago, importance urgent, asks you to stop"
 
 
 def test_a_stop_names_the_call_by_which_it_is_read() -> None:

@@ -10,7 +10,7 @@ from mcp_agent_mail.clients.hook.text import QUOTE, fold, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcp_agent_mail.clients.hook.server import HookRefused
+    from mcp_agent_mail.core.running_server import Refused
 
 _OF_NAMES = "Look at AGENT_NAME and AGENT_MAIL_PROJECT, or register: macro_start_session."
 _OF_TOKENS = "Whoever starts the client can look at AGENT_MAIL_TOKEN and AGENT_MAIL_AGENT_TOKEN."
@@ -33,7 +33,7 @@ NAMELESS = (
 )
 
 
-def refused_lines(refused: HookRefused, agent: str | None, project: str) -> list[str]:
+def refused_lines(refused: Refused, agent: str | None, project: str) -> list[str]:
     """Why the server told nothing to a session that goes by `agent` in `project`; nothing for an error that passes by
     itself.
     """

@@ -13,7 +13,7 @@ from mcp_agent_mail.clients.hook.environment import NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     # Any: an answer of the server, of which nothing is believed.
@@ -110,19 +110,14 @@ def count_line(agent: str, unread: int) -> str:
     return f"Agent mail: {name_of(agent)} has {many}; fetch_inbox(unread_only=true) shows {them}."
 
 
-def mail_lines(agent: str, answer: Json, least: str | None = None) -> list[str]:
+def mail_lines(agent: str, answer: Json, least: str | None = None, at_most: int = MAX_BYTES) -> list[str]:
     """What is told of new mail: MAX_ITEMS at most, then how much more there is of what `least` lets be told, and by
-    which calls it is read and acknowledged.
+    which calls it is read and acknowledged. Subjects and first lines are shortened until it has so few bytes.
     """
-    return sized(lambda sizes: _mail_lines(agent, answer, sizes, _OF_SLOT.get(least or "", "")))
-
-
-def sized(make: Callable[[tuple[int, int]], list[str]]) -> list[str]:
-    """What is made with the first of SIZES that fits."""
     lines: list[str] = []
     for sizes in SIZES:
-        lines = make(sizes)
-        if len("\n".join(lines).encode("utf-8", "replace")) <= MAX_BYTES:
+        lines = _mail_lines(agent, answer, sizes, _OF_SLOT.get(least or "", ""))
+        if len("\n".join(lines).encode("utf-8", "replace")) <= at_most:
             break
     return lines
 
@@ -132,7 +127,7 @@ def _mail_lines(agent: str, answer: Json, sizes: tuple[int, int], of_slot: str) 
     unread = whole(answer.get("unread"))
     lines = [f"Agent mail for {name_of(agent)} ({unread} unread). {WHOSE_WORDS}"]
     for one in told:
-        lines += item_lines(one, sizes)
+        lines += _item_lines(one, sizes)
     more = max(whole(answer.get("more")), len(items(answer.get("messages"), 100)) - len(told))
     wanted = acknowledging(one for one in told if one.get("ack_required") is True)
     return [*lines, f"{f'{more} more{of_slot}. ' if more else ''}Whole texts: {READING}.{wanted}"]
@@ -147,12 +142,11 @@ def acknowledging(messages: Iterable[dict[str, Json]]) -> str:
     return f" To acknowledge: acknowledge_message({which})."
 
 
-def item_lines(one: dict[str, Json], sizes: tuple[int, int], *, says_proof: bool = True) -> list[str]:
-    """One message. Without `says_proof` whether its sender had proven to be it is not known, and not said."""
+def _item_lines(one: dict[str, Json], sizes: tuple[int, int]) -> list[str]:
     importance = one.get("importance")
     facts = [
         f"#{whole(one.get('id'))} from {sender_of(one.get('from'))}",
-        *(["verified" if one.get("verified") is True else "unverified"] if says_proof else []),
+        "verified" if one.get("verified") is True else "unverified",
         f"{age(whole(one.get('age_s')))} ago",
         f"importance {importance if importance in _IMPORTANCES else 'normal'}",
         *(["wants acknowledgement"] if one.get("ack_required") is True else []),
