@@ -16,7 +16,7 @@ from mcp_agent_mail.clients.setup.targets import (
     runnable,
     staged_at,
 )
-from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.failpoints import FailPoint, no_fault
 
 
 def test_a_link_stays_a_link_and_the_mode_stays(tmp_path: Path) -> None:
@@ -40,6 +40,19 @@ def test_what_a_kill_has_left_beside_a_file_is_written_anew(tmp_path: Path) -> N
     replace(look_at(path), b"new", no_fault)
 
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_folder_that_the_disk_does_not_take_is_no_failure_of_the_write(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+
+    def refuse(point: FailPoint) -> None:
+        if point is FailPoint.SETUP_NAMED:
+            raise OSError(5, "Input/output error")
+
+    replace(look_at(path), b"new", refuse)
+
+    assert path.read_bytes() == b"new"
+    assert not staged_at(path).exists()
 
 
 def test_a_file_that_changed_meanwhile_is_neither_replaced_nor_removed(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ def runnable(mode: int | None) -> int:
 def replace(target: Target, content: bytes, fault_hook: FaultHook, *, mode: int | None = None) -> None:
     """Put `content` there in one step, if there still is what `target` says. Its mode stays, unless one is given.
 
-    Raises FileNotWritable, OSError.
+    Raises FileNotWritable and OSError, before the file has changed: a folder that the disk does not take is no failure
+    of the write.
     """
     staged = staged_at(target.real)
     with suppress(FileNotFoundError):
@@ -134,7 +135,9 @@ def replace(target: Target, content: bytes, fault_hook: FaultHook, *, mode: int 
     except BaseException:
         staged.unlink(missing_ok=True)
         raise
-    sync_path(target.real.parent)
+    with suppress(OSError):
+        fault_hook(FailPoint.SETUP_NAMED)
+        sync_path(target.real.parent)
 
 
 def remove(target: Target) -> None:
@@ -142,6 +145,7 @@ def remove(target: Target) -> None:
     require_unchanged(target)
     with suppress(FileNotFoundError):
         target.real.unlink()
+    with suppress(OSError):
         sync_path(target.real.parent)
 
 
