@@ -228,6 +228,7 @@ def test_a_clock_that_is_set_neither_keeps_a_watcher_nor_ends_it(
 ) -> None:
     """A turn of before lies ahead; and one that begins while it waits lies behind the watcher's start."""
     home.run("claude", "UserPromptSubmit")
+    home.run("claude", "Stop")
     (state,) = (path for path in home.states.iterdir() if path.suffix == ".json")
     if turned_in_s > 0:
         state.write_text(json.dumps({**json.loads(state.read_text()), "turned": time.time() + turned_in_s}))

@@ -27,6 +27,7 @@ TOLD = "/rest/v1/hooks/told"
 CHECK = "/guard/check"
 WINDOWS = "/rpc/list_window_identities"
 
+_PASSING = (408, 425, 429)
 _MAX_PORT = 65_535
 _MAX_OWNER_BYTES = 65_536
 _MAX_TOKEN_BYTES = 4_096
@@ -38,10 +39,15 @@ class HookSilence(Exception):
 
 
 class HookRefused(Exception):
-    """The server answered with an error: `kind` is its type (NOT_FOUND, …), the others its words."""
+    """The server answered with an error: `kind` is its type (NOT_FOUND, …), the others its words.
 
-    def __init__(self, kind: str, message: Json = None, hint: Json = None) -> None:
+    Unless `is_lasting` it may answer otherwise soon, and may have done what it was asked: it is busy, or a gateway
+    before it had no answer.
+    """
+
+    def __init__(self, kind: str, message: Json = None, hint: Json = None, *, is_lasting: bool = True) -> None:
         super().__init__(kind)
+        self.is_lasting = is_lasting
         self.kind = kind
         self.message = message
         self.hint = hint
@@ -177,12 +183,19 @@ def _judge(raw: bytes) -> Json:
         error = {"type": f"HTTP {status}"} if status != 200 else None
         if error is not None and "error" in answer:
             error = answer["error"]
-        refused = None if error is None else HookRefused(str(error["type"]), error.get("message"), error.get("hint"))
+        refused = None if error is None else _refused(status, error)
     except _MISREAD:
         raise HookSilence("what answers there is no agent-mail server") from None
     if refused is not None:
         raise refused
     return answer
+
+
+def _refused(status: int, error: Json) -> HookRefused:
+    """What the server says to ask again, it has not decided."""
+    data = error.get("data")
+    is_passing = status >= 500 or status in _PASSING or (isinstance(data, dict) and "retry_after_s" in data)
+    return HookRefused(str(error["type"]), error.get("message"), error.get("hint"), is_lasting=not is_passing)
 
 
 def find_server(settings: HookSettings) -> HookServer | None:
