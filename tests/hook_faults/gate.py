@@ -50,6 +50,8 @@ class Passage:
     answer: Any = None
     is_passed: bool = False
     is_confirmed: bool = False
+    is_over: threading.Event = field(default_factory=threading.Event)
+    """Its event was asked for, and answered or not."""
 
     def kill(self) -> None:
         assert self.has_begun.wait(WITHIN_S)
@@ -91,7 +93,7 @@ class Gate:
 
     def settle(self) -> None:
         """Until all that came is passed on."""
-        for thread in self._threads:
+        for thread in list(self._threads):
             thread.join(WITHIN_S)
         self._threads = []
 
@@ -114,10 +116,16 @@ class Gate:
             path = request.split(b" ", 2)[1].decode()
             body = json.loads(request.partition(b"\r\n\r\n")[2] or b"{}")
             if path.endswith(EVENT):
-                self._pass_event(connection, request, self._next(str(body["session"])))
+                passage = self._next(str(body["session"]))
+                try:
+                    self._pass_event(connection, request, passage)
+                finally:
+                    passage.is_over.set()
             elif path.endswith(TOLD):
                 self._pass_told(connection, request, self._owner(str(body["session"]), body["claim"]))
             else:
+                # A watcher's wait may go on when the watcher is gone: nobody waits for that.
+                self._threads.remove(threading.current_thread())
                 connection.sendall(self._ask(request))
 
     def _next(self, session: str) -> Passage:

@@ -197,6 +197,7 @@ def test_at_an_end_of_a_turn_either_its_hook_or_the_watcher_tells_and_not_both(h
     send(home, server, "High", importance="high")
     stopped = home.run("claude", "Stop", home.payload("claude", "Stop"))
     assert b"subject: High" in stopped.stdout
+    home.run("claude", "Stop", home.payload("claude", "Stop"))
 
     with watching(home) as watcher:
         until_waiting(server)

@@ -50,7 +50,9 @@ def home(tmp_path: Path, answers: HookAnswers) -> HookHome:
 
 
 @contextmanager
-def watching(home: HookHome, command: list[str] | None = None) -> Iterator[subprocess.Popen[str]]:
+def watching(
+    home: HookHome, command: list[str] | None = None, **more: object
+) -> Iterator[subprocess.Popen[str]]:
     """One that asks again at once, unless another command is given."""
     with subprocess.Popen(
         command or [sys.executable, "-c", _HASTY],
@@ -62,7 +64,7 @@ def watching(home: HookHome, command: list[str] | None = None) -> Iterator[subpr
     ) as watcher:
         try:
             assert watcher.stdin is not None
-            watcher.stdin.write(json.dumps(home.payload("claude", "Stop")))
+            watcher.stdin.write(json.dumps({**home.payload("claude", "Stop"), **more}))
             watcher.stdin.close()
             watcher.stdin = None
             yield watcher
@@ -199,14 +201,15 @@ def test_ctrl_c_ends_it_in_silence(home: HookHome, answers: HookAnswers) -> None
     assert watcher.returncode == wake.SLEPT
 
 
-def test_one_whose_folder_is_gone_wakes_all_the_same(home: HookHome, answers: HookAnswers) -> None:
+@pytest.mark.parametrize("is_said", [True, False])
+def test_one_whose_folder_is_gone_wakes_all_the_same(is_said: bool, home: HookHome, answers: HookAnswers) -> None:
     answers.event = given(message(1))
     home.settings["AGENT_MAIL_PROJECT"] = str(home.code)
     gone = home.root / "gone"
     program = shlex.join([*home.command("claude", "Stop"), "--wake"])
     command = ["sh", "-c", f"mkdir {gone} && cd {gone} && rmdir {gone} && exec {program}"]
 
-    with watching(home, command) as watcher:
+    with watching(home, command, cwd=str(gone) if is_said else None) as watcher:
         _, err = watcher.communicate(timeout=WITHIN_S)
 
     assert watcher.returncode == wake.WOKEN

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.clients.setup.targets import (
+    MAX_PROJECT_BYTES,
     FileNotWritable,
     look_at,
     missing_folders,
@@ -81,6 +82,17 @@ def test_what_is_no_plain_file_is_left_alone_at_once(tmp_path: Path) -> None:
             look_at(tmp_path / name)
     with pytest.raises(FileNotWritable):
         look_at(tmp_path / "round")
+
+
+def test_a_projects_file_may_be_a_mebibyte_long_and_ones_own_longer(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b" " * MAX_PROJECT_BYTES)
+    assert look_at(path, within=tmp_path).content is not None
+    path.write_bytes(b" " * (MAX_PROJECT_BYTES + 1))
+
+    with pytest.raises(FileNotWritable, match="more than the 1,048,576 bytes"):
+        look_at(path, within=tmp_path)
+    assert look_at(path).content is not None
 
 
 def test_no_link_leads_out_of_a_project(tmp_path: Path) -> None:
