@@ -126,7 +126,9 @@ def _serve(listener: socket.socket, answers: HookAnswers, taken: list[socket.soc
                 path, body, head = _request(connection)
                 answers.asked.append((path, body))
                 answers.heads.append(head)
-                if (path.endswith("/told") and answers.told is None) or (path.endswith("/event") and answers.event is None):
+                if (path.endswith("/told") and answers.told is None) or (
+                    path.endswith("/event") and answers.event is None
+                ):
                     continue  # Heard, and never answered.
                 connection.sendall(answers.answer(path, body))
             connection.close()

@@ -286,7 +286,10 @@ class Rounds:
             "HOME": str(self.root / "home"),
             "AGENT_NAME": session.agent,
             "AGENT_MAIL_PROJECT": str(self.code),
-            **(self._watchers() if "--wake" in event else {}),
+            # The operator's, as am setup has it on one machine: a wait at an agent's word hands over what it finds.
+            "AGENT_MAIL_TOKEN": (self.root / "store" / "operator.token").read_text().strip(),
+            # A watcher need not rest.
+            **({"AGENT_MAIL_INTERVAL": "0"} if "--wake" in event else {}),
             "AGENT_MAIL_URL": f"http://127.0.0.1:{self._gate.port}",
         }
         process = subprocess.Popen(
@@ -296,11 +299,6 @@ class Rounds:
         passage.process = process
         passage.has_begun.set()
         return process
-
-    def _watchers(self) -> dict[str, str]:
-        """It need not rest. The operator's wait hands nothing over; one at an agent's word does so when it ends."""
-        proof = (self.root / "store" / "operator.token").read_text().strip()
-        return {"AGENT_MAIL_INTERVAL": "0", "AGENT_MAIL_TOKEN": proof}
 
     def _kill_in_print(self, process: subprocess.Popen[bytes]) -> None:
         """Once it stands in its write of standard output, or has ended without one."""

@@ -294,7 +294,9 @@ def test_a_folder_that_is_gone_keeps_no_mail_back(is_said: bool, home: HookHome,
     """The client's own; the payload names it, or none."""
     answers.event = given(message(1))
     gone = home.root / "gone"
-    command = f"mkdir {gone} && cd {gone} && rmdir {gone} && exec {shlex.join(home.command('claude', 'UserPromptSubmit'))}"
+    command = (
+        f"mkdir {gone} && cd {gone} && rmdir {gone} && exec {shlex.join(home.command('claude', 'UserPromptSubmit'))}"
+    )
     told = home.payload("claude", "UserPromptSubmit", cwd=str(gone) if is_said else None)
 
     done = subprocess.run(

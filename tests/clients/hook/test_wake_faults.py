@@ -1,4 +1,4 @@
-"""The watcher of an idle session where its server, its start or its end goes wrong: no mail is lost, none comes too early."""
+"""The watcher of an idle session where its server, its start or its end goes wrong: no mail is lost, none is early."""
 
 from __future__ import annotations
 
@@ -44,15 +44,11 @@ def answers() -> Iterator[HookAnswers]:
 
 @pytest.fixture
 def home(tmp_path: Path, answers: HookAnswers) -> HookHome:
-    return HookHome(
-        tmp_path, {"AGENT_NAME": "BlueLake", "AGENT_MAIL_URL": answers.url, "AGENT_MAIL_INTERVAL": "0"}
-    )
+    return HookHome(tmp_path, {"AGENT_NAME": "BlueLake", "AGENT_MAIL_URL": answers.url, "AGENT_MAIL_INTERVAL": "0"})
 
 
 @contextmanager
-def watching(
-    home: HookHome, command: list[str] | None = None, **more: object
-) -> Iterator[subprocess.Popen[str]]:
+def watching(home: HookHome, command: list[str] | None = None, **more: object) -> Iterator[subprocess.Popen[str]]:
     """One that asks again at once, unless another command is given."""
     with subprocess.Popen(
         command or [sys.executable, "-c", _HASTY],

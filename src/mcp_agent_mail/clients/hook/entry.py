@@ -30,8 +30,8 @@ _STDOUT, _STDERR = 1, 2
 
 
 class _Alarm:
-    """Prints the neutral output when time is over, unless something was printed, and ends the process. So does Ctrl-C: a
-    code of its own, or a signal's, is a refusal to some clients.
+    """Prints the neutral output when time is over, unless something was printed, and ends the process. So does Ctrl-C:
+    a code of its own, or a signal's, is a refusal to some clients.
     """
 
     def __init__(self) -> None:

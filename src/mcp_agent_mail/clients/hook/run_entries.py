@@ -30,7 +30,7 @@ def begin_asking(state: dict[str, Json], entry: list[Json]) -> None:
 
 
 def end_asking(state: dict[str, Json], entry: list[Json], *, is_lost: bool = False) -> None:
-    """Take the entry back. `is_lost`: who knows what was given and not told, so the next count is said, whatever it is."""
+    """Take the entry back. `is_lost`: who knows what was given and not told; the next count is said, whatever it is."""
     state["asking"] = [one for one in state.get("asking") or [] if one != entry]
     if is_lost:
         state["must"] = True

@@ -17,7 +17,7 @@ from mcp_agent_mail.clients.setup.edits.text import UnfitText, line_at
 
 MAX_DEPTH = 100
 MOST_WORK = 20_000
-"""Of values that are read by us, and of pieces of `_PIECE` characters that were read in vain before that: some 0.1 s."""
+"""Of values that are read by us, and of pieces of `_PIECE` characters that were read in vain before: some 0.1 s."""
 _PIECE = 256
 
 # Any: a plain JSON value; mypy's recursive form hides more than it says.
