@@ -216,7 +216,7 @@ def _webhooks(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> W
         webhook_source(store),
         bus,
         WebhookCaller(settings.webhook_secret, allows_private=settings.webhook_allow_private),
-        [place_of(url) for url in settings.webhook_urls],
+        [place_of(url.reveal()) for url in settings.webhook_urls],
         floor=store.read_now(lambda view: view.feed.ends().tail),
         clock=clock,
     )

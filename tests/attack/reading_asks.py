@@ -66,6 +66,7 @@ TOOLS: Mapping[str, Arguments] = {
     "fetch_topic": {**_HERE, "topic_name": TOPIC},
     "message_status": {**_AS_BLIND, "message_id": 1},
     "wait_for_messages": {**_AS_BLIND, "after_cursor": 0, "timeout_s": 1},
+    "hook_wait": {**_AS_BLIND, "after_cursor": 0, "timeout_s": 1},
     "fetch_inbox_events": _AS_BLIND,
     "withdraw_message": {"project_key": SPARE, "sender_name": "SpareOne", "message_id": 1_000_000},
     "purge_old_messages": {**_HERE, "max_age_days": 1},
@@ -98,6 +99,7 @@ IN_THE_SENDERS_NAME: Mapping[str, Arguments] = {
     "message_status": {**_AS_SENDER, "message_id": "blind copy"},
     "fetch_inbox_events": _AS_SENDER,
     "wait_for_messages": {**_AS_SENDER, "after_cursor": 0, "timeout_s": 1},
+    "hook_wait": {**_AS_SENDER, "after_cursor": 0, "timeout_s": 1},
 }
 """Asked again as somebody who sent blind copies: what becomes of them is told to it alone. `message_id` may be the name
 of a secret.

@@ -83,7 +83,7 @@ _NONE_BY_ITSELF = {
     ("guard", "status"): "looks at the code repository alone",
     ("docs", "insert"): "works on files of this machine",
     ("setup",): "asks through clients/setup/mcp_call.py, which its tests cover",
-    ("hook",): "asks through clients/hook/server.py, which its tests cover",
+    ("hook",): "asks through core/running_server.py, which its tests cover",
     ("guard", "check"): "reads through the guard's own reader, which tests/guard covers",
 }
 

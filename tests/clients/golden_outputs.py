@@ -19,8 +19,8 @@ from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.hook.output import HookOutput, neutral
 from mcp_agent_mail.clients.hook.payload import HookPayload
 from mcp_agent_mail.clients.hook.run import HookRun
-from mcp_agent_mail.clients.hook.server import HookDeadline
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
+from mcp_agent_mail.core.running_server import Deadline
 from tests.clients.hook_server import NOTHING, HookAnswers, given, hook_server, message
 from tests.clients.payloads import FOREIGN, payload, subagents
 
@@ -87,7 +87,7 @@ def play(client: str, event: str, case: str, root: Path, answers: HookAnswers) -
     told = HookPayload(contract, value)
     if told.is_foreign():
         return neutral(contract["events"][event]["neutral"])
-    reply = HookRun(contract, event, told, environ, HookDeadline(PATIENT_S)).reply()
+    reply = HookRun(contract, event, told, environ, Deadline(PATIENT_S)).reply()
     reply.after(is_flushed=True)
     return reply.printed
 

@@ -13,16 +13,17 @@ from typing import Any
 from mcp_agent_mail.clients.contracts.reader import read_contract
 from mcp_agent_mail.clients.hook.payload import HookPayload
 from mcp_agent_mail.clients.hook.run import HookRun, Reply
-from mcp_agent_mail.clients.hook.server import HookDeadline
 from mcp_agent_mail.clients.hook.session_file import state_folder
+from mcp_agent_mail.core.running_server import Deadline
 from tests.clients.payloads import payload
 
 WITHIN_S = 60.0
 PATIENT_S = 20.0
 _PATIENT = f"""
 import sys
-from mcp_agent_mail.clients.hook import entry, server
-server.PATIENCE_S, entry.ALARM_S, sys.argv[0] = {PATIENT_S}, 2 * {PATIENT_S}, "am"
+from mcp_agent_mail.clients.hook import entry
+from mcp_agent_mail.core import running_server
+running_server.PATIENCE_S, entry.ALARM_S, sys.argv[0] = {PATIENT_S}, 2 * {PATIENT_S}, "am"
 from mcp_agent_mail.__main__ import main
 main()
 """
@@ -83,7 +84,7 @@ class HookHome:
         """The same within this process, up to what is printed."""
         contract = read_contract(client)
         told = value if value is not None else self.payload(client, event)
-        environ, patience = self.environment(**settings), HookDeadline(PATIENT_S if self.is_patient else None)
+        environ, patience = self.environment(**settings), Deadline(PATIENT_S if self.is_patient else None)
         return HookRun(contract, event, HookPayload(contract, told), environ, patience).reply()
 
     def play(self, client: str, event: str, value: Any = None, *, is_flushed: bool = True, **settings: str) -> str:

@@ -112,6 +112,11 @@ def _files(contract: Contract) -> Iterator[str]:
                 continue
             below = f" below `{'.'.join(row['keys'])}`" if row["keys"] else ""
             shape = f", as {row['shape']}" if "shape" in row else ""
+            for hidden in row.get("hides", ()):
+                of = f" has `{'.'.join(hidden['keys'])}`" if hidden["keys"] else " has anything"
+                shape += f"; not made where `{hidden['path']}`{of}"
+            if row.get("free"):
+                shape += f"; left to you: {', '.join(f'`{name}`' for name in row['free'])}"
             yield f"| {title}, {scope} | `{row['path']}` | {row['format']}{below}{shape} | {_known(row)} |"
     token = contract["token"]
     shown = f"`{token['reference']}`" if token["reference"] else "none"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, Contract, read_contract
+from mcp_agent_mail.clients.setup.status import persons_part
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "client-by-client.md"
 ROWS = ["writes", "left to you", "reaches the model", "refused", "idle", "not guaranteed", "back"]
@@ -51,6 +52,21 @@ def test_a_section_says_what_the_contract_says_of_waking(client: str) -> None:
     else:
         assert said.startswith("woken by all mail: ")
         assert f"`am hook {client} {wake['event']} --wake`" in said
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_is_left_to_a_person_is_printed_in_the_pages_words(client: str) -> None:
+    contract = read_contract(client)
+    said = rows(contract)["left to you"]
+
+    printed = [plain(step) for step in persons_part(contract, has_token=True)]
+
+    assert printed == ([] if said == "nothing" else [plain(said)])
+
+
+def plain(text: str) -> str:
+    """A sentence without its marks and its full stop, and without its first letter, which may be a capital."""
+    return text.replace("`", "").rstrip(".")[1:]
 
 
 @pytest.mark.parametrize("client", CLIENTS)

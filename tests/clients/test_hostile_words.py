@@ -12,9 +12,11 @@ import pytest
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.guard import refusal_lines
+from mcp_agent_mail.clients.hook.notices import refused_lines
 from mcp_agent_mail.clients.hook.output import HookOutput, encode
 from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.running_server import Refused
 from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.lease_source import LeaseAnswer
@@ -84,7 +86,13 @@ def _refusal(words: str) -> list[str]:
     return refusal_lines(facts)
 
 
-_MAKERS = {"mail": _mail, "stop": _stop, "reprime": _reprime, "refusal": _refusal}
+def _no_mail(words: str) -> list[str]:
+    """A server's refusal names projects, and whoever reaches the server has chosen what they are called."""
+    refused = Refused("NOT_FOUND", f"No agent named 'x' in {words}.", f"x is an agent of /{words} and {words}.")
+    return refused_lines(refused, words, f"/code/{words}")
+
+
+_MAKERS = {"mail": _mail, "stop": _stop, "reprime": _reprime, "refusal": _refusal, "no mail": _no_mail}
 
 
 def _texts(printed: HookOutput) -> Iterator[str]:

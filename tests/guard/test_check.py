@@ -46,6 +46,43 @@ def test_a_link_to_the_repository_is_the_repository(harness: GuardInProcess) -> 
     assert harness.guard("check", str(harness.root / "link" / "src" / "app.py")).returncode == 1
 
 
+def test_a_link_that_is_a_file_is_asked_about_by_both_its_ends(harness: GuardInProcess) -> None:
+    """`CLAUDE.md -> AGENTS.md`: who writes through the link writes the other file."""
+    for name, leads_to in {
+        "to-held.py": "src/app.py",
+        "src/held-link.py": "../README.md",
+        "to-nothing.py": "src/not-there-yet.py",
+        "a-link-more.py": "to-held.py",
+        "free.py": "README.md",
+        "out.py": "/etc/hosts",
+        "round.py": "round.py",
+    }.items():
+        (harness.code / name).symlink_to(leads_to)
+    (harness.root / "from-outside.py").symlink_to(harness.code / "src" / "app.py")
+
+    codes = {name: harness.guard("check", name).returncode for name in ("to-held.py", "src/held-link.py", "free.py")}
+    codes |= {name: harness.guard("check", name).returncode for name in ("to-nothing.py", "a-link-more.py", "out.py")}
+    codes |= {name: harness.guard("check", name).returncode for name in ("round.py", "../from-outside.py")}
+
+    assert [name for name, code in codes.items() if code == 0] == ["free.py", "out.py", "round.py"]
+    assert set(codes.values()) == {0, 1}
+
+
+def test_of_a_link_the_answer_as_json_has_one_path_as_given(harness: GuardInProcess) -> None:
+    (harness.code / "link.py").symlink_to("src/app.py")
+
+    (path,) = json.loads(harness.guard("check", "--json", "link.py").stdout)["paths"]
+
+    assert (path["path"], path["free"], path["holder"]["path_pattern"]) == ("link.py", False, "src/**")
+
+
+def test_a_commit_of_a_link_is_one_of_the_link_alone(harness: GuardInProcess) -> None:
+    (harness.code / "link.py").symlink_to("src/app.py")
+    harness.git("add", "--", "link.py")
+
+    assert harness.commit("README.md")[0] == 0
+
+
 @pytest.mark.parametrize("path", ["../elsewhere.py", "/etc/passwd", "."])
 def test_what_is_no_file_of_the_repository_is_an_error(harness: GuardInProcess, path: str) -> None:
     done = harness.guard("check", path)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso, system_clock
+from mcp_agent_mail.core.running_server import Deadline
 from mcp_agent_mail.core.settings.client import load_client_settings
 from mcp_agent_mail.guard import lease_source
 from mcp_agent_mail.guard.lease_source import CannotTell, Committer, LeaseAnswer, LeaseQuery, LeasesSource, in_words
-from mcp_agent_mail.guard.server import Deadline
 from tests.guard.answering import answer, answering
 from tests.guard.in_process import GuardInProcess
 

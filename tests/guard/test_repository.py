@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.guard.git import GitRefused, open_git
 from mcp_agent_mail.guard.repository import (
+    NAME_KEY,
+    PROJECT_KEY,
     Translation,
     find_values,
     look_at_repository,
@@ -180,3 +183,37 @@ def test_the_line_that_names_the_committer_works_with_linked_work_trees_and_in_o
 
     names = [own_value(look_at_repository({}, str(folder)), {}, "agent-mail.name") for folder in (harness.code, linked)]
     assert names == ["BlueLake", "RedStone"]
+
+
+def test_what_another_user_configures_is_read_where_git_itself_works_alone(
+    harness: GuardInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git refuses to work in such a repository, unless its user has named it."""
+    for line in ("agent-mail.project /victim", "agent-mail.name RedStone", "user.name Grace"):
+        harness.git("config", *line.split())
+    ours = look_at_repository({}, str(harness.code))
+    config = harness.code / ".git" / "config"
+    if os.geteuid() == 0:
+        os.chown(config, 4711, 4711)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    theirs, gits = (look_at_repository({}, str(harness.code), is_gits=is_gits) for is_gits in (False, True))
+
+    keys = (PROJECT_KEY, NAME_KEY, "user.name")
+    assert [own_value(ours, {}, key) for key in keys] == ["/victim", "RedStone", "Grace"]
+    assert [own_value(theirs, {}, key) for key in keys] == [None, None, None]
+    assert [own_value(gits, {}, key) for key in keys] == ["/victim", "RedStone", "Grace"]
+    assert (theirs.top, theirs.foreign.hash_name) == (ours.top, ours.foreign.hash_name)
+
+
+def test_another_users_repository_puts_its_work_tree_nowhere_else(
+    harness: GuardInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness.git("config", "core.worktree", str(harness.root))
+    config = harness.code / ".git" / "config"
+    if os.geteuid() == 0:
+        os.chown(config, 4711, 4711)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 4711)
+
+    assert look_at_repository({}, str(harness.code)).top == str(harness.code)

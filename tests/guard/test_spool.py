@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.running_server import Deadline, RunningServer
 from mcp_agent_mail.guard import spool
-from mcp_agent_mail.guard.server import Deadline, ServerAt
 from mcp_agent_mail.guard.spool import NotRecorded, read_spooled, record
 from tests.guard.answering import answer, answering
 from tests.guard.in_process import GuardInProcess
@@ -53,7 +53,7 @@ LONG_S = 60.0
 
 def test_a_server_that_takes_the_event_leaves_nothing_on_disk(tmp_path: Path) -> None:
     with answering(answer(200, {})) as at:
-        record(EVENT, ServerAt(url=at.url), Deadline(LONG_S), tmp_path)
+        record(EVENT, RunningServer(at.url, {}), Deadline(LONG_S), tmp_path)
 
     assert at.heads[0][0] == "POST /guard/events HTTP/1.0"
     assert at.bodies == [{"events": [EVENT]}]
@@ -63,7 +63,7 @@ def test_a_server_that_takes_the_event_leaves_nothing_on_disk(tmp_path: Path) ->
 @pytest.mark.parametrize("said", [b"", answer(403, {"detail": "no"})])
 def test_what_no_server_takes_waits_on_disk(tmp_path: Path, said: bytes) -> None:
     with answering(said) as at:
-        record(EVENT, ServerAt(url=at.url), Deadline(LONG_S), tmp_path / "store")
+        record(EVENT, RunningServer(at.url, {}), Deadline(LONG_S), tmp_path / "store")
 
     assert read_spooled(tmp_path / "store") == [EVENT]
     assert (tmp_path / "store").stat().st_mode & 0o777 == 0o700

@@ -341,16 +341,19 @@ class Rounds:
         self.done["told"] += len(ids)
 
     def _clean_event(self, session: ClientSession) -> None:
-        """As often as it takes, a busy machine may be late; and calls of tools, until no stop waits any more."""
+        """As often as it takes, a busy machine may be late; and calls of tools, until no stop waits any more: so many
+        are refused, and then they are items after a tool.
+        """
         if not any(self._one(session, "UserPromptSubmit", Fate.NONE).is_clean for _ in range(20)):
             self.faults.append(f"{session.name} had no clean event in 20")
         waiting = self._waiting_stops(session)
         for _ in range(20 + 2 * len(waiting)):
             if not waiting:
                 return
-            self._one(session, "PreToolUse", Fate.NONE)
+            for event in ("PreToolUse", "PostToolUse"):
+                self._one(session, event, Fate.NONE)
             waiting = self._waiting_stops(session)
-        self.faults.append(f"{session.name}: {sorted(waiting)} refused no tool call")
+        self.faults.append(f"{session.name}: {sorted(waiting)} refused no tool call, and are no items")
 
     def _check_handed(self) -> None:
         sql = """SELECT r.agent_id, r.message_id, a.name FROM recipients r JOIN agents a ON a.id = r.agent_id

@@ -147,6 +147,7 @@ ASKS: Mapping[str, Asks] = {
 
 NOT_ASKED: Mapping[str, str] = {
     "fetch_inbox_events": "feeds are not rebuilt",
+    "hook_wait": "as wait_for_messages",
     "wait_for_messages": "its cursors are a feed's; its items are asked for by fetch_inbox",
     "list_guard_events": "the guard's log is not rebuilt",
     "list_join_codes": "join codes are not rebuilt",

@@ -32,7 +32,7 @@ async def post(seeded: SeededStore, importance: Importance = Importance.NORMAL) 
 async def tellable(seeded: SeededStore, session: str, limit: int = 100) -> list[UnreadCopy]:
     def look(view: View) -> list[UnreadCopy]:
         session_id = view.announcements.find_session(seeded.red.id, named(session))
-        return view.announcements.tellable(seeded.red.id, session_id, ImportanceBound.ANY, limit, without_stops=False)
+        return view.announcements.tellable(seeded.red.id, session_id, ImportanceBound.ANY, limit, without_stops=None)
 
     return await seeded.store.read(look)
 
@@ -176,7 +176,8 @@ async def test_a_claim_is_its_sessions_and_says_once_what_is_new(seeded: SeededS
 
 @pytest.mark.parametrize("name", ["_TELLABLE_ALERTS", "_TELLABLE_OTHERS", "_STOP"])
 async def test_what_may_be_told_is_found_along_the_index_of_unread_mail(seeded: SeededStore, name: str) -> None:
-    key = {"agent": 1, "session": 1, "importance": "urgent", "limit": 3, "without_stops": 0}
+    key = {"agent": 1, "session": 1, "importance": "urgent", "limit": 3, "without_stops": 0, "after": 0}
+    key |= {"agents": 1, "proven": 0}
 
     plan = seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(rows, name)}", key).fetchall()
 

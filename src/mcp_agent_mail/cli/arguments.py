@@ -10,6 +10,13 @@ import typer
 from mcp_agent_mail.core.errors import InvalidInput
 
 
+class Misuse(typer.BadParameter):
+    """Arguments of which each is fit, and which make no command together: no value is said to be wrong. Exit code 2."""
+
+    def format_message(self) -> str:
+        return self.message
+
+
 @contextmanager
 def reading_argument(name: str) -> Iterator[None]:
     """What is refused inside as no such value is told of the argument `name`, with the command's usage: exit code 2."""

@@ -8,6 +8,9 @@ from enum import StrEnum
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 
+SCRATCH_PROGRAM = "am setup"
+"""What the agents are registered as with which `am setup` tries clients out: nobody means one of them."""
+
 
 class AgentKind(StrEnum):
     """`human` and `system` exist once in every project and are no one's to register."""
@@ -66,6 +69,11 @@ class Agent:
     @property
     def is_retired(self) -> bool:
         return self.retired_ts is not None
+
+    @property
+    def may_be_meant(self) -> bool:
+        """Whether whoever mistakes a name may mean this one."""
+        return self.kind is not AgentKind.SYSTEM and self.program != SCRATCH_PROGRAM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,15 +12,17 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.domain.guard.decision import GuardOutcome, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.git import resolved, text_of
 from mcp_agent_mail.guard.lease_source import LeaseAnswer
-from mcp_agent_mail.guard.server import Json
 from mcp_agent_mail.guard.session import Session, say
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.core.running_server import Json
 
 MAX_PATHS = 5_000
 
@@ -68,8 +70,8 @@ def _lines(given: bytes) -> list[str]:
 
 def run_check(session: Session, asked: CheckArguments) -> bool:
     """Whether all are free: held by nobody else, or by the asking agent too. Raises PathOutside and CannotTell."""
-    of_project = {path: path_in_project(session, path) for path in dict.fromkeys(asked.paths)}
-    answer = session.ask(list(dict.fromkeys(of_project.values())))
+    of_project = {path: paths_in_project(session, path) for path in dict.fromkeys(asked.paths)}
+    answer = session.ask(list(dict.fromkeys(one for paths in of_project.values() for one in paths)))
     is_free = all(path.is_own_too for path in answer.held)
     if asked.is_json:
         _print_json(session, of_project, answer)
@@ -90,37 +92,44 @@ def _tell(session: Session, answer: LeaseAnswer, *, is_free: bool, is_json: bool
         say(report.warning(facts, "you hold them too"))
 
 
-def path_in_project(session: Session, path: str) -> str:
-    """The project's path of a file named from where we stand, whether it exists or not."""
+def paths_in_project(session: Session, path: str) -> list[str]:
+    """The project's paths of a file named from where we stand, whether it exists or not: its own, and of a link also
+    that of the file it leads to. An edit through the link changes that file, one that replaces the link its own.
+    Raises PathOutside where none of them is the project's.
+    """
     top = session.repository.top
     if top is None:
         raise PathOutside("a bare repository has no files to edit")
     folder, name = os.path.split(os.path.normpath(os.path.join(os.getcwd(), path)))  # noqa: PTH109, PTH118  # starts faster
-    # A link that is a file is edited itself; the folders on the way may be links from elsewhere.
     real = os.path.join(resolved(folder), name)  # noqa: PTH118
-    if real == top or not real.startswith(f"{top.rstrip('/')}/"):
+    ends = [real, resolved(real)] if os.path.islink(real) else [real]  # noqa: PTH114
+    ours = [end for end in ends if end != top and end.startswith(f"{top.rstrip('/')}/")]
+    if not ours:
         raise PathOutside(f"{path} is no file of the repository {top}")
-    inside = session.translation.to_project(real[len(top.rstrip("/")) + 1 :])
-    if inside is None:
+    inside = [session.translation.to_project(end[len(top.rstrip("/")) + 1 :]) for end in ours]
+    found = [one for one in inside if one is not None]
+    if not found:
         raise PathOutside(f"{path} lies outside the project {session.project}, where nothing can be reserved")
-    return inside
+    return found
 
 
-def _print_json(session: Session, of_project: dict[str, str], answer: LeaseAnswer) -> None:
+def _print_json(session: Session, of_project: dict[str, list[str]], answer: LeaseAnswer) -> None:
     held = {path.path: path for path in answer.held}
     value = {
         "free": all(path.is_own_too for path in answer.held),
         "agent": answer.agent,
         "project": session.project,
         "source": answer.source,
-        "paths": [_item(given, held.get(path)) for given, path in of_project.items()],
+        "paths": [_item(given, [held[path] for path in paths if path in held]) for given, paths in of_project.items()],
     }
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
-def _item(path: str, held: HeldPath | None) -> dict[str, Json]:
-    if held is None:
+def _item(path: str, both: Sequence[HeldPath]) -> dict[str, Json]:
+    """Of a file and where it leads: held is what others hold of it before what the agent holds too."""
+    if not both:
         return {"path": path, "free": True, "holder": None, "is_own_too": False}
+    held = min(both, key=lambda one: one.is_own_too)
     holding = held.holding
     holder = {
         "agent": holding.agent,

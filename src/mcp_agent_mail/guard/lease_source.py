@@ -12,11 +12,13 @@ from urllib.parse import quote
 from mcp_agent_mail.core.clock import SECOND, Micros, iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.running_server import GUARD_CHECK, MISREAD, Deadline, NoAnswer, Refused, RunningServer
 from mcp_agent_mail.core.settings.client import ClientSettings
 from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath, same_agent
-from mcp_agent_mail.guard.server import MISREAD, Deadline, Json, NoAnswer, Refused, ServerAt, find_server, post
+from mcp_agent_mail.guard.server import MAX_ANSWER_BYTES, find_server
 
 if TYPE_CHECKING:
+    from mcp_agent_mail.core.running_server import Json
     from mcp_agent_mail.domain.guard.held_paths import Neighbourhood
 
 MAX_PATHS_ASKED = 5_000
@@ -71,7 +73,7 @@ class LeasesSource:
         self._settings = settings
         self._patience = patience
         self._now = now
-        self.server: ServerAt | None = find_server(settings)
+        self.server: RunningServer | None = find_server(settings)
         self.why_no_server = "no server is running"
 
     def ask(self, question: LeaseQuery) -> LeaseAnswer:
@@ -96,7 +98,8 @@ class LeasesSource:
             "paths": list(sent),
         }
         try:
-            return _read_answer(post(self.server, "/guard/check", value, self._patience), sent)
+            answer = self.server.ask(GUARD_CHECK, value, self._patience, at_most=MAX_ANSWER_BYTES)
+            return _read_answer(answer, sent)
         except NoAnswer as silent:
             self.why_no_server = f"the server at {self.server.url} was no help: {silent}"
             self.server = None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from mcp_agent_mail.core.git.config import Entry
 from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, find_repository, repository_of
+from mcp_agent_mail.core.git.ownership import believed_owners, is_owned_by
 from mcp_agent_mail.guard.git import COMMAND_LINE_SETTINGS, Git, GitRefused, open_git, resolved, text_of
 
 PROJECT_KEY = "agent-mail.project"
@@ -33,8 +36,9 @@ class CheckoutLayout(NamedTuple):
         return self.top or self.git_dir
 
 
-def look_at_repository(environ: Mapping[str, str], cwd: str) -> CheckoutLayout:
-    """The one that Git's own GIT_DIR names to a hook, else the one around `cwd`. No Git is run.
+def look_at_repository(environ: Mapping[str, str], cwd: str, *, is_gits: bool = False) -> CheckoutLayout:
+    """The one that Git's own GIT_DIR names to a hook, else the one around `cwd`. No Git is run. `is_gits`: Git works in
+    it, and has asked itself whose it is; else one of another user says nothing of project and names.
 
     Raises GitRefused outside a repository, and UnfitRepository.
     """
@@ -42,6 +46,8 @@ def look_at_repository(environ: Mapping[str, str], cwd: str) -> CheckoutLayout:
     found = find_repository(cwd) if not named else repository_of(named, environ.get("GIT_WORK_TREE"), cwd)
     if found is None:
         raise GitRefused("not a git repository (or any of the parent directories): .git")
+    if not (is_gits or named or _is_believed(found, believed_owners(environ))):
+        found = _without_words(found)
     return CheckoutLayout(
         top=found.top, git_dir=found.git_dir, main_top=_main_top(found.git_dir, found.common_dir), foreign=found
     )
@@ -51,6 +57,25 @@ def _main_top(git_dir: str, common_dir: str) -> str | None:
     """The main work tree beside the common directory, seen from a linked worktree; None elsewhere, or if it is bare."""
     folder, name = os.path.split(common_dir)
     return folder if git_dir != common_dir and name == ".git" else None
+
+
+def _is_believed(found: ForeignRepository, owners: frozenset[int]) -> bool:
+    places = [found.git_dir, found.common_dir, *([f"{found.top}/.git"] if found.top else [])]
+    places += [f"{found.common_dir}/config", f"{found.git_dir}/config.worktree"]
+    return all(is_owned_by(owners, place) for place in places if os.path.lexists(place))
+
+
+def _without_words(found: ForeignRepository) -> ForeignRepository:
+    """How to read its objects stays, and where it lies: who commits, in which project and which work tree does not."""
+    top = found.top
+    if found.value("core.worktree") is not None:
+        above, name = os.path.split(found.git_dir)
+        top = above if name == ".git" else None
+    return replace(found, top=top, own=_plain(found.own), of_work_tree=_plain(found.of_work_tree))
+
+
+def _plain(entries: Sequence[Entry]) -> list[Entry]:
+    return [entry for entry in entries if not entry[0].startswith(("agent-mail.", "user.", "author."))]
 
 
 def own_value(repository: CheckoutLayout, environ: Mapping[str, str], key: str) -> str | None:

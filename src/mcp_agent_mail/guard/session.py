@@ -7,11 +7,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from mcp_agent_mail.core.clock import iso, system_clock
 from mcp_agent_mail.core.escaping import visible, written_on_one_line
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
+from mcp_agent_mail.core.running_server import Deadline
 from mcp_agent_mail.core.settings.client import ReadSettings
 from mcp_agent_mail.core.settings.sources import Mistake
 from mcp_agent_mail.core.unfilled_text import said
@@ -31,10 +33,13 @@ from mcp_agent_mail.guard.repository import (
     translation_for,
     values_for,
 )
-from mcp_agent_mail.guard.server import Deadline, Json
 from mcp_agent_mail.guard.spool import NotRecorded, record
 
+if TYPE_CHECKING:
+    from mcp_agent_mail.core.running_server import Json
+
 _MAX_RECORDED = 20
+_OF_GIT = ("pre-commit", "pre-push")
 _MAX_TEXT = 300
 _MAX_NAME = 64
 _MAX_PLACE = 4_096
@@ -73,7 +78,7 @@ class Session:
             requires_name=settings.agent_mail_guard_require_name == "true",
         )
         self.mark = find_mark(os.environ)
-        self._patience = patience
+        self.patience = patience or Deadline()
         self._repository: CheckoutLayout | None = None
         self._cwd = os.getcwd()  # noqa: PTH109  # as Git means it
         self._open = ExitStack()
@@ -104,7 +109,8 @@ class Session:
     def repository(self) -> CheckoutLayout:
         """The repository around this run. Raises GitRefused outside of one, and UnfitRepository."""
         if self._repository is None:
-            self._repository = look_at_repository(os.environ, self._cwd)
+            is_gits = self.hook in _OF_GIT
+            self._repository = look_at_repository(os.environ, self._cwd, is_gits=is_gits)
         return self._repository
 
     @property
@@ -140,13 +146,6 @@ class Session:
             return Committer(name=_shortened(name), author=None)
         author = os.environ.get("GIT_AUTHOR_NAME") or self._value("author.name") or self._value("user.name")
         return Committer(name=None, author=_shortened(author) if author else None)
-
-    @property
-    def patience(self) -> Deadline:
-        """The time that is left for the server; it starts with the first question."""
-        if self._patience is None:
-            self._patience = Deadline()
-        return self._patience
 
     def ask(self, paths: Sequence[str]) -> LeaseAnswer:
         """Who holds which of these paths of the project. Raises CannotTell."""

@@ -7,9 +7,13 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
-from mcp_agent_mail.guard.server import Deadline, Json, NoAnswer, Refused, ServerAt, post
+from mcp_agent_mail.core.running_server import GUARD_EVENTS, Deadline, NoAnswer, Refused, RunningServer
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.core.running_server import Json
 
 SPOOL_FOLDER = "guard-spool"
 MAX_FILES = 1_000
@@ -22,11 +26,11 @@ class NotRecorded(Exception):
     """Neither the server nor the disk took the event. The text says why."""
 
 
-def record(event: Mapping[str, Json], server: ServerAt | None, patience: Deadline, storage_root: Path) -> None:
+def record(event: Mapping[str, Json], server: RunningServer | None, patience: Deadline, storage_root: Path) -> None:
     """Tell the server while there is time, else leave a file. Raises NotRecorded."""
     if server is not None:
         with suppress(NoAnswer, Refused):
-            post(server, "/guard/events", {"events": [event]}, patience)
+            server.ask(GUARD_EVENTS, {"events": [event]}, patience)
             return
     try:
         _leave(event, storage_root)

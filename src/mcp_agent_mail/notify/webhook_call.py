@@ -14,7 +14,7 @@ import socket
 import ssl
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -55,12 +55,12 @@ class WebhookFailed(Unavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookPlace:
-    """Where a URL leads: `path` with its query, `host` without brackets."""
+    """Where a URL leads: `path` with its query, out of `repr` since it may be a secret; `host` without brackets."""
 
     is_secure: bool
     host: str
     port: int
-    path: str
+    path: str = field(repr=False)
     shown_host: str
     """As the header has it: with brackets, and with the port where it is not the scheme's own."""
 

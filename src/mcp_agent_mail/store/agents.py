@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import (
+    SCRATCH_PROGRAM,
     Agent,
     AgentKind,
     AgentStatus,
@@ -65,14 +66,15 @@ _NEWEST_ELSEWHERE = f"""
     SELECT {_OF_A} FROM agents a JOIN projects p ON p.id = a.project_id
     WHERE a.id IN (SELECT id FROM agents ORDER BY id DESC LIMIT ?)
     AND a.project_id <> ? AND a.kind = 'agent' AND a.retired_ts IS NULL AND p.archived_ts IS NULL
+    AND a.program <> '{SCRATCH_PROGRAM}'
     ORDER BY a.id DESC LIMIT ?
 """
 _LISTED = "project_id = ? AND kind = 'agent' AND (? OR retired_ts IS NULL) AND last_active_ts >= ?"
 _LIST = f"SELECT {_COLUMNS} FROM agents WHERE {_LISTED} ORDER BY last_active_ts DESC, id DESC LIMIT ?"
 _COUNT = f"SELECT count(*) FROM agents WHERE {_LISTED}"
-_RECIPIENT_NAMES = """
-    SELECT name FROM agents WHERE project_id = ? AND kind <> 'system'
-    ORDER BY last_active_ts DESC, id DESC LIMIT ?
+_RECIPIENT_NAMES = f"""
+    SELECT name FROM agents WHERE project_id = ? AND kind <> 'system' AND (retired_ts IS NOT NULL) = ?
+    AND program <> '{SCRATCH_PROGRAM}' ORDER BY last_active_ts DESC, id DESC LIMIT ?
 """
 _ADD = f"""
     INSERT INTO agents (
@@ -209,12 +211,13 @@ class Agents:
         (number,) = self._connection.execute(_COUNT, (project_id, include_retired, active_since)).fetchone()
         return int(number)
 
-    def names(self, project_id: ProjectId, limit: int = 300) -> list[str]:
-        """The names one may mean, `Human` and retired ones too, last active first: candidates for "did you mean".
+    def names(self, project_id: ProjectId, *, is_retired: bool = False, limit: int = 300) -> list[str]:
+        """The names one may mean, `Human` too, last active first: candidates for "did you mean". Those of retired
+        agents are a list of their own; scratch agents are in neither.
 
         Comparing 300 takes 3 ms, and may happen on the writer's thread.
         """
-        return [name for (name,) in self._connection.execute(_RECIPIENT_NAMES, (project_id, limit))]
+        return [name for (name,) in self._connection.execute(_RECIPIENT_NAMES, (project_id, is_retired, limit))]
 
     def add(self, new: NewAgent, now: Micros) -> Agent:
         """Store a new agent. Look for its name first, in the same unit: a second one of the name is an

@@ -19,6 +19,7 @@ from mcp_agent_mail.domain.hooks.announcements import (
     Announcement,
     ImportanceBound,
     SessionName,
+    StopRule,
     UnreadCopy,
 )
 from mcp_agent_mail.domain.messages import Importance
@@ -39,14 +40,17 @@ WHERE r.agent_id = :agent AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL A
 _ALERTS = _UNREAD.format(index="recipients_urgent_unread") + " AND r.urgent = 1 AND m.importance = :importance"
 _IS_STOP = f"""(r.topic_key = '{STOP_TOPIC}' AND r.topic_key IS NOT NULL AND m.importance = 'urgent'
     AND (s.kind = 'human' OR m.project_id = (SELECT project_id FROM agents WHERE id = :agent)))"""
+_REFUSES = f"({_IS_STOP} AND (s.kind = 'human' OR :agents AND (m.is_verified OR NOT :proven)))"
 _PAGE = "ORDER BY r.delivery_seq LIMIT :limit"
+_AFTER = "AND r.delivery_seq > :after"
 _TELLABLE_ALERTS = f"""
-SELECT r.message_id, r.delivery_seq {_ALERTS} AND NOT (:without_stops AND coalesce({_IS_STOP}, 0)) {_PAGE}
+SELECT r.message_id, r.delivery_seq {_ALERTS} {_AFTER}
+  AND NOT (:without_stops AND coalesce({_REFUSES}, 0)) {_PAGE}
 """
 _TELLABLE_OTHERS = f"""
-SELECT r.message_id, r.delivery_seq {_UNREAD.format(index="recipients_unread")} AND r.urgent = 0 {_PAGE}
+SELECT r.message_id, r.delivery_seq {_UNREAD.format(index="recipients_unread")} {_AFTER} AND r.urgent = 0 {_PAGE}
 """
-_STOP = f"SELECT r.message_id, r.delivery_seq {_ALERTS} AND {_IS_STOP} {_PAGE}"
+_STOP = f"SELECT r.message_id, r.delivery_seq {_ALERTS} AND {_REFUSES} {_PAGE}"
 _ANNOUNCED = f"""
 SELECT m.id, s.name, m.project_id, p.slug, m.is_verified OR m.is_system OR s.kind = 'human',
        CASE WHEN r.held_code IS NULL THEN min(m.created_ts, r.delivered_ts) ELSE r.delivered_ts END,
@@ -109,11 +113,19 @@ class Announcements:
         return None if row is None else row[0]
 
     def tellable(
-        self, agent_id: AgentId, session_id: int | None, least: ImportanceBound, limit: int, *, without_stops: bool
+        self,
+        agent_id: AgentId,
+        session_id: int | None,
+        least: ImportanceBound,
+        limit: int,
+        *,
+        without_stops: StopRule | None,
+        after_seq: int = 0,
     ) -> list[UnreadCopy]:
         """What may be told to the session by `least`, urgent mail first, then high, each in the order of delivery;
-        `without_stops` leaves out what would refuse a tool call.
+        `without_stops` leaves out what would refuse a tool call by this rule, `after_seq` what was delivered up to it.
         """
+        rule = without_stops or StopRule(agents=False, proven=False)
         found: list[UnreadCopy] = []
         for importance in least.order:
             key = {
@@ -121,7 +133,9 @@ class Announcements:
                 "session": session_id,
                 "importance": None if importance is None else importance.value,
                 "limit": limit - len(found),
-                "without_stops": without_stops,
+                "without_stops": without_stops is not None,
+                "after": after_seq,
+                **rule._asdict(),
             }
             sql = _TELLABLE_OTHERS if importance is None else _TELLABLE_ALERTS
             found += [UnreadCopy._make(row) for row in self._connection.execute(sql, key)]
@@ -129,12 +143,12 @@ class Announcements:
                 break
         return found
 
-    def find_stop(self, agent_id: AgentId, session_id: int | None) -> UnreadCopy | None:
+    def find_stop(self, agent_id: AgentId, session_id: int | None, rule: StopRule) -> UnreadCopy | None:
         """The oldest unread message that the session was not given and that refuses a tool call: urgent, of the topic
-        `stop`, of Human or an agent of the same project.
+        `stop`, of Human or, by the rule, an agent of the same project.
         """
         key = {"agent": agent_id, "session": session_id, "importance": Importance.URGENT.value, "limit": 1}
-        row = self._connection.execute(_STOP, key).fetchone()
+        row = self._connection.execute(_STOP, {**key, **rule._asdict()}).fetchone()
         return None if row is None else UnreadCopy._make(row)
 
     def mail(self, agent_id: AgentId, message_ids: Sequence[MessageId]) -> list[Announcement]:

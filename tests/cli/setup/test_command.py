@@ -18,7 +18,7 @@ from tests.clients.setup.homes import CASES, KINDS, Kind, made_up, snapshot
 
 __all__ = ["ground"]
 
-DONE, REFUSED, USAGE, NO_SERVER = 0, 1, 2, 69
+DONE, REFUSED, USAGE, NO_SERVER, BAD_SETTINGS = 0, 1, 2, 69, 78
 NOBODY = "http://127.0.0.1:1"
 
 
@@ -73,8 +73,15 @@ def test_without_a_terminal_consent_is_given_in_the_command(person: Shell) -> No
 
     asked = person.am("setup", *named("claude"))
 
-    assert asked.code == USAGE
-    assert "--yes" in asked.err
+    person.am("setup", *named("claude"), "--yes")
+    back = person.am("setup", "--undo")
+    both = person.am("setup", "--undo", "--status")
+    person.am("setup", "--undo", "--yes")
+
+    assert (asked.code, back.code, both.code) == (USAGE, USAGE, USAGE)
+    assert [said for said in (asked.err, back.err) if "then give --yes" not in said] == []
+    assert "am setup --status, or with am setup --undo --dry-run" in both.err
+    assert "Invalid value" not in asked.err + back.err + both.err
     assert snapshot(person.home) == before
 
 
@@ -145,14 +152,14 @@ def test_a_project_gets_its_own_files_and_no_token(person: Shell, tmp_path: Path
 def test_drift_is_told_with_its_line_and_put_right(person: Shell) -> None:
     person.am("setup", *named("codex"), "--yes")
     path = person.home / ".codex/config.toml"
-    path.write_text(path.read_text().replace("startup_timeout_sec = 10", "startup_timeout_sec = 1"))
+    path.write_text(path.read_text().replace("/mcp", "/elsewhere"))
 
     told = person.am("setup", *named("codex"), "--status")
     person.am("setup", *named("codex"), "--yes")
     mended = person.am("setup", *named("codex"), "--status")
 
     assert told.code == REFUSED
-    assert "drifted: line 3 mcp_servers.agent-mail.startup_timeout_sec" in told.out
+    assert "drifted: line 2 mcp_servers.agent-mail.url" in told.out
     assert "untrusted" in told.out
     assert mended.code == DONE
 
@@ -201,7 +208,10 @@ def test_every_made_up_home_is_proven(client: str, kind: Kind, person: Shell) ->
 
 
 def test_json_is_all_that_is_printed_when_asked_for(person: Shell) -> None:
-    assert json.loads(person.am("setup", *named("amp"), "--dry-run", "--json").out)["changed"]
+    shown = json.loads(person.am("setup", *named("amp"), "--dry-run", "--json").out)
+
+    assert shown["changed"]
+    assert shown["notes"] == []
 
 
 def test_nothing_that_a_repository_brought_along_is_run(person: Shell, tmp_path: Path) -> None:
@@ -285,3 +295,118 @@ def test_a_password_in_the_servers_address_is_written_nowhere(person: Shell) -> 
     assert "Leave out what stands before the @" in ended.err
     assert "s3cret" not in ended.err
     assert snapshot(person.home) == before
+
+
+def test_a_persons_timeout_in_our_entry_is_no_drift_and_stays(person: Shell) -> None:
+    person.am("setup", *named("claude", "gemini"), "--yes")
+    path, other = person.home / ".claude.json", person.home / ".gemini/settings.json"
+    path.write_text(path.read_text().replace('"timeout": 60000', '"timeout": 1234'))
+    other.write_text(other.read_text().replace('"trust": false', '"trust": true'))
+    before = snapshot(person.home)
+
+    status = person.am("setup", *named("claude", "gemini"), "--status", "--json")
+    again = person.am("setup", *named("claude", "gemini"), "--json")
+
+    assert {row["client"]: row["state"] for row in status.json()} == {"claude": "installed", "gemini": "installed"}
+    assert (status.code, again.code, again.json()["changed"]) == (DONE, DONE, [])
+    assert snapshot(person.home) == before
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_a_dry_run_says_that_the_named_server_is_not_there(is_json: bool, person: Shell) -> None:
+    person.set(AGENT_MAIL_URL=NOBODY)
+
+    shown = person.am("setup", *named("claude"), "--dry-run", *(["--json"] if is_json else []))
+
+    assert shown.code == NO_SERVER
+    notes = shown.json()["notes"] if is_json else [line[1] for line in shown.lines() if line[0] == "note"]
+    said = f"write nothing, and end with 69: No server answers at {NOBODY}"
+    assert [said in note for note in notes] == [True]
+    assert is_json or "+++ " in shown.out
+
+
+def test_without_a_terminal_each_diff_is_shown_before_it_is_written(person: Shell) -> None:
+    first = person.am("setup", *named("cursor"), "--yes")
+    back = person.am("setup", "--undo", "--yes")
+
+    for ended, verb in ((first, "changed\t"), (back, "changed\t")):
+        assert ended.code == DONE
+        for name in ("mcp.json", "hooks.json"):
+            at = ended.out.index(f" {person.home}/.cursor/{name}\n")
+            assert at < ended.out.index(f"{verb}{person.home}/.cursor/{name}")
+    assert f"+++ {person.home}/.cursor/mcp.json\n" in first.out
+    assert f"--- {person.home}/.cursor/mcp.json\n" in back.out
+
+
+def test_no_program_of_a_client_is_run_in_a_project(person: Shell, tmp_path: Path) -> None:
+    project, mark, program = tmp_path / "app", tmp_path / "places", tmp_path / "bin/codex"
+    for folder in (project, program.parent):
+        folder.mkdir()
+    program.write_text(f"#!/bin/sh\npwd >> '{mark}'\n")
+    program.chmod(0o755)
+    person.am("setup", *named("codex"), "--project", str(project), "--yes")
+    person.am("setup", *named("codex"), "--yes")
+    person.set(PATH=f"{program.parent}:/usr/bin:/bin")
+    person.go_to(project)
+
+    of_project = person.am("setup", *named("codex"), "--project", str(project), "--status")
+    was_run = mark.exists()
+    at_home = person.am("setup", *named("codex"), "--status")
+
+    assert (of_project.code, at_home.code) == (DONE, DONE)
+    assert not was_run
+    assert "not asked of a project's hooks" in of_project.out
+    (place,) = mark.read_text().splitlines()
+    assert Path(place).name.startswith("am-setup-")
+
+
+def test_an_address_that_is_none_is_a_bad_setting(person: Shell) -> None:
+    person.set(AGENT_MAIL_URL="127.0.0.1:9")
+    before = snapshot(person.home)
+
+    ended = person.am("setup", *named("claude"), "--yes")
+
+    assert ended.code == BAD_SETTINGS
+    assert "78 bad configuration" in " ".join(person.am("setup", "--help").out.split())
+    assert snapshot(person.home) == before
+
+
+def test_hooks_that_ours_would_switch_off_are_said_everywhere_and_the_others_go_on(person: Shell) -> None:
+    (person.home / ".factory").mkdir()
+    theirs = person.home / ".factory/settings.json"
+    theirs.write_text('{\n  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "lint"}]}]}\n}\n')
+
+    shown = person.am("setup", *named("droid", "cursor"), "--dry-run")
+    ended = person.am("setup", *named("droid", "cursor"), "--yes", "--json")
+    status = person.am("setup", *named("droid", "cursor"), "--status")
+    theirs.unlink()
+    after = person.am("setup", *named("droid", "cursor"), "--yes", "--json")
+
+    assert (shown.code, ended.code, status.code, after.code) == (REFUSED, REFUSED, REFUSED, DONE)
+    for said in (shown.out, ended.out, status.out):
+        assert f"hooks in {theirs}:2 are not read once there is a hooks.json" in said
+        assert f"Move them into {person.home}/.factory/hooks.json yourself" in said
+    assert outcomes(ended.json()) == {"cursor": ["proven", "proven"], "droid": ["proven", "left out"]}
+    assert outcomes(after.json())["droid"] == ["proven", "proven"]
+
+
+def test_a_hook_in_other_words_is_shown_not_doubled_not_run_and_named_by_the_way_back(person: Shell) -> None:
+    person.am("setup", *named("codex"), "--yes")
+    path = person.home / ".codex/hooks.json"
+    path.write_text(path.read_text().replace("hook codex UserPromptSubmit", "hook codex UserPromptSubmit || true"))
+    before = path.read_text()
+
+    shown = person.am("setup", *named("codex"), "--dry-run")
+    again = person.am("setup", *named("codex"), "--yes", "--json")
+    status = person.am("setup", *named("codex"), "--status")
+    after = path.read_text()
+    back = person.am("setup", "--undo", "--yes")
+    twice = person.am("setup", "--undo", "--yes")
+
+    assert (shown.code, again.code, status.code, back.code, twice.code) == (REFUSED, REFUSED, REFUSED, REFUSED, DONE)
+    words = "runs am hook in other words (codex UserPromptSubmit)"
+    assert [words in said for said in (shown.out, again.out, status.out, back.out)] == [True] * 4
+    assert "drifted: line " in status.out
+    assert after == before
+    assert outcomes(again.json()) == {"codex": ["proven", "failed"]}
+    assert path.read_text().count("hook codex") == 1

@@ -4,8 +4,11 @@ import os
 import pwd
 import re
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -146,3 +149,98 @@ def test_a_home_that_is_no_absolute_path_is_that_of_the_password_file(
     monkeypatch.setenv("HOME", home)
 
     assert surroundings().home == Path(pwd.getpwuid(os.getuid()).pw_dir)
+
+
+STRANGER = """
+import http.server, sys
+class Stranger(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        print("asked", self.headers.get("Authorization"), file=sys.stderr, flush=True)
+        self.send_response(int(sys.argv[1]))
+        self.end_headers()
+        self.wfile.write(sys.argv[2].encode())
+    def log_message(self, *_):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Stranger)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+@contextmanager
+def stranger(status: int, body: str) -> Iterator[int]:
+    """Somebody's server, which answers everything so. Gives its port."""
+    with subprocess.Popen(
+        [sys.executable, "-c", STRANGER, str(status), body], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+        # The token of ours is shown to nobody.
+        assert set(process.stderr.read().split("\n")) <= {"asked None", ""}
+
+
+def refused_by_setup(shell: Shell) -> str:
+    """What it says, once it has refused and written nothing, as its dry run foretold."""
+    before = sorted(shell.home.iterdir())
+    foretold = shell.am("setup", "--client", "claude", "--dry-run")
+    ended = shell.am("setup", "--client", "claude", "--yes")
+
+    assert (foretold.code, ended.code) == (69, 69)
+    assert sorted(shell.home.iterdir()) == before
+    fact = ended.err.split("\n")[0].partition(": ")[2]
+    assert fact in foretold.out
+    return ended.err
+
+
+def test_a_server_of_another_store_is_not_taken_for_ours(shell: Shell, tmp_path: Path) -> None:
+    with Served(tmp_path / "other", HOME=str(tmp_path)) as server:
+        shell.set(HTTP_PORT=str(server.port))
+        said = refused_by_setup(shell)
+        shell.set(AGENT_MAIL_URL=f"http://127.0.0.1:{server.port}")
+        meant = shell.am("setup", "--client", "windsurf", "--yes")
+
+    assert f"There is no store in {shell.home}/.mcp_agent_mail yet" in said
+    assert f"the agent-mail server at http://127.0.0.1:{server.port} serves another one" in said
+    assert str(tmp_path / "other") in said
+    assert f"AGENT_MAIL_URL=http://127.0.0.1:{server.port} am setup" in said
+    assert meant.code == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (404, "nothing", "does not answer as an agent-mail server"),
+        (200, '{"status": "ok"}', "does not answer as an agent-mail server"),
+        (401, '{"detail": "Not yours"}', "refuses to say whose it is (Not yours)"),
+    ],
+)
+def test_who_else_listens_where_ours_would_is_named(status: int, body: str, said: str, shell: Shell) -> None:
+    shell.set(AGENT_MAIL_TOKEN="s3cret" * 8)
+    with stranger(status, body) as port:
+        shell.set(HTTP_PORT=str(port))
+        told = refused_by_setup(shell)
+
+    assert f"what listens at http://127.0.0.1:{port} {said}" in told
+    assert "Set HTTP_PORT to a port that is free" in told
+
+
+def test_who_listens_and_never_answers_is_not_waited_for_long(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcp_agent_mail.cli.setup.surroundings._WITHIN_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        shell.set(HTTP_PORT=str(silent.getsockname()[1]))
+
+        assert "does not answer as an agent-mail server" in refused_by_setup(shell)
+
+
+@pytest.mark.parametrize(("status", "body"), [(404, "nothing"), (200, "[]")])
+def test_a_server_that_was_named_has_to_be_one_of_agent_mail(status: int, body: str, shell: Shell) -> None:
+    with stranger(status, body) as port:
+        shell.set(AGENT_MAIL_URL=f"http://127.0.0.1:{port}")
+        told = refused_by_setup(shell)
+
+    assert "no agent-mail server" in told
+    assert "Check AGENT_MAIL_URL" in told

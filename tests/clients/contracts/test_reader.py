@@ -73,6 +73,8 @@ _BREAKS: list[tuple[str, list[Any], Any]] = [
     ("wake", ["wake", "how"], None),
     ("wake", ["wake", "more"], 1),
     ("files.mcp.user", ["files", "mcp", "user", "format"], "yaml"),
+    ("files.mcp.user", ["files", "mcp", "user", "free"], {"timeout": "any"}),
+    ("files.mcp.user", ["files", "mcp", "user", "free"], {"headersHelper": "texts"}),
     ("files.hooks.user", ["files", "hooks", "user", "shape"], "round"),
     ("events.Stop", ["events", "Stop", "moment"], "noon"),
     ("events.Stop", ["events", "Stop", "tells"], "low"),

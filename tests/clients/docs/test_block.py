@@ -81,6 +81,16 @@ def test_broken_marks_are_refused_with_their_line(content: str, said: str) -> No
         remove(content.encode())
 
 
+def test_how_broken_marks_are_mended_is_said_without_a_promise_to_replace_what_others_wrote() -> None:
+    with pytest.raises(BrokenMarks) as refused:
+        insert(f"a\n{B}\nmine\n".encode(), TEXT)
+
+    assert refused.value.hint == (
+        f"Leave one line {B} and one line {E} behind it, or neither. What am docs insert has written between them is "
+        "replaced; other text there is not, and is named."
+    )
+
+
 def test_utf_16_is_not_written_into() -> None:
     with pytest.raises(NoText):
         insert("# A\n".encode("utf-16"), TEXT)

@@ -204,8 +204,8 @@ def test_a_refusal_by_code_stands_also_when_the_alarm_ends_what_follows(home: Ho
     """The server that gave the stop hangs at its confirmation, and all patience with it is longer than the alarm."""
     answers.event, answers.told = given(stop=STOP), None
     program = (
-        "import sys; from mcp_agent_mail.clients.hook import entry, server\n"
-        "server.PATIENCE_S, entry.ALARM_S = 60.0, 5.0\n"
+        "import sys; from mcp_agent_mail.clients.hook import entry; from mcp_agent_mail.core import running_server\n"
+        "running_server.PATIENCE_S, entry.ALARM_S = 60.0, 5.0\n"
         "sys.exit(entry.main(['windsurf', 'pre_run_command']))\n"
     )
 

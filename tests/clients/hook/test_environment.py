@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.clients.hook.environment import HookSettings
-from mcp_agent_mail.clients.hook.server import find_server
+from mcp_agent_mail.core.running_server import find_server
 from mcp_agent_mail.core.settings.client import read_client_settings
 from mcp_agent_mail.guard.server import find_server as find_guards_server
 
@@ -143,10 +143,7 @@ def _same_server(environ: dict[str, str]) -> str | None:
     assert (mine is None) == (theirs is None)
     if mine is None or theirs is None:
         return None
-    scheme = "https" if mine.is_secure else "http"
-    assert f"{scheme}://{mine.authority}{mine.path}" == theirs.url.rstrip("/")
-    bearer = {"Authorization": f"Bearer {theirs.bearer_token}"} if theirs.bearer_token else {}
-    assert mine.headers == {**bearer, **({"X-Agent-Token": theirs.agent_token} if theirs.agent_token else {})}
+    assert (mine.url, mine.headers) == (theirs.url, theirs.headers)
     return theirs.url
 
 

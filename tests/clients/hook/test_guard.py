@@ -89,6 +89,16 @@ def test_what_nobody_holds_is_allowed(paths: list[str], harness: GuardHarness) -
     assert _asked(harness, *paths) is None
 
 
+def test_an_edit_through_a_link_is_one_of_what_it_leads_to(harness: GuardHarness) -> None:
+    harness.hold("AGENTS.md")
+    (harness.code / "CLAUDE.md").symlink_to("AGENTS.md")
+
+    verdict = _asked(harness, "CLAUDE.md")
+
+    assert verdict.is_refused
+    assert "> path: AGENTS.md" in verdict.lines
+
+
 def test_what_the_agent_holds_itself_is_allowed(harness: GuardHarness) -> None:
     harness.hold("src/**", agent="BlueLake")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -273,6 +274,108 @@ def test_a_registration_binds_in_the_project_of_its_work_tree_alone(code: Path) 
     assert _here(code, "app-1", AGENT_MAIL_PROJECT="app-1") == "app-1"
     _git("config", "agent-mail.project", "app-2", cwd=code, home=code.parent)
     assert _here(code, "app-2") == "app-2"
+
+
+def test_without_a_work_tree_a_registration_binds_in_the_folder_itself_alone(tmp_path: Path) -> None:
+    """From the root of the disk everything would be below, from ~/src each project in it."""
+    base = tmp_path.resolve()
+    (base / "src" / "secret").mkdir(parents=True)
+
+    assert _here(base / "src", str(base / "src")) == str(base / "src")
+    assert _here(base / "src", str(base / "src" / "secret")) is None
+    assert _here(base / "src", slugs_of(str(base / "src" / "secret"))[0]) is None
+    assert _here(Path("/"), "/etc") is None
+    assert _here(Path("/"), "/") == "/"
+
+
+def test_a_repository_within_the_work_tree_is_a_project_of_its_own(code: Path) -> None:
+    inner = code / "vendor" / "secret"
+    (inner / "src").mkdir(parents=True)
+    _git("init", "-q", ".", cwd=inner, home=code.parent)
+
+    assert [_here(code, str(path)) for path in (inner, inner / "src")] == [None, None]
+    assert _here(code, str(code / "vendor")) == str(code / "vendor")
+    assert _here(inner, str(inner / "src")) == str(inner / "src")
+    assert _here(inner, str(code)) is None
+
+
+def test_a_pointer_that_a_stranger_wrote_leads_into_no_main_work_tree(code: Path) -> None:
+    """It is a linked one's only where the main repository knows it."""
+    unpacked = code.parent / "unpacked"
+    (unpacked / "fake").mkdir(parents=True)
+    (unpacked / ".git").write_text("gitdir: fake\n")
+    (unpacked / "fake" / "commondir").write_text(f"{code}/.git\n")
+    (unpacked / "fake" / "gitdir").write_text(f"{unpacked}/.git\n")
+
+    assert _here(unpacked, str(code)) is None
+
+
+OTHER = 4711
+
+
+def _give_away(patch: pytest.MonkeyPatch, *paths: Path) -> None:
+    """To another user who is not root."""
+    if os.geteuid() == 0:
+        for path in paths:
+            os.chown(path, OTHER, OTHER, follow_symlinks=False)
+    else:
+        patch.setattr(os, "geteuid", lambda: OTHER)
+
+
+def _worded(code: Path) -> list[Path]:
+    _git("config", "agent-mail.project", "/victim", cwd=code, home=code.parent)
+    _git("config", "agent-mail.name", "RedStone", cwd=code, home=code.parent)
+    return [code, code / ".git", code / ".git" / "config"]
+
+
+@pytest.mark.parametrize("whose", [slice(0, 3), slice(1, 3), slice(2, 3)], ids=["all", "git", "config"])
+def test_what_another_user_configures_says_nothing(whose: slice, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Git itself has it."""
+    places = _worded(code)
+    told = look_at_git(str(code), {"HOME": "/nowhere"})
+    _give_away(monkeypatch, *places[whose])
+
+    assert told == (str(code), {"project": "/victim", "name": "RedStone"})
+    assert look_at_git(str(code), {"HOME": "/nowhere"})[1] == {}
+    assert find_values({"HOME": "/nowhere", "PATH": os.environ["PATH"]}, str(code)) == {}
+    assert _here(code, "/victim") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+def test_a_repository_that_anybody_planted_above_decides_nothing(
+    kind: str, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that all may write to, as `/tmp`."""
+    work = code.parent / "open" / "work"
+    work.mkdir(parents=True)
+    planted = work.parent / ".git"
+    places = _worded(code)
+    if kind == "folder":
+        (code / ".git").rename(planted)
+        places = [planted, planted / "config"]
+    elif kind == "file":
+        planted.write_text(f"gitdir: {code}/.git\n")
+        places = [planted]
+    else:
+        planted.symlink_to(code / ".git")
+        places = [planted]
+    _give_away(monkeypatch, *places)
+
+    assert look_at_git(str(work), {"HOME": "/nowhere"}) == (None, {})
+    assert _here(work, str(work)) == str(work)
+    assert _here(work, str(work.parent)) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+def test_a_work_tree_of_another_user_is_still_where_the_session_works(
+    code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _give_away(monkeypatch, *_worded(code))
+
+    assert look_at_git(str(code), {"HOME": "/nowhere"}) == (str(code), {})
+    assert look_at_git(str(code), {"HOME": "/nowhere", "SUDO_UID": str(OTHER)})[1]["name"] == "RedStone"
+    assert _here(code, str(code)) == str(code)
 
 
 def test_in_a_linked_work_tree_the_main_ones_project_is_its_too(code: Path) -> None:

@@ -43,6 +43,31 @@ def test_what_only_looks_like_one_is_not(tool: str) -> None:
     assert not _is_ours("claude", tool_name=tool)
 
 
+READING = [
+    *("register_agent", "create_agent_identity", "macro_start_session", "fetch_inbox", "fetch_topic"),
+    *("mark_message_read", "acknowledge_message", "reply_message", "send_message"),
+]
+
+
+@pytest.mark.parametrize("tool", READING)
+def test_a_client_that_does_not_say_whose_a_tool_is_may_call_what_mail_is_read_and_answered_by(tool: str) -> None:
+    assert _is_ours("cursor", tool_name=f"MCP:{tool}")
+    assert not _is_ours("cursor", tool_name=tool)
+    assert not _is_ours("cursor", tool_name=f"MCP:{tool}s")
+
+
+def test_a_client_that_does_not_say_whose_a_tool_is_may_call_no_other() -> None:
+    assert sorted(OF_MAIL) == sorted(READING)
+    assert not _is_ours("cursor", tool_name="MCP:run_command")
+
+
+@pytest.mark.parametrize("server", ["github", "agent-mail-of-another", ""])
+def test_a_server_of_another_name_is_not_ours(server: str) -> None:
+    assert not _is_ours("windsurf", tool_info={"mcp_server_name": server, "mcp_tool_name": "fetch_inbox"})
+    named = {"toolName": "use_mcp_tool", "parameters": {"server_name": server}}
+    assert not _is_ours("cline", preToolUse=named)
+
+
 def test_the_tools_of_mail_are_in_the_reference() -> None:
     reference = (Path(__file__).parents[3] / "docs" / "reference" / "tools.md").read_text(encoding="utf-8")
 

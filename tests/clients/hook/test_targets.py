@@ -66,6 +66,31 @@ def test_a_patch_names_its_files_by_its_file_lines() -> None:
     assert found == ["src/a.py", "src/b.py", "new file.txt", "/abs/old.py"]
 
 
+@pytest.mark.parametrize("blank", ["  ", "\t", " \t ", "\u00a0", "\u2003", "\x0c", "\r"])
+def test_a_file_line_counts_however_far_it_is_moved_in(blank: str) -> None:
+    """Codex trims it, so it is one: a patch with some of each names them all."""
+    for kind in ("Update File", "Add File", "Delete File", "Move to"):
+        moved = f"*** Begin Patch\n*** Update File: free.py\n{blank}*** {kind}: held.py{blank}\n*** End Patch\n"
+
+        assert _targets("codex", "PreToolUse", tool_name="apply_patch", tool_input={"command": moved}) == [
+            "free.py",
+            "held.py",
+        ]
+
+
+def test_a_file_line_hides_no_file_of_a_unified_patch() -> None:
+    mixed = f"*** Update File: free.py\n{UNIFIED}"
+
+    found = _targets("opencode", "tool.before", tool="patch", input={"patchText": mixed})
+
+    assert found == ["free.py", "src/a.py", "new.py"]
+
+
+@pytest.mark.parametrize("patch", [f"{' ' * 200_000}*", f"***{' ' * 200_000}x", "*** Add File:" + "\t" * 200_000])
+def test_a_patch_takes_no_longer_than_it_is_long(patch: str) -> None:
+    assert _targets("codex", "PreToolUse", tool_name="apply_patch", tool_input={"command": patch * 3}) == []
+
+
 def test_a_patch_may_be_the_words_of_a_command() -> None:
     value = {"tool_name": "apply_patch", "tool_input": {"command": ["apply_patch", PATCH]}}
 

@@ -153,8 +153,8 @@ def test_what_another_hook_has_told_meanwhile_does_not_wake(home: HookHome, serv
     home.settings["AGENT_MAIL_INTERVAL"] = "6"
     with watching(home) as watcher:
         until_waiting(server)
-        (state,) = (path for path in home.states.iterdir() if path.suffix == ".json")
-        state.write_text(json.dumps({**json.loads(state.read_text()), "woken_at": time.time()}))
+        file, state = session_state(home)
+        file.write_text(json.dumps({**state, "woken_at": time.time()}))
         send(home, server, "Urgent", importance="urgent")
         until_waiting(server, 0)
         told = home.run("claude", "PostToolUse", home.payload("claude", "PostToolUse"))
@@ -164,6 +164,41 @@ def test_what_another_hook_has_told_meanwhile_does_not_wake(home: HookHome, serv
 
     assert b"> subject: Urgent" in told.stdout
     assert (code, "> subject: Normal" in err, "Urgent" in err) == (2, True, False)
+
+
+def session_state(home: HookHome) -> tuple[Path, dict[str, Any]]:
+    (file,) = (path for path in home.states.iterdir() if path.suffix == ".json")
+    return file, json.loads(file.read_text())
+
+
+def test_a_wake_notes_when_it_was_and_the_count_and_the_next_one_rests_after_it(home: HookHome, server: Served) -> None:
+    home.settings["AGENT_MAIL_INTERVAL"] = "8"
+    send(home, server, "Plan")
+    with watching(home) as first:
+        assert ended(first)[0] == 2
+    _, noted = session_state(home)
+    with watching(home) as second:
+        until_waiting(server)
+        send(home, server, "Next")
+        code, _, err = ended(second)
+
+    assert 0 <= time.time() - noted["woken_at"] < WITHIN_S
+    assert noted["said"] == 1
+    assert (code, "> subject: Next" in err) == (2, True)
+    # Both ends are noted a moment after the words: the rest itself was not shorter.
+    assert session_state(home)[1]["woken_at"] - noted["woken_at"] >= 8
+
+
+def test_a_wake_at_a_time_that_is_still_to_come_is_rested_after_by_nobody(home: HookHome, server: Served) -> None:
+    """The clock was set back since."""
+    home.settings["AGENT_MAIL_INTERVAL"] = "0"
+    with watching(home) as watcher:
+        until_waiting(server)
+        file, state = session_state(home)
+        file.write_text(json.dumps({**state, "woken_at": time.time() + 10 * WITHIN_S}))
+        send(home, server, "Plan")
+
+        assert ended(watcher)[0] == 2
 
 
 def test_of_two_watchers_of_a_session_the_later_one_stays_and_wakes_it(home: HookHome, server: Served) -> None:

@@ -33,14 +33,18 @@ LISTED = [
 def test_of_our_hooks_it_is_told_who_is_trusted(tmp_path: Path) -> None:
     answer = json.dumps({"id": 1, "result": {"data": [{"cwd": "/x", "hooks": LISTED}]}})
     (tmp_path / "answer").write_text('{"id": 0, "result": {}}\n{"method": "noise"}\n' + answer + "\n")
-    environ = codex(tmp_path, f'head -3 > "{tmp_path}/asked"; cat "{tmp_path}/answer"; exec sleep 60')
+    script = f'pwd > "{tmp_path}/place"; ls -A > "{tmp_path}/there"; head -3 > "{tmp_path}/asked"'
+    environ = codex(tmp_path, f'{script}; cat "{tmp_path}/answer"; exec sleep 60')
 
-    found = read_trust(environ, tmp_path)
+    found = read_trust(environ)
 
     assert found == {"PreToolUse": "untrusted", "Stop": "trusted", "SessionStart": "modified"}
     asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
     assert [message["method"] for message in asked] == ["initialize", "initialized", "hooks/list"]
-    assert asked[2]["params"] == {"cwds": [str(tmp_path)]}
+    # It stands in an empty folder, is asked of that, and the folder goes.
+    place = (tmp_path / "place").read_text().strip()
+    assert asked[2]["params"] == {"cwds": [place]}
+    assert ((tmp_path / "there").read_text(), Path(place).exists()) == ("", False)
 
 
 @pytest.mark.parametrize(
@@ -59,11 +63,11 @@ def test_a_codex_that_says_something_else_says_nothing(
 ) -> None:
     monkeypatch.setattr(codex_query, "WITHIN_S", 0.5)
 
-    assert read_trust(codex(tmp_path, script), tmp_path) is None
+    assert read_trust(codex(tmp_path, script)) is None
 
 
 def test_without_codex_nobody_is_asked(tmp_path: Path) -> None:
-    assert read_trust({"PATH": str(tmp_path)}, tmp_path) is None
+    assert read_trust({"PATH": str(tmp_path)}) is None
 
 
 def test_what_waits_for_trust_is_named() -> None:

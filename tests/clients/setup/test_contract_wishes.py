@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings, plugin_text, wishes_of
 from mcp_agent_mail.clients.setup.file_edit import differences, put_into
 from mcp_agent_mail.clients.setup.places import Surroundings
-from mcp_agent_mail.clients.setup.wishes import FileWish, Part, is_ours
+from mcp_agent_mail.clients.setup.wishes import EntryWish, FileFormat, FileWish, Part, is_ours
 from tests.clients.setup.homes import SETTINGS
 
 HOME = Surroundings(home=Path("/home/me"), environ={})
@@ -149,3 +151,59 @@ def test_in_a_project_our_entry_holds_nothing_foreign_and_at_home_it_may(client:
         for wish in wishes_of(client, SETTINGS, around, project):
             if wish.part is Part.MCP:
                 assert (wish.entries[0].at_most is None) is (project is None)
+
+
+RUNS_OR_LEADS = {
+    "headersHelper": "evil",
+    "command": "evil",
+    "args": ["x"],
+    "env": {"NODE_OPTIONS": "x"},
+    "url": "http://elsewhere/mcp",
+    "httpUrl": "http://elsewhere/mcp",
+    "serverUrl": "http://elsewhere/mcp",
+    "headers": {"X-More": "1"},
+    "http_headers": {"X-More": "1"},
+}
+
+
+def entry_of(client: str, project: Path | None, home: Path) -> FileWish | None:
+    wanted = wishes_of(client, SETTINGS, Surroundings(home=home, environ={}), project)
+    return next((wish for wish in wanted if wish.part is Part.MCP), None)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("is_project", [False, True])
+def test_a_persons_number_flag_or_list_is_kept_and_what_runs_or_leads_elsewhere_is_not(
+    client: str, is_project: bool, tmp_path: Path
+) -> None:
+    wish = entry_of(client, tmp_path if is_project else None, tmp_path)
+    if wish is None:
+        return
+    (entry,) = wish.entries
+    chosen = {"number": 7, "flag": True, "texts": ["one"]}
+    bare = replace(wish, entries=[replace(entry, value={name: chosen[kind] for name, kind in entry.free.items()})])
+    held = put_into(put_into(None, [bare]), [wish])
+
+    assert differences(held, wish) == []
+    assert [name for name, kind in entry.free.items() if _entry_in(held, wish)[name] != chosen[kind]] == []
+    assert not {*RUNS_OR_LEADS, "enabled", "disabled"} & entry.free.keys()
+    for name, value in RUNS_OR_LEADS.items():
+        if not is_project and (name == "headers" or name not in (*entry.value, *entry.drop)):
+            continue  # At home an entry may have more, and more headers.
+        hostile = put_into(held, [replace(wish, entries=[EntryWish(path=entry.path, value={name: value})])])
+        assert any(name in one.what for one in differences(hostile, wish)), name
+        assert _entry_in(put_into(hostile, [wish]), wish) == _entry_in(held, wish), name
+
+
+# Plain values.
+def _entry_in(held: bytes, wish: FileWish) -> Any:
+    found = tomllib.loads(held.decode()) if wish.file_format is FileFormat.TOML else json.loads(held)
+    for name in wish.entries[0].path:
+        found = found[name]
+    return found
+
+
+def test_what_lets_tools_run_unasked_is_no_projects_to_say() -> None:
+    for client in CLIENTS:
+        row = read_contract(client)["files"]["mcp"]["project"]
+        assert not {"trust", "autoApprove", "tools"} & (row or {"free": {}})["free"].keys()

@@ -8,6 +8,7 @@ import pytest
 
 from mcp_agent_mail.core.settings.kinds import BadValue, PathContext, Secret
 from mcp_agent_mail.core.settings.rows_delivery import WEBHOOK_KEY, WEBHOOK_TARGETS
+from mcp_agent_mail.core.settings.url_text import SecretAddress
 
 HERE = PathContext(folder=Path("/"), home=Path("/"))
 
@@ -15,7 +16,7 @@ HERE = PathContext(folder=Path("/"), home=Path("/"))
 def test_urls_are_a_list_in_which_each_counts_once() -> None:
     urls = WEBHOOK_TARGETS.parse(" https://a.example/x , http://b.example:8080?y=1,https://a.example/x,", HERE)
 
-    assert urls == ("https://a.example/x", "http://b.example:8080?y=1")
+    assert urls == (SecretAddress("https://a.example/x"), SecretAddress("http://b.example:8080?y=1"))
 
 
 def test_a_url_that_is_none_is_told_by_its_place_and_not_shown() -> None:

@@ -11,6 +11,7 @@ from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.settings.sources import SettingsError, shown_text
+from mcp_agent_mail.core.settings.url_text import SecretAddress
 from tests.core.machine import TOKEN, Machine
 
 WINDOW = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"
@@ -212,7 +213,7 @@ _GOOD: dict[str, tuple[str, object]] = {
     "LISTENING_WINDOW_SECONDS": ("5", 5),
     "WEBHOOK_URLS": (
         "https://a.example/x?y=1, http://[::1]:8080",
-        ("https://a.example/x?y=1", "http://[::1]:8080"),
+        (SecretAddress("https://a.example/x?y=1"), SecretAddress("http://[::1]:8080")),
     ),
     "WEBHOOK_SECRET": ("k" * 32, Secret("k" * 32)),
     "WEBHOOK_ALLOW_PRIVATE": ("yes", True),
@@ -529,6 +530,9 @@ def test_of_a_webhook_the_host_is_shown_and_no_path(given: str, shown: str, mach
     (without_secret,) = machine.mistakes(WEBHOOK_URLS=given)
 
     assert loaded.sources["WEBHOOK_URLS"].shown == shown
+    for told in (repr(loaded.settings), str(loaded), str(dataclasses.asdict(loaded.settings))):
+        assert "s3cret" not in told
+        assert "k" * 32 not in told
     assert without_secret.value == repr(shown)
 
 

@@ -28,7 +28,10 @@ _WITHIN_S = 30.0
 _ITEM = re.compile(r"#(\d+) from \S+, (?:un)?verified, ")
 _STOP = re.compile(r"message #(\d+), urgent")
 _PROGRAM = {"program": "tests", "model": "none"}
+_REPRIMED = "Agent mail: you are "
 MAX_ITEMS = 3
+MAX_REPRIMED_ITEMS = 1
+"""Beside words of who the agent is there is room for one; the others wait for the next slot of theirs."""
 
 Tokens = Callable[[str], int]
 Payload = dict[str, Any]
@@ -213,8 +216,9 @@ class Talk:
     def _event(self, turn: Turn, talker: Talker, moment: str, **more: Any) -> bool:
         """Whether anything of mail was told: a turn's end goes on then, a tool call is refused."""
         event = talker.events[moment]
-        wanted = self._due(talker, moment)
         words = self._injected(talker, event, {"session_id": f"{talker.client}-of-the-talk", **more})
+        # Whether it is one rests on the clock too: two starts within three seconds are one.
+        wanted = self._due(talker, moment, MAX_REPRIMED_ITEMS if _REPRIMED in words else MAX_ITEMS)
         found = [int(one) for one in (*_ITEM.findall(words), *_STOP.findall(words))]
         what = f"turn {turn.number} of {talker.name}, {event}"
         self._judge(what, found, [one.id for one in wanted], words)
@@ -239,7 +243,7 @@ class Talk:
             raise TooBusy(f"a hook took {self._took_s:.2f} s")
         self.faults.append(f"{what}: told {found}, due {due}: {words!r}")
 
-    def _due(self, talker: Talker, moment: str) -> list[_Letter]:
+    def _due(self, talker: Talker, moment: str, most: int) -> list[_Letter]:
         """By the contract, and by what waits: the most important first, then the oldest."""
         if moment == "before_tool":
             stops = [one for one in talker.waiting if one.is_stop] if talker.can(moment, "refuse") else []
@@ -248,7 +252,7 @@ class Talk:
         due = [one for one in talker.waiting if one.rank <= level]
         if talker.can("before_tool", "refuse"):
             due = [one for one in due if not one.is_stop]
-        return sorted(due, key=lambda one: (one.rank, one.id))[:MAX_ITEMS]
+        return sorted(due, key=lambda one: (one.rank, one.id))[:most]
 
     def _injected(self, talker: Talker, event: str, more: dict[str, Any]) -> str:
         self.events += 1

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.clients.contracts.reader import read_contract
-from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook.payload import HookPayload
 from mcp_agent_mail.clients.hook.run import HookRun
+from mcp_agent_mail.core import running_server as wire
 from tests.e2e.hook_talk.talk import Talk
 
 TURNS = 24

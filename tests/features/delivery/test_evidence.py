@@ -215,6 +215,7 @@ async def test_a_call_does_not_show_what_it_hands_over_itself(mail: ServedMail) 
         ("read_mail", {"agent_name": RED}),
         ("read_mail", {"agent_name": RED, "include_bodies": "false"}),
         ("wait_for_messages", {"agent_name": RED}),
+        ("hook_wait", {"agent_name": RED}),
         ("macro_prepare_thread", {"thread_id": "T-1", "agent_name": RED, "program": "tests", "model": "none"}),
         ("macro_start_session", {"agent_name": RED, "program": "tests", "model": "none"}),
         ("fetch_inbox_product", {"product_key": "shop", "agent_name": RED}),
@@ -238,6 +239,18 @@ async def test_every_tool_that_gives_mail_to_its_recipient_hands_it_over(
 
     assert answer.status_code == 200, answer.text
     assert await mail.status(message_id) == "handed_over"
+
+
+async def test_what_a_wait_tells_from_behind_its_page_is_handed_over_too(mail: ServedMail) -> None:
+    for _ in range(20):
+        await mail.send()
+    after = await mail.send()
+    urgent = await mail.send(importance="urgent")
+
+    answer = await mail.client.post("/rpc/hook_wait", json={"project_key": mail.project, "agent_name": RED})
+
+    assert answer.status_code == 200, answer.text
+    assert (await mail.status(urgent), await mail.status(after)) == ("handed_over", "delivered")
 
 
 @pytest.mark.parametrize("door_of", ["mcp", "rpc"])

@@ -38,6 +38,7 @@ MORE: dict[str, dict[str, Any]] = {
     "fetch_inbox": {"limit": 5, "include_bodies": True},
     "fetch_inbox_events": {"limit": 3},
     "wait_for_messages": {"timeout_s": 1},
+    "hook_wait": {"timeout_s": 1},
     "heartbeat": {"session": "s-1", "event": "idle"},
     "hook_event": {"session": "asks by {door}", "event": "turn", "least": "any", "reprime": True},
     "hook_told": {"session": "tells by {door}"},

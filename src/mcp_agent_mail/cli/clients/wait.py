@@ -23,17 +23,7 @@ from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_json, print_text
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 from mcp_agent_mail.clients.hook.identity import look_at_git
-from mcp_agent_mail.clients.hook.text import (
-    MAX_ITEMS,
-    READING,
-    WHOSE_WORDS,
-    fit,
-    item_lines,
-    items,
-    name_of,
-    sized,
-    whole,
-)
+from mcp_agent_mail.clients.hook.text import MAX_BYTES, fit, mail_lines, whole
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 
 FIRST_SLICE_S = 1
@@ -41,6 +31,7 @@ FIRST_SLICE_S = 1
 SLICE_S = 50
 GONE_FOR_S = 60.0
 _ANSWER_AFTER_S = 10.0
+_FOUND_WITHIN_S = 5.0
 _LATE_S = 2.0
 """What an answer gets to come once the time is over: a server that is well answers then."""
 _PAUSES_S = (0.1, 0.3, 1.0, 2.0)
@@ -85,7 +76,7 @@ def wait(
     if json:
         print_json(answer)
     elif answer["messages"]:
-        print_text(fit(_lines(name, answer)))
+        print_text(_words(name, answer, urgent=urgent))
     else:
         sys.stderr.write(f"No mail within {timeout} s. Go on with --after {whole(answer['next_cursor'])}\n")
     return ExitCode.DONE if answer["messages"] else ExitCode.TRY_AGAIN
@@ -113,9 +104,10 @@ class _Wait:
         """The first answer with mail, or the last one. Raises what the server refuses, and Unavailable where there is
         none at first, for GONE_FOR_S, or as the time ends: who was not heard has not said that there is no mail.
         """
-        server = require_server(self.context)
+        until = self.now() + self.timeout_s
+        server = require_server(self.context, within_s=min(_FOUND_WITHIN_S, self.timeout_s))
         HttpGateway(server).check()
-        until, heard_at, failures = self.now() + self.timeout_s, self.now(), 0
+        heard_at, failures = self.now(), 0
         answer: dict[str, Any] | None = None
         while answer is None or failures or not (answer["messages"] or self.now() >= until):
             give_up_at = min(until, heard_at + GONE_FOR_S)
@@ -147,25 +139,16 @@ class _Wait:
         gateway = HttpGateway(server, answer_timeout_s=within_s)
         place = {} if self.cursor is None else {"after_cursor": self.cursor}
         try:
-            answer: dict[str, Any] = gateway.call("wait_for_messages", {**self.request, **place, "timeout_s": seconds})
+            answer: dict[str, Any] = gateway.call("hook_wait", {**self.request, **place, "timeout_s": seconds})
         finally:
             gateway.close()
         self.cursor = int(answer["next_cursor"])
         return answer
 
 
-def _lines(agent: str, answer: dict[str, Any]) -> list[str]:
-    """As a hook says it: peers' words on lines of their own."""
-    return sized(lambda sizes: _lines_of(agent, answer, sizes))
-
-
-def _lines_of(agent: str, answer: dict[str, Any], sizes: tuple[int, int]) -> list[str]:
-    told = items(answer["messages"], MAX_ITEMS)
-    found = len(answer["messages"])
-    many = f"{found} message{'s' if found > 1 else ''}"
-    lines = [f"Agent mail for {name_of(agent)}: {many}. {WHOSE_WORDS}"]
-    for one in told:
-        lines += item_lines(one, sizes, says_proof=False)
-    more = found - len(told) + whole(answer.get("passed_over"))
-    shown = f"{f'{more} more. ' if more else ''}Whole texts: {READING}."
-    return [*lines, f"{shown} To wait for what comes next: --after {whole(answer['next_cursor'])}"]
+def _words(agent: str, answer: dict[str, Any], *, urgent: bool) -> str:
+    """A hook's, and where to go on: that line is always there."""
+    goes_on = f"To wait for what comes next: --after {whole(answer['next_cursor'])}"
+    room = MAX_BYTES - len(goes_on) - 1
+    told = {**answer, "messages": answer.get("told")}
+    return f"{fit(mail_lines(agent, told, 'high' if urgent else 'any', room), room)}\n{goes_on}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import http.client
 
 _CONNECT_TIMEOUT_S = 3.0
-_ANSWER_TIMEOUT_S = 60.0
+ANSWER_TIMEOUT_S = 60.0
 _MAX_ANSWER_BYTES = 64 << 20
 """Bodies of an answer have 2 MiB at most; an archive's log or a list of reservations has some more."""
 _PIECE_BYTES = 256 * 1024
@@ -50,7 +50,7 @@ class Stranger(WireError):
 class HttpGateway:
     """One keep-alive connection. `call` and `read` raise the server's refusal as WireError."""
 
-    def __init__(self, server: Server, *, answer_timeout_s: float = _ANSWER_TIMEOUT_S) -> None:
+    def __init__(self, server: Server, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         self._server = server
         self._answer_timeout_s = answer_timeout_s
         self._connection: http.client.HTTPConnection | None = None

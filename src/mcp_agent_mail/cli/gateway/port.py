@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
-from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
+from mcp_agent_mail.cli.gateway.http import ANSWER_TIMEOUT_S, HttpGateway, Server, Unreachable
 from mcp_agent_mail.cli.gateway.place import FolderGateway
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
@@ -90,15 +90,18 @@ def find_server(context: CliContext) -> Server | None:
     return server
 
 
-def require_server(context: CliContext) -> Server:
-    """The running server of these surroundings, for what cannot be done without one. Raises NoServer."""
+def require_server(context: CliContext, *, within_s: float = _PATIENCE_S) -> Server:
+    """The running server of these surroundings, for what cannot be done without one. Raises NoServer.
+
+    Who listens and does not answer is waited for so many seconds at most: that it does not is for the caller to see.
+    """
     server = find_server(context)
     if server is not None:
         return server
     if context.may_own_store():
         raise NoServer(f"No server runs for the store in {context.storage_root}.", hint="Start one with: am serve")
     context.require_not_lost()
-    with _at_settings_address(context):
+    with _at_settings_address(context, answer_timeout_s=within_s):
         return server_at(context.settings_url(), context)
 
 
@@ -110,8 +113,8 @@ def server_at(url: str, context: CliContext) -> Server:
 
 
 @contextmanager
-def _over_http(server: Server) -> Iterator[Gateway]:
-    gateway = HttpGateway(server)
+def _over_http(server: Server, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Iterator[Gateway]:
+    gateway = HttpGateway(server, answer_timeout_s=answer_timeout_s)
     gateway.connect()
     try:
         yield gateway
@@ -155,10 +158,10 @@ def _take_store_or_find_server(context: CliContext) -> InProcessGateway | Server
 
 
 @contextmanager
-def _at_settings_address(context: CliContext) -> Iterator[Gateway]:
+def _at_settings_address(context: CliContext, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Iterator[Gateway]:
     url = context.settings_url()
     try:
-        with _over_http(server_at(url, context)) as gateway:
+        with _over_http(server_at(url, context), answer_timeout_s=answer_timeout_s) as gateway:
             _tell_of_another_store(gateway, url, context)
             yield gateway
     except Unreachable as nobody:

@@ -11,12 +11,14 @@ from typing import Annotated
 
 import typer
 
+from mcp_agent_mail.cli.arguments import Misuse
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import print_json
 from mcp_agent_mail.cli.setup import report
 from mcp_agent_mail.cli.setup.surroundings import (
+    fault_of_server,
     notes_on,
     require_server,
     retire_left_agents,
@@ -28,7 +30,8 @@ from mcp_agent_mail.clients.setup.codex_query import read_trust
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings, wishes_of
 from mcp_agent_mail.clients.setup.journal import Journal
 from mcp_agent_mail.clients.setup.plan import Plan, carry_out, make_plan
-from mcp_agent_mail.clients.setup.proof import Bench, ProofOutcome, ProofStep, prove, retire_scratch_agents
+from mcp_agent_mail.clients.setup.proof import Bench, ProofStep, prove, retire_scratch_agents
+from mcp_agent_mail.clients.setup.reworded_hooks import reworded_hooks
 from mcp_agent_mail.clients.setup.status import State, look_at_client, persons_part
 from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
 from mcp_agent_mail.clients.setup.wishes import FileWish
@@ -70,10 +73,12 @@ def setup(
     its hook.
 
     Exit codes: 0 done or nothing to do, 1 refused, drifted, not proven, or another am setup is at
-    work, 2 usage (also without a terminal and without --yes), 69 no server.
+    work, 2 usage (also without a terminal and without --yes), 69 no server, 78 bad configuration.
     """
     if undo and status:
-        raise typer.BadParameter("--undo and --status are two commands.", param_hint="--undo")
+        raise Misuse(
+            "--undo and --status are two commands: look with am setup --status, or with am setup --undo --dry-run."
+        )
     asked = Asked(
         clients=_clients(client),
         is_named=bool(client),
@@ -112,21 +117,28 @@ def _project(given: str | None, *, must_exist: bool) -> Path | None:
 
 
 def _set_up(asked: Asked, context: CliContext) -> int:
-    plan = make_plan(_all_wishes(asked, settings_for(context)), project=asked.project)
+    wishes = _all_wishes(asked, settings_for(context))
+    plan = make_plan(wishes, project=asked.project)
     if asked.is_dry:
-        report.tell_plan(plan, as_json=asked.json, is_dry=True)
+        plan.left_alone += reworded_hooks(wishes, project=asked.project)
+        fault = fault_of_server(context)
+        report.tell_plan(plan, as_json=asked.json, is_dry=True, notes=[] if fault is None else [fault])
+        if fault is not None:
+            return ExitCode.UNAVAILABLE
         return ExitCode.REFUSED if plan.left_alone else ExitCode.DONE
     _require_consent_possible(plan, asked)
     gateway = require_server(context)
     try:
         # A server that was started says where it is; until then the settings did.
         settings = settings_for(context)
-        plan = make_plan(_all_wishes(asked, settings), project=asked.project)
+        wishes = _all_wishes(asked, settings)
+        plan = make_plan(wishes, project=asked.project)
         if not _is_agreed(plan, asked, "Write these changes?"):
             return ExitCode.REFUSED
         journal = Journal(surroundings().home)
         with journal.held():
             carry_out(plan, journal)
+            plan.left_alone += reworded_hooks(wishes, project=asked.project)
             proofs = _prove(
                 asked,
                 settings,
@@ -148,8 +160,7 @@ def _set_up(asked: Asked, context: CliContext) -> int:
         notes=notes_on(context, settings),
     )
     report.tell_outcome(outcome, as_json=asked.json)
-    is_proven = all(step.outcome is not ProofOutcome.FAILED for steps in proofs.values() for step in steps)
-    return ExitCode.DONE if is_proven and not plan.left_alone else ExitCode.REFUSED
+    return ExitCode.DONE if outcome.is_done else ExitCode.REFUSED
 
 
 def _prove(asked: Asked, settings: SetupSettings, bench: Bench) -> dict[str, list[ProofStep]]:
@@ -169,9 +180,7 @@ def _all_wishes(asked: Asked, settings: SetupSettings) -> list[FileWish]:
 def _require_consent_possible(plan: Plan, asked: Asked) -> None:
     """Nobody there to be asked, and something to ask: a mistake in how the command was called."""
     if plan.changes and not asked.is_sure and (asked.json or not sys.stdin.isatty()):
-        raise typer.BadParameter(
-            "There is no terminal to ask on: look with --dry-run, then give --yes.", param_hint="--yes"
-        )
+        raise Misuse("There is no terminal to ask on: look with --dry-run, then give --yes.")
 
 
 def _is_agreed(plan: Plan, asked: Asked, question: str) -> bool:
@@ -192,7 +201,7 @@ def _undo(asked: Asked) -> int:
     named = asked.clients if asked.is_named else []
     plan = make_undo_plan(journal, clients=named, project=asked.project)
     if asked.is_dry:
-        report.tell_plan(plan, as_json=asked.json, is_dry=True)
+        report.tell_plan(plan, as_json=asked.json, is_dry=True, command="am setup --undo")
         return ExitCode.REFUSED if plan.left_alone else ExitCode.DONE
     if not _is_agreed(plan, asked, "Take these back?"):
         return ExitCode.REFUSED
@@ -201,7 +210,7 @@ def _undo(asked: Asked) -> int:
             plan = make_undo_plan(journal, clients=named, project=asked.project)
             take_back(plan, journal)
             retire_left_agents(asked.project or journal.path.parent)
-    report.tell_plan(plan, as_json=asked.json, is_dry=False)
+    report.tell_plan(plan, as_json=asked.json, is_dry=False, command="am setup --undo")
     return ExitCode.REFUSED if plan.left_alone else ExitCode.DONE
 
 
@@ -214,7 +223,7 @@ def _status(asked: Asked, context: CliContext) -> int:
             wishes_of(name, settings, around, asked.project),
             has_token=settings.has_token,
             project=asked.project,
-            read_trust=lambda: read_trust(os.environ, asked.project or around.home),
+            read_trust=lambda: read_trust(os.environ),
         )
         for name in asked.clients
     ]
@@ -222,5 +231,5 @@ def _status(asked: Asked, context: CliContext) -> int:
         print_json([report.as_row(state) for state in states])
     else:
         report.tell_states(states)
-    wrong = (State.DRIFTED, State.PARTLY, State.UNREADABLE)
+    wrong = (State.DRIFTED, State.PARTLY, State.UNREADABLE, State.LEFT_ALONE)
     return ExitCode.FINDINGS if any(state.state in wrong for state in states) else ExitCode.DONE

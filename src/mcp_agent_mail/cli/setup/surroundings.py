@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mcp_agent_mail.cli.context import CliContext, load_context, read_client_settings
-from mcp_agent_mail.cli.exit_codes import NoServer
-from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
-from mcp_agent_mail.cli.gateway.port import find_server, server_at
+from mcp_agent_mail.cli.exit_codes import NoServer, WireError
+from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger, Unreachable
+from mcp_agent_mail.cli.gateway.port import find_server
 from mcp_agent_mail.clients.setup.contract_wishes import SetupSettings
 from mcp_agent_mail.clients.setup.places import Surroundings
 from mcp_agent_mail.clients.setup.proof import retire_scratch_agents
@@ -65,20 +65,77 @@ def notes_on(context: CliContext, settings: SetupSettings) -> list[str]:
 
 
 def require_server(context: CliContext) -> HttpGateway:
-    """An open gateway to the server, which is started in the background if need be. Raises NoServer."""
-    found = find_server(context)
-    if found is None and not context.may_own_store():
-        # It may run as another user, as for every other command.
-        elsewhere = HttpGateway(server_at(context.settings_url(), context))
-        try:
-            elsewhere.connect()
-        except Unreachable:
-            pass
-        else:
-            return elsewhere
-    gateway = HttpGateway(found or _started(context))
+    """An open gateway to the server, which is started in the background if need be. Raises NoServer, also
+    where what answers is none of ours.
+    """
+    gateway = HttpGateway(_find_ours(context) or _started(context))
     gateway.connect()
     return gateway
+
+
+def fault_of_server(context: CliContext) -> str | None:
+    """Why `am setup` would find no server and write nothing, in one line. Starts none."""
+    try:
+        found = _find_ours(context)
+        if found is not None:
+            HttpGateway(found).check()
+    except NoServer as fault:
+        return f"am setup would write nothing, and end with 69: {fault.message} {fault.hint}".rstrip()
+    return None
+
+
+def _find_ours(context: CliContext) -> Server | None:
+    """The server that clients are to be given; None where it is to be started. Ours is the one that holds the lock of
+    the store, or that was named. Raises NoServer.
+
+    Other commands read from whatever answers where the settings point: this one would write it down for good.
+    """
+    found = find_server(context)
+    if found is None:
+        if not context.may_own_store():
+            _require_nobody(context)
+    elif context.named_url() is not None:
+        with suppress(WireError):  # What it refuses is for the proof to say.
+            _store_at(found)
+    return found
+
+
+def _require_nobody(context: CliContext) -> None:
+    """Raises NoServer where something listens at the address of the settings, while there is no store here. It is asked
+    without any token.
+    """
+    url = context.settings_url()
+    hint = "Set HTTP_PORT to a port that is free, here and where clients start, and run am setup again."
+    meant = f" If that server is meant: AGENT_MAIL_URL={url} am setup"
+    try:
+        who, hint = f"the agent-mail server at {url} serves another one ({_store_at(Server(url=url))})", hint + meant
+    except Unreachable:
+        return
+    except NoServer:
+        who = f"what listens at {url} does not answer as an agent-mail server"
+    except AgentMailError as refused:
+        who, hint = f"what listens at {url} refuses to say whose it is ({refused.message})", hint + meant
+    raise NoServer(f"There is no store in {context.storage_root} yet, and {who}.", hint=hint)
+
+
+def _store_at(server: Server) -> str:
+    """The store that an agent-mail server says it serves. Raises Unreachable where nobody listens, NoServer where
+    nothing of ours answers in time, and what the server refuses.
+    """
+    gateway = HttpGateway(server, answer_timeout_s=_WITHIN_S)
+    try:
+        gateway.connect()
+        health = gateway.call("health_check", {})
+    except Stranger as stranger:
+        raise NoServer(f"{server.url}: {stranger.message}", hint=stranger.hint) from stranger
+    finally:
+        gateway.close()
+    if not isinstance(health, dict) or "database_url" not in health:
+        raise NoServer(
+            f"What answers at {server.url} is no agent-mail server.",
+            hint="Check AGENT_MAIL_URL, HTTP_HOST and HTTP_PORT.",
+        )
+    return str(health["database_url"])
 
 
 def retire_left_agents(project: Path) -> None:

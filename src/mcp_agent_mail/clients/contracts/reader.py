@@ -30,7 +30,13 @@ FORMATS = ("json", "jsonc", "toml", "executables", "file")
 SHAPES = ("claude", "gemini", "cursor", "copilot", "windsurf", "droid", "executable", "plugin")
 CAN = ("inject", "continue", "refuse", "say", "reprime")
 WAYS = (None, "asyncRewake", "plugin", "notification")
-
+FREE_KINDS = ("number", "flag", "texts")
+"""What may stand by a name of our entry that is left to a person."""
+_NEVER_FREE = {
+    *("command", "args", "env", "environment", "cwd", "headersHelper", "headers", "http_headers", "env_http_headers"),
+    *("url", "httpUrl", "serverUrl", "type", "bearer_token_env_var", "oauth", "enabled", "disabled"),
+}
+"""What runs something, leads elsewhere, sends more along, or turns us off."""
 
 _PLACES = ("session", "cwd", "tool", "input", "result", "subagent", "start_source", "continued", "foreign")
 _KEYS = {
@@ -40,6 +46,7 @@ _KEYS = {
 }
 _EVENT_KEYS = {"moment", "tells", "output", "neutral", "install", "can", "mark", "source"}
 _MARKED = {"mark", "source"}
+_HIDES_KEYS = {"path", "keys", "reason", "step"}
 _WAKE_KEYS = {"way", "event", "install", "how"} | _MARKED
 
 
@@ -72,7 +79,7 @@ def _faults(contract: Contract) -> Iterator[str]:
     for part in ("token", "edits", "mcp_tool", "wake"):
         yield from _unmarked(part, contract[part])
     yield from _wake_faults(contract["wake"], contract["events"])
-    for kind, own in (("mcp", {"entry"}), ("hooks", {"shape"})):
+    for kind, own in (("mcp", {"entry", "free"}), ("hooks", {"shape"})):
         for scope in ("user", "project"):
             yield from _file_faults(f"files.{kind}.{scope}", contract["files"][kind][scope], own)
     for name, event in contract["events"].items():
@@ -114,10 +121,16 @@ def _file_faults(place: str, row: Contract | None, own: set[str]) -> Iterator[st
     if row is None:
         return
     yield from _unmarked(place, row)
-    if row.keys() != {"path", "format", "keys"} | own | _MARKED:
+    if row.keys() - {"hides"} != {"path", "format", "keys"} | own | _MARKED:
         yield f"{place}: keys {sorted(row)}"
+    for hidden in row.get("hides", ()):
+        if hidden.keys() != _HIDES_KEYS or not hidden["path"] or not hidden["reason"] or not hidden["step"]:
+            yield f"{place}: hides a file by path, keys, reason and step"
     if row["format"] not in FORMATS:
         yield f"{place}: format {row['format']} is none of {FORMATS}"
+    for name, kind in row.get("free", {}).items():
+        if kind not in FREE_KINDS or name in _NEVER_FREE:
+            yield f"{place}: free {name} ({kind}): one of {FREE_KINDS}, and never what runs or leads elsewhere"
     if "shape" in own and row.get("shape") not in SHAPES:
         yield f"{place}: shape {row.get('shape')} is none of {SHAPES}"
 

@@ -12,6 +12,10 @@ from mcp_agent_mail.core.errors import InvalidInput
 
 BEGIN = b"<!-- agent-mail:begin -->"
 END = b"<!-- agent-mail:end -->"
+_PAIR = (
+    f"Leave one line {BEGIN.decode()} and one line {END.decode()} behind it, or neither. What am docs insert has "
+    "written between them is replaced; other text there is not, and is named."
+)
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -126,4 +130,4 @@ def _require_pair(begins: list[tuple[int, int]], ends: list[tuple[int, int]]) ->
     else:
         number = begins[1][0] if len(begins) > 1 else ends[1][0]
         said = f"Line {number} has a second {(BEGIN if len(begins) > 1 else END).decode()}."
-    raise BrokenMarks(said, hint="Take the marks out, or put them right; what stands between them is replaced.")
+    raise BrokenMarks(said, hint=_PAIR)

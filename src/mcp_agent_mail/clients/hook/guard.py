@@ -11,11 +11,11 @@ from contextlib import redirect_stderr
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.clients.hook.text import MAX_BYTES, QUOTE, cut, fold, name_of
+from mcp_agent_mail.core.running_server import Deadline
 from mcp_agent_mail.core.settings.client import read_client_settings
 from mcp_agent_mail.domain.guard.decision import GuardOutcome
 from mcp_agent_mail.guard import report
-from mcp_agent_mail.guard.check import PathOutside, path_in_project
-from mcp_agent_mail.guard.server import Deadline
+from mcp_agent_mail.guard.check import PathOutside, paths_in_project
 from mcp_agent_mail.guard.session import Session
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ def ask_guard(
 
 
 def _judge(session: Session, paths: list[str]) -> GuardVerdict | None:
-    inside = []
+    inside: list[str] = []
     for path in paths:
         try:
-            inside.append(path_in_project(session, path))
+            inside += paths_in_project(session, path)
         except PathOutside:
             continue
     if not inside:

@@ -11,6 +11,7 @@ import os
 import re
 
 from mcp_agent_mail.clients.hook.environment import NAME
+from mcp_agent_mail.core.git.ownership import believed_owners, is_owned_by, is_planted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,19 +88,21 @@ def _fit(name: Json) -> str | None:
 
 
 def look_at_git(folder: str, environ: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
-    """The work tree around a folder, and what configurations say of us, the repository's before the user's."""
-    top, git = _find_git(folder)
+    """The work tree around a folder, and what configurations say of us, the repository's before the user's. Of a
+    repository that another user has made the work tree alone.
+    """
+    owners = believed_owners(environ)
+    top, git = _find_git(folder, owners)
     home = environ.get("HOME", "")
     users = [environ.get("XDG_CONFIG_HOME") or f"{home}/.config", f"{home}/.gitconfig"]
     files = [f"{users[0]}/git/config", users[1]]
     if environ.get("GIT_CONFIG_GLOBAL"):
         files = [environ["GIT_CONFIG_GLOBAL"]]
-    if git is not None:
-        common = _pointer(f"{git}/commondir", git) or git
-        files += [f"{common}/config", f"{git}/config.worktree"]
+    common = (_pointer(f"{git}/commondir", git) or git) if git is not None else None
+    own = [f"{common}/config", f"{git}/config.worktree"] if common and is_owned_by(owners, common) else []
     said: dict[str, str] = {}
-    for file in files:
-        content = _read(file, _MAX_CONFIG)
+    for file in (*files, *own):
+        content = _read(file, _MAX_CONFIG, owners if file in own else None)
         if content is None or not _MENTIONS.search(content):
             continue
         found = _plain_section(content)
@@ -118,14 +121,16 @@ def _is_usable(value: str) -> bool:
     return len(value) <= _MAX_PROJECT and "\0" not in value
 
 
-def _find_git(folder: str) -> tuple[str | None, str | None]:
+def _find_git(folder: str, owners: frozenset[int]) -> tuple[str | None, str | None]:
+    """The work tree around a folder, and its Git directory, if that may be believed."""
     here = os.path.realpath(folder)
     for _ in range(_MAX_LEVELS):
         git = f"{here.rstrip('/')}/.git"
-        if os.path.isdir(git):  # noqa: PTH112  # starts faster
-            return here, git
-        if os.path.isfile(git):  # noqa: PTH113  # as above
-            return here, _pointer(git, here, "gitdir:")
+        is_folder = os.path.isdir(git)  # noqa: PTH112  # starts faster
+        if (is_folder or os.path.isfile(git)) and not is_planted(owners, git):  # noqa: PTH113  # as above
+            found = git if is_folder else _pointer(git, here, "gitdir:")
+            is_believed = found is not None and is_owned_by(owners, git) and is_owned_by(owners, found)
+            return here, found if is_believed else None
         above = os.path.dirname(here)  # noqa: PTH120  # as above
         if above == here:
             break
@@ -184,11 +189,15 @@ def _by_the_guard(folder: str, environ: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in found.items() if value}
 
 
-def _read(file: str, at_most: int) -> bytes | None:
-    """What a file holds that a stranger may have written; None for none, and for one that is too long."""
+def _read(file: str, at_most: int, owners: frozenset[int] | None = None) -> bytes | None:
+    """What a file holds that a stranger may have written; None for none, for one that is too long, and for one that
+    belongs to none of `owners`.
+    """
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
+            if owners is not None and os.fstat(descriptor).st_uid not in owners:
+                return None
             content = os.read(descriptor, at_most + 1)
         finally:
             os.close(descriptor)
@@ -221,29 +230,38 @@ def project_of_here(keys: list[str], settings: HookSettings, folder: str, enviro
     """Of what a project is called, the first that means where the session works; None where none does.
 
     Any server that a client knows by our name may answer, and some clients name none: so nobody's answer leads a
-    session into another project.
+    session into another project. A folder below counts where it is of this very work tree: one that has another's,
+    or none where we have none, is a project of its own.
     """
-    top, said = look_at_git(folder, environ)
+    said = look_at_git(folder, environ)[1]
+    owners = believed_owners(environ)
+    top, git = _find_git(folder, owners)
     named = [one for one in (settings.project, said.get("project")) if one]
-    here = [os.path.realpath(one) for one in (top or folder, _main_top(folder), *named) if one and one.startswith("/")]
+    places = (top or folder, folder if git is None else None, _main_top(top, git, owners), *named)
+    here = [os.path.realpath(one) for one in places if one and one.startswith("/")]
     for key in keys:
         if key in named:
             return key
         if key.startswith("/"):
             path = os.path.realpath(key)
-            if path in here or path.startswith(f"{here[0].rstrip('/')}/"):
+            if path in here or (git is not None and _find_git(path, owners) == (top, git)):
                 return key
         elif _is_slug_of(key, here):
             return key
     return None
 
 
-def _main_top(folder: str) -> str | None:
-    """The main work tree, seen from a linked one."""
-    _, git = _find_git(folder)
+def _main_top(top: str | None, git: str | None, owners: frozenset[int]) -> str | None:
+    """The main work tree, seen from a linked one that it knows: a `.git` that a stranger wrote may lead to any."""
     common = _pointer(f"{git}/commondir", git) if git is not None else None
-    above, name = os.path.split(os.path.realpath(common or ""))
-    return above if common is not None and name == ".git" else None
+    back = _pointer(f"{git}/gitdir", git) if git is not None else None
+    if common is None or back is None or not is_owned_by(owners, common):
+        return None
+    common = os.path.realpath(common)
+    above, name = os.path.split(common)
+    is_its = os.path.dirname(os.path.realpath(git or "")) == f"{common}/worktrees"  # noqa: PTH120  # as above
+    knows_us = os.path.realpath(os.path.dirname(back)) == top  # noqa: PTH120  # as above
+    return above if name == ".git" and is_its and knows_us else None
 
 
 def _is_slug_of(key: str, paths: list[str]) -> bool:

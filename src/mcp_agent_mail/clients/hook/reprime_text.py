@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mcp_agent_mail.clients.hook.text import QUOTE, READING, fold, items, name_of, subject_line, whole
+from mcp_agent_mail.clients.hook.text import QUOTE, READING, fold, items, name_of, sender_of, subject_line, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _owed(told: Json) -> list[str]:
         return []
     lines = [f"To be acknowledged still ({len(owed) + left}), by acknowledge_message(message_id=…):"]
     for one in owed:
-        lines.append(f"#{whole(one.get('id'))} from {name_of(one.get('from'))}")
+        lines.append(f"#{whole(one.get('id'))} from {sender_of(one.get('from'))}")
         lines.append(subject_line(one.get("subject"), _MAX_SUBJECT))
     return lines
 

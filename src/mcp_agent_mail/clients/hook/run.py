@@ -10,13 +10,13 @@ import os
 import time
 
 from mcp_agent_mail.clients.contracts.reader import can_refuse
-from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.environment import HookSettings
 from mcp_agent_mail.clients.hook.identity import find_standing, known_name, project_of_here, registered
 from mcp_agent_mail.clients.hook.output import HookOutput, encode, neutral
 from mcp_agent_mail.clients.hook.run_entries import asking_in, begin_asking, end_asking, is_alive, is_within, seconds
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
+from mcp_agent_mail.core import running_server as wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class HookRun:
         name: str,
         payload: HookPayload,
         environ: Mapping[str, str],
-        patience: wire.HookDeadline | None = None,
+        patience: wire.Deadline | None = None,
     ) -> None:
         self._contract = contract
         self._name = name
@@ -85,8 +85,8 @@ class HookRun:
         self._payload = payload
         self._environ = environ
         self._settings = HookSettings(environ)
-        self._patience = patience or wire.HookDeadline()
-        self._server: wire.HookServer | None = None
+        self._patience = patience or wire.Deadline()
+        self._server: wire.RunningServer | None = None
         self._session = payload.session
         client = contract["client"]
         self._file = SessionFile(state_folder(environ), plain_name(client, self._session or ""))
@@ -146,12 +146,12 @@ class HookRun:
 
             self._notice = [other_name_line(registered_as, named)]
 
-    def _say_why(self, refused: wire.HookRefused) -> None:
+    def _say_why(self, refused: wire.Refused, standing: HookStanding) -> None:
         """Where a session starts. Later it is silence: it would be said at every turn."""
         if self._moment == "start" and self._can("inject"):
             from mcp_agent_mail.clients.hook.notices import refused_lines  # noqa: PLC0415  # as above
 
-            self._notice = refused_lines(refused)
+            self._notice = refused_lines(refused, standing.agent, standing.project)
 
     def _of_window(self, project: str) -> str | None:
         """Whom registrations from this terminal window go by; the session remembers it."""
@@ -175,12 +175,12 @@ class HookRun:
         try:
             if self._server is None:
                 return self._nothing()
-            self._server.ask(wire.CHECK, asked, self._patience)
-        except wire.HookRefused as refused:
+            self._server.ask(wire.GUARD_CHECK, asked, self._patience)
+        except wire.Refused as refused:
             if self._settings.project is not None:
-                self._say_why(refused)
+                self._say_why(refused, standing)
             return self._nothing()
-        except wire.HookSilence:
+        except wire.NoAnswer:
             return self._nothing()
         from mcp_agent_mail.clients.hook.notices import NAMELESS  # noqa: PLC0415  # for this alone
 
@@ -208,15 +208,15 @@ class HookRun:
             "subagent": self._payload.is_subagents,
         }
         try:
-            answer = self._server.ask(wire.EVENT, value, self._patience)
-        except wire.HookSilence:
+            answer = self._server.ask(wire.HOOK_EVENT, value, self._patience)
+        except wire.NoAnswer:
             return None
-        except wire.HookRefused as refused:
+        except wire.Refused as refused:
             if refused.is_lasting:
                 # Nothing was given: an unknown name or project, a token that is wrong.
                 self._file.change(self._refused)
                 self._is_asking = False
-            self._say_why(refused)
+            self._say_why(refused, standing)
             return None
         return answer if isinstance(answer, dict) else None
 
@@ -332,7 +332,7 @@ class HookRun:
             return nothing
         try:
             patience_s = self._patience.left_s()
-        except wire.HookSilence:
+        except wire.NoAnswer:
             patience_s = 0.0  # What the disk says, the guard may still read.
         from mcp_agent_mail.clients.hook.guard import ask_guard  # noqa: PLC0415  # for edits alone
 
@@ -355,8 +355,8 @@ class HookRun:
         claim = said.get("claim") if said is not None else None
         if is_flushed and isinstance(claim, str) and self._server is not None and self._standing is not None:
             try:
-                self._server.ask(wire.TOLD, {**self._who(self._standing), "claim": claim}, self._patience)
-            except (wire.HookSilence, wire.HookRefused):
+                self._server.ask(wire.HOOK_TOLD, {**self._who(self._standing), "claim": claim}, self._patience)
+            except (wire.NoAnswer, wire.Refused):
                 claim = None  # It stays unconfirmed, and counts as unread like all other mail.
         if self._is_asking:
             self._file.change(lambda state: self._note(state, said, is_flushed=is_flushed))

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 MAX_PATHS = 5_000
 """That the guard is asked about at once."""
 _MAX_PATH = 4_096
-_FILE_LINE = re.compile(r"(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*([^\r\n]+)")
+_FILE_LINE = re.compile(r"(?m)^[^\S\n]*\*\*\*[^\S\n]+(?:Add File|Update File|Delete File|Move to):[^\S\n]*([^\n]+)")
+"""Codex trims such a line before it reads it, and ends it at a line feed alone."""
+_BEGIN_LINE = re.compile(r"(?m)^[^\S\n]*\*\*\* Begin Patch[^\S\n]*$")
 _UNIFIED_LINE = re.compile(r"(?m)^(?:\+\+\+ (?:b/)?|--- (?:a/)?)([^\r\n\t]+)")
-"""Looked for where there is no line of the first kind: a removed `-- x` would look like one."""
+"""Looked for where no line begins a patch of the first kind: in one a removed `-- x` would look like a file."""
 _NOWHERE = "/dev/null"
 
 
@@ -43,7 +45,9 @@ def _in_patch(patch: Json) -> list[str]:
         patch = "\n".join(part for part in patch if isinstance(part, str))
     if not isinstance(patch, str):
         return []
-    found = _FILE_LINE.findall(patch) or _UNIFIED_LINE.findall(patch)
+    found = _FILE_LINE.findall(patch)
+    if not found or not _BEGIN_LINE.search(patch):
+        found += _UNIFIED_LINE.findall(patch)
     return [path.strip() for path in found]
 
 

@@ -13,7 +13,7 @@ from mcp_agent_mail.clients.hook.environment import NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     # Any: an answer of the server, of which nothing is believed.
@@ -33,8 +33,12 @@ SIZES = ((140, 170), (90, 90), (50, 50), (30, 30))
 _MAX_STOP = 900
 _MAX_COUNT = 10**15
 _IMPORTANCES = ("low", "normal", "high", "urgent")
-_ADDRESS = re.compile(rf"{NAME.pattern}(@[a-z0-9-]{{1,120}})?")
-"""A name, and of another project's agent the slug of that project."""
+_ADDRESS = re.compile(rf"({NAME.pattern})@(?:[a-z0-9-]{{0,110}}-)?([a-z0-9]{{1,64}})")
+"""Of another project's agent: its name, and the end of that project's slug."""
+_DIGEST = re.compile(r"[0-9a-f]{8,64}")
+_SHOWN_OF_DIGEST = 8
+_MAX_ADDRESS = 88
+"""Bytes of an address that is said. One that is cut would lead nowhere, so a longer one is left out."""
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _ENDS = re.compile(r"\s+")
 _OPENS = re.compile("[<\uff1c\ufe64]")
@@ -75,7 +79,22 @@ def items(value: Json, at_most: int) -> list[dict[str, Json]]:
 
 def name_of(value: Json) -> str:
     """A name that can stand in a line of ours; anything else does not."""
-    return value if isinstance(value, str) and _ADDRESS.fullmatch(value) else "an unnamed sender"
+    return value if isinstance(value, str) and NAME.fullmatch(value) else "an unnamed sender"
+
+
+def sender_of(value: Json) -> str:
+    """A sender, in a line of ours. A project's slug is its owner's sentence: of another project the digest alone."""
+    foreign = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    if foreign is None:
+        return name_of(value)
+    digest = f" ({foreign[2][:_SHOWN_OF_DIGEST]})" if _DIGEST.fullmatch(foreign[2]) else ""
+    return f"{foreign[1]} of another project{digest}"
+
+
+def _address_line(value: Json) -> list[str]:
+    """As one writes to a sender of another project."""
+    is_foreign = isinstance(value, str) and len(value) <= _MAX_ADDRESS and _ADDRESS.fullmatch(value)
+    return [f"{QUOTE}sender: {fold(value, _MAX_ADDRESS)}"] if is_foreign else []
 
 
 def age(seconds: int) -> str:
@@ -91,19 +110,14 @@ def count_line(agent: str, unread: int) -> str:
     return f"Agent mail: {name_of(agent)} has {many}; fetch_inbox(unread_only=true) shows {them}."
 
 
-def mail_lines(agent: str, answer: Json, least: str | None = None) -> list[str]:
+def mail_lines(agent: str, answer: Json, least: str | None = None, at_most: int = MAX_BYTES) -> list[str]:
     """What is told of new mail: MAX_ITEMS at most, then how much more there is of what `least` lets be told, and by
-    which calls it is read and acknowledged.
+    which calls it is read and acknowledged. Subjects and first lines are shortened until it has so few bytes.
     """
-    return sized(lambda sizes: _mail_lines(agent, answer, sizes, _OF_SLOT.get(least or "", "")))
-
-
-def sized(make: Callable[[tuple[int, int]], list[str]]) -> list[str]:
-    """What is made with the first of SIZES that fits."""
     lines: list[str] = []
     for sizes in SIZES:
-        lines = make(sizes)
-        if len("\n".join(lines).encode("utf-8", "replace")) <= MAX_BYTES:
+        lines = _mail_lines(agent, answer, sizes, _OF_SLOT.get(least or "", ""))
+        if len("\n".join(lines).encode("utf-8", "replace")) <= at_most:
             break
     return lines
 
@@ -113,7 +127,7 @@ def _mail_lines(agent: str, answer: Json, sizes: tuple[int, int], of_slot: str) 
     unread = whole(answer.get("unread"))
     lines = [f"Agent mail for {name_of(agent)} ({unread} unread). {WHOSE_WORDS}"]
     for one in told:
-        lines += item_lines(one, sizes)
+        lines += _item_lines(one, sizes)
     more = max(whole(answer.get("more")), len(items(answer.get("messages"), 100)) - len(told))
     wanted = acknowledging(one for one in told if one.get("ack_required") is True)
     return [*lines, f"{f'{more} more{of_slot}. ' if more else ''}Whole texts: {READING}.{wanted}"]
@@ -128,12 +142,11 @@ def acknowledging(messages: Iterable[dict[str, Json]]) -> str:
     return f" To acknowledge: acknowledge_message({which})."
 
 
-def item_lines(one: dict[str, Json], sizes: tuple[int, int], *, says_proof: bool = True) -> list[str]:
-    """One message. Without `says_proof` whether its sender had proven to be it is not known, and not said."""
+def _item_lines(one: dict[str, Json], sizes: tuple[int, int]) -> list[str]:
     importance = one.get("importance")
     facts = [
-        f"#{whole(one.get('id'))} from {name_of(one.get('from'))}",
-        *(["verified" if one.get("verified") is True else "unverified"] if says_proof else []),
+        f"#{whole(one.get('id'))} from {sender_of(one.get('from'))}",
+        "verified" if one.get("verified") is True else "unverified",
         f"{age(whole(one.get('age_s')))} ago",
         f"importance {importance if importance in _IMPORTANCES else 'normal'}",
         *(["wants acknowledgement"] if one.get("ack_required") is True else []),
@@ -141,6 +154,7 @@ def item_lines(one: dict[str, Json], sizes: tuple[int, int], *, says_proof: bool
     ]
     return [
         ", ".join(facts),
+        *_address_line(one.get("from")),
         subject_line(one.get("subject"), sizes[0]),
         *_text_line(one.get("first_line"), sizes[1]),
     ]
@@ -160,7 +174,7 @@ def _text_line(text: Json, at_most: int) -> list[str]:
 def stop_lines(stop: Json) -> list[str]:
     """Why a tool call is refused: the words of whoever asks to stop."""
     proof = "verified" if stop.get("verified") is True else "unverified"
-    asked = f"{name_of(stop.get('from'))} ({proof}) asks you to stop: message #{whole(stop.get('id'))}, urgent."
+    asked = f"{sender_of(stop.get('from'))} ({proof}) asks you to stop: message #{whole(stop.get('id'))}, urgent."
     return [
         f"{asked} This one tool call was refused. Before you go on, read it whole: {READING}. Its words:",
         subject_line(stop.get("subject"), _MAX_SUBJECT),

@@ -14,13 +14,13 @@ import threading
 import time
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, can_refuse, read_contract
-from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.environment import HookSettings
 from mcp_agent_mail.clients.hook.identity import find_standing
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
 from mcp_agent_mail.clients.hook.run_entries import begin_asking, end_asking
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
+from mcp_agent_mail.core import running_server as wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ class Watcher:
                     return WOKEN
                 failures = refusals = 0
                 continue
-            except wire.HookSilence:
+            except wire.NoAnswer:
                 failures += 1
-            except wire.HookRefused as refused:
+            except wire.Refused as refused:
                 # As a rule by a server that stops, or has started anew. The next look finds what came meanwhile.
                 failures, refusals = failures + 1, refusals + refused.is_lasting
                 self._cursor = None
@@ -137,10 +137,10 @@ class Watcher:
         """Whether the session was told of mail; without any it returns after a while. Raises as the server's `ask`."""
         server = wire.find_server(self._settings)
         if server is None:
-            raise wire.HookSilence("no server runs")
+            raise wire.NoAnswer("no server runs")
         if self._cursor is None:
             value = {**self._place, "position_now": True}
-            self._cursor = _cursor_in(server.ask(_POSITION, value, wire.HookDeadline(10.0)))
+            self._cursor = _cursor_in(server.ask(_POSITION, value, wire.Deadline(10.0)))
         elif not self._has_news(server):
             return False
         self._rest()
@@ -153,9 +153,9 @@ class Watcher:
                     return self._wake(server)
             time.sleep(CHECK_EVERY_S)
 
-    def _has_news(self, server: wire.HookServer) -> bool:
+    def _has_news(self, server: wire.RunningServer) -> bool:
         value = {**self._place, "after_cursor": self._cursor, "timeout_s": SLICE_S}
-        answer = server.ask(_WAIT, value, wire.HookDeadline(SLICE_S + 10.0))
+        answer = server.ask(_WAIT, value, wire.Deadline(SLICE_S + 10.0))
         self._cursor = _cursor_in(answer)
         return bool(text.items(answer.get("messages"), 1))
 
@@ -165,14 +165,14 @@ class Watcher:
         if isinstance(woken_at, (int, float)) and (since_s := time.time() - woken_at) >= 0:
             time.sleep(max(0.0, self._settings.interval_s - since_s))
 
-    def _wake(self, server: wire.HookServer) -> bool:
+    def _wake(self, server: wire.RunningServer) -> bool:
         """Look again: the server decides what is still to be told, and gives it to this session alone, once."""
         entry = [os.getpid(), time.time()]
         self._file.change(lambda state: begin_asking(state, entry))
         try:
             answer = self._ask(server)
-        except (wire.HookSilence, wire.HookRefused) as failed:
-            is_lost = not (isinstance(failed, wire.HookRefused) and failed.is_lasting)
+        except (wire.NoAnswer, wire.Refused) as failed:
+            is_lost = not (isinstance(failed, wire.Refused) and failed.is_lasting)
             self._file.change(lambda state: end_asking(state, entry, is_lost=is_lost))
             raise
         has_mail = bool(text.items(answer.get("messages"), 1))
@@ -184,17 +184,18 @@ class Watcher:
         claim = answer.get("claim")
         if isinstance(claim, str):
             try:
-                server.ask(wire.TOLD, {**self._place, "session": self._session, "claim": claim}, wire.HookDeadline(5.0))
-            except (wire.HookSilence, wire.HookRefused):
+                told = {**self._place, "session": self._session, "claim": claim}
+                server.ask(wire.HOOK_TOLD, told, wire.Deadline(5.0))
+            except (wire.NoAnswer, wire.Refused):
                 return True  # Told, and not confirmed: it counts as unread like all other mail.
         return True
 
-    def _ask(self, server: wire.HookServer) -> dict[str, Json]:
+    def _ask(self, server: wire.RunningServer) -> dict[str, Json]:
         value = {**self._place, "session": self._session, "client": self._client, "event": "idle", "least": "any"}
         value |= {"limit": text.MAX_ITEMS, "stop": False, "can_refuse": self._can_refuse, "reprime": False}
-        answer = server.ask(wire.EVENT, value, wire.HookDeadline(5.0))
+        answer = server.ask(wire.HOOK_EVENT, value, wire.Deadline(5.0))
         if not isinstance(answer, dict):
-            raise wire.HookSilence("what answers there is no agent-mail server")
+            raise wire.NoAnswer(wire.STRANGER)
         return answer
 
     def _note(self, state: dict[str, Json], entry: list[Json], unread: int) -> None:
@@ -228,7 +229,7 @@ def _cursor_in(answer: Json) -> int:
     try:
         return int(answer["next_cursor"])
     except (KeyError, TypeError, ValueError):
-        raise wire.HookSilence("what answers there is no agent-mail server") from None
+        raise wire.NoAnswer(wire.STRANGER) from None
 
 
 def _is_broken(descriptor: int) -> bool:

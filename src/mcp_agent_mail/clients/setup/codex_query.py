@@ -7,9 +7,9 @@ import os
 import select
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from mcp_agent_mail.clients.setup.wishes import Json, is_ours
 
@@ -18,16 +18,20 @@ _MAX_ANSWER_BYTES = 4 * 1024 * 1024
 _TRUSTED = "trusted"
 
 
-def read_trust(environ: Mapping[str, str], folder: Path) -> dict[str, str] | None:
-    """By event as we install it, what Codex says of our hook (trusted, untrusted, modified); None where nobody can be
-    asked, or says nothing that we know.
+def read_trust(environ: Mapping[str, str]) -> dict[str, str] | None:
+    """By event as we install it, what Codex says of our hook among the user's (trusted, untrusted, modified); None
+    where nobody can be asked, or says nothing that we know.
+
+    It is asked in an empty folder, and of that: where we stand, a repository's configuration could be read, and obeyed.
     """
     program = shutil.which("codex", path=environ.get("PATH", ""))
     if program is None:
         return None
     found: dict[str, str] = {}
     try:
-        for hook in [hook for entry in _ask(program, environ, folder)["data"] for hook in entry["hooks"]]:
+        with tempfile.TemporaryDirectory(prefix="am-setup-") as nowhere:
+            told = _ask(program, environ, nowhere)["data"]
+        for hook in [hook for entry in told for hook in entry["hooks"]]:
             # It says `preToolUse` of what stands in its files as `PreToolUse`.
             event = str(hook["eventName"])[:1].upper() + str(hook["eventName"])[1:]
             if is_ours(hook, f"hook codex {event}"):
@@ -47,13 +51,13 @@ def in_words(trust: Mapping[str, str] | None) -> str:
     return f"untrusted: {', '.join(waiting)}. Codex skips them in silence until you trust them: run /hooks there"
 
 
-def _ask(program: str, environ: Mapping[str, str], folder: Path) -> Json:
+def _ask(program: str, environ: Mapping[str, str], folder: str) -> Json:
     """The result of `hooks/list`."""
     hello = {"clientInfo": {"name": "am_setup", "title": "am setup", "version": "1"}}
     messages = [
         {"id": 0, "method": "initialize", "params": hello},
         {"method": "initialized"},
-        {"id": 1, "method": "hooks/list", "params": {"cwds": [str(folder)]}},
+        {"id": 1, "method": "hooks/list", "params": {"cwds": [folder]}},
     ]
     with subprocess.Popen(
         [program, "app-server"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -12,7 +12,16 @@ from pathlib import Path
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, SERVER, Contract, read_contract
 from mcp_agent_mail.clients.setup.edits.whole_files import MARK
 from mcp_agent_mail.clients.setup.places import Surroundings
-from mcp_agent_mail.clients.setup.wishes import EntryWish, FileFormat, FileWish, HookWish, Json, Part, Scope
+from mcp_agent_mail.clients.setup.wishes import (
+    EntryWish,
+    FileFormat,
+    FileWish,
+    HiddenFile,
+    HookWish,
+    Json,
+    Part,
+    Scope,
+)
 
 _TOKEN_VARIABLE = "AGENT_MAIL_TOKEN"
 _TRANSPORTS = ("command", "args", "env", "environment", "cwd", "url", "httpUrl", "serverUrl", "type")
@@ -38,10 +47,20 @@ def wishes_of(client: str, settings: SetupSettings, around: Surroundings, projec
         row = contract["files"][part][scope]
         if row is None:
             continue
-        path = around.user_path(client, row["path"]) if project is None else project / row["path"]
+
+        def located(written: str) -> Path:
+            return around.user_path(client, written) if project is None else project / written
+
+        path = located(row["path"])
+        hides = [_hidden(hidden, located(hidden["path"]), path) for hidden in row.get("hides", ())]
         made = _mcp if part is Part.MCP else _hooks
-        found += made(contract, row, _Place(path=path, scope=scope), settings)
+        found += made(contract, row, _Place(path=path, scope=scope, hides=hides), settings)
     return found
+
+
+def _hidden(row: Contract, path: Path, by: Path) -> HiddenFile:
+    step = row["step"].replace("{path}", str(by))
+    return HiddenFile(path=path, keys=row["keys"], reason=row["reason"], step=step)
 
 
 def lacks_token_reference(contract: Contract) -> bool:
@@ -53,6 +72,7 @@ def lacks_token_reference(contract: Contract) -> bool:
 class _Place:
     path: Path
     scope: Scope
+    hides: Sequence[HiddenFile]
 
 
 def _mcp(contract: Contract, row: Contract, place: _Place, settings: SetupSettings) -> Iterator[FileWish]:
@@ -70,8 +90,10 @@ def _mcp(contract: Contract, row: Contract, place: _Place, settings: SetupSettin
                 value=value,
                 drop=[t for t in _TRANSPORTS if t not in value],
                 at_most=_shared(row, settings) if place.scope is Scope.PROJECT else None,
+                free=row["free"] if place.scope is Scope.USER else _shared_free(row),
             )
         ],
+        hides=place.hides,
     )
 
 
@@ -80,13 +102,24 @@ def _shared(row: Contract, settings: SetupSettings) -> dict[str, Json]:
     since others of the project may have one.
     """
     found: dict[str, Json] = {}
+    for contract, other in _sharing(row):
+        reference = contract["token"]["reference"]
+        found = {**_filled(other["entry"], {"{url}": settings.url, "{token}": reference}), **found}
+    return found
+
+
+def _shared_free(row: Contract) -> dict[str, str]:
+    """What one client leaves to a person, no other that reads the same entry takes away."""
+    return {name: kind for _, other in _sharing(row) for name, kind in other["free"].items()}
+
+
+def _sharing(row: Contract) -> Iterator[tuple[Contract, Contract]]:
+    """The contracts whose entry in a project is this one, each with its row."""
     for client in CLIENTS:
         contract = read_contract(client)
         other = contract["files"][Part.MCP][Scope.PROJECT]
         if other is not None and (other["path"], other["keys"]) == (row["path"], row["keys"]):
-            reference = contract["token"]["reference"]
-            found = {**_filled(other["entry"], {"{url}": settings.url, "{token}": reference}), **found}
-    return found
+            yield contract, other
 
 
 def _filled(template: Json, values: Mapping[str, str | None]) -> Json:
@@ -131,6 +164,7 @@ def _hooks(contract: Contract, row: Contract, place: _Place, settings: SetupSett
             for event, install in installed.items()
         ]
         + _waking(contract, row, settings.am),
+        hides=place.hides,
     )
 
 

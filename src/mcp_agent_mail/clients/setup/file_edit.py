@@ -8,6 +8,7 @@ from types import ModuleType
 from mcp_agent_mail.clients.setup.edits import json_wishes, toml_wishes, whole_files
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.text import FileText, read_text
+from mcp_agent_mail.clients.setup.hidden_files import require_nothing_hidden
 from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish
 
 _EDITORS: dict[FileFormat, ModuleType] = {
@@ -18,7 +19,11 @@ _EDITORS: dict[FileFormat, ModuleType] = {
 
 
 def put_into(content: bytes | None, wishes: Sequence[FileWish]) -> bytes:
-    """What the file should be; the same bytes where all is there. Raises UnfitText."""
+    """What the file should be; the same bytes where all is there. Raises UnfitText, and HidesAnother where there is no
+    file and there should better be none.
+    """
+    if content is None:
+        require_nothing_hidden(wishes)
     held = read_text(content or b"")
     text = held.text
     for wish in wishes:
@@ -27,11 +32,21 @@ def put_into(content: bytes | None, wishes: Sequence[FileWish]) -> bytes:
 
 
 def differences(content: bytes | None, wish: FileWish) -> list[Difference]:
-    """What of a wish is missing (`line` None), or differs. Raises UnfitText."""
+    """What of a wish is missing (`line` None), or differs. Raises UnfitText, and HidesAnother."""
+    if content is None:
+        require_nothing_hidden([wish])
     if content is None or (wish.file_format is FileFormat.FILE and not content.strip()):
         return [Difference(what=wish.path.name, line=None)]
     found: list[Difference] = _EDITORS[wish.file_format].differences(read_text(content).text, wish)
     return found
+
+
+def reworded(content: bytes | None, wishes: Sequence[FileWish]) -> list[Difference]:
+    """Hooks of ours in other words than ours, which neither a setup nor the way back touches: in JSON only, for a
+    program or a plugin is ours as a whole or not at all. Raises UnfitText.
+    """
+    text = read_text(content or b"").text
+    return [one for wish in wishes if wish.file_format is FileFormat.JSON for one in json_wishes.reworded(text, wish)]
 
 
 def take_out(content: bytes, wishes: Sequence[FileWish], original: bytes | None) -> bytes | None:

@@ -27,6 +27,7 @@ from mcp_agent_mail.clients.setup.read_back import NotReadBack, find_hook_file, 
 from mcp_agent_mail.clients.setup.wishes import FileWish, Part
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import new_token
+from mcp_agent_mail.domain.agents import SCRATCH_PROGRAM
 
 HOOK_WITHIN_S = 20.0
 _MAX_SHOWN = 200
@@ -39,7 +40,6 @@ _NAMES_FOR_HOOKS = frozenset(
     }
 )
 """What a hook needs to be found and to find the server, and no other secret of the shell's."""
-_PROGRAM = "am setup"
 _TASK = "proof: "
 
 # Any: the answers are plain JSON.
@@ -168,7 +168,7 @@ def _deliver(contract: Contract, told: _Told, bench: Bench) -> str:
         for role in ("sender", "receiver"):
             registered = bench.call(
                 "register_agent",
-                {"project_key": key, "program": _PROGRAM, "model": "none", "task_description": f"{_TASK}{role}"},
+                {"project_key": key, "program": SCRATCH_PROGRAM, "model": "none", "task_description": f"{_TASK}{role}"},
             )
             named.append(str(registered["name"]))
         sender, receiver = named
@@ -218,7 +218,7 @@ def retire_scratch_agents(call: Call, project: Path) -> None:
     key = str(project)
     with suppress(AgentMailError, LookupError, TypeError):
         for agent in call("list_agents", {"project_key": key})["agents"]:
-            if agent["program"] == _PROGRAM and str(agent["task_description"]).startswith(_TASK):
+            if agent["program"] == SCRATCH_PROGRAM and str(agent["task_description"]).startswith(_TASK):
                 call("deregister_agent", {"project_key": key, "agent_name": agent["name"]})
 
 

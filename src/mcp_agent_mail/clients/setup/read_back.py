@@ -8,14 +8,22 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.json_text import parse
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, read_text
 from mcp_agent_mail.clients.setup.targets import FileNotWritable, Target, look_at
-from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish, HookWish, Json, commands_of, is_ours
+from mcp_agent_mail.clients.setup.wishes import (
+    FileFormat,
+    FileWish,
+    HookWish,
+    Json,
+    commands_of,
+    is_ours,
+    is_ours_in_other_words,
+)
 
 TOKEN_VARIABLE = "AGENT_MAIL_TOKEN"
 _URLS = ("httpUrl", "serverUrl", "url")
@@ -85,6 +93,10 @@ def require_hook(wish: FileWish, client: str, event: str, *, within: Path | None
         return
     hook = next(hook for hook in wish.hooks if hook.mark == f"hook {client} {event}")
     found = list(_ours_in(_values(wish, within), hook))
+    if not found and any(_ours_in(_values(wish, within), hook, is_ours_in_other_words)):
+        raise NotReadBack(
+            f"{wish.path} runs {hook.mark} in other words than {_command_wished(hook)}, which are not run"
+        )
     if not found:
         raise NotReadBack(f"{wish.path} has no hook {hook.mark} of {_command_wished(hook)}")
     if found != [[_command_wished(hook)]]:
@@ -99,7 +111,7 @@ def _command_wished(hook: HookWish) -> str:
     return commands_of(hook.item.get("hooks", [hook.item])[0])[0]
 
 
-def _ours_in(values: Json, hook: HookWish) -> Iterator[list[str]]:
+def _ours_in(values: Json, hook: HookWish, is_meant: Callable[[Json, str], bool] = is_ours) -> Iterator[list[str]]:
     """The commands of each handler of ours."""
     found = values
     for name in hook.path:
@@ -107,7 +119,7 @@ def _ours_in(values: Json, hook: HookWish) -> Iterator[list[str]]:
     for item in found if isinstance(found, list) else []:
         inner = item.get("hooks") if isinstance(item, dict) else None
         for handler in inner if isinstance(inner, list) else [item]:
-            if is_ours(handler, hook.mark):
+            if is_meant(handler, hook.mark):
                 yield commands_of(handler)
 
 

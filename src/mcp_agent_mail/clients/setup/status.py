@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,33 +10,40 @@ from pathlib import Path
 
 from mcp_agent_mail.clients.contracts.reader import MARKS, Contract, read_contract
 from mcp_agent_mail.clients.setup.codex_query import in_words
-from mcp_agent_mail.clients.setup.contract_wishes import lacks_token_reference
+from mcp_agent_mail.clients.setup.contract_wishes import lacks_token_reference, watching
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import differences
+from mcp_agent_mail.clients.setup.hidden_files import HidesAnother
 from mcp_agent_mail.clients.setup.plan import follows_links
 from mcp_agent_mail.clients.setup.targets import FileNotWritable, look_at, runnable
-from mcp_agent_mail.clients.setup.wishes import FileWish, Part
+from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish, Part
 
 _TOKEN_BY_HAND = (
-    "It knows no reference to the environment: put the server's token into the entry's Authorization header yourself, "
-    "and never into a file that Git tracks."
+    "{when}: put the token into the entry's Authorization header yourself, for {title} knows no "
+    "reference to the environment, and never into a file that Git tracks."
 )
 _WANTS_TRUST = ("codex",)
 """Clients that skip a hook in silence until their user trusts it."""
+
+_NOT_ASKED = (
+    "untrusted until you say otherwise in /hooks; Codex is not asked of a project's hooks, for it would read that "
+    "project's configuration"
+)
 
 ReadTrust = Callable[[], Mapping[str, str] | None]
 """Asks such a client of our hooks, by event: `codex_query.read_trust`."""
 
 
 class State(StrEnum):
-    """How a file stands; `partly`: some of ours is missing."""
+    """How a file stands; `partly`: some of ours is missing; `left alone`: it is not made, for it would hide another."""
 
     INSTALLED = "installed"
     MISSING = "missing"
     PARTLY = "partly"
     DRIFTED = "drifted"
     UNREADABLE = "unreadable"
+    LEFT_ALONE = "left alone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +54,20 @@ class FileState:
     differences: Sequence[Difference] = ()
     reason: str | None = None
     line: int | None = None
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wake:
-    """How mail wakes an idle session, and how that is known; without `way` it waits for the next turn."""
+    """How mail wakes an idle session, and how that is known; without `way` it waits for the next turn. `is_installed`:
+    our line for it stands there.
+    """
 
     way: str | None
     how: str | None
     mark: str
     source: str
+    is_installed: bool
 
     def in_words(self) -> str:
         said = "by nothing that is known: mail waits for its next turn" if self.how is None else f"by {self.how}"
@@ -66,7 +78,7 @@ class Wake:
 class ClientState:
     """`marks`: how many rows of the contract are documented, measured or inferred. `cannot`: what the client has no
     way for; `advisory` says it in words. `trust`: whether its user lets our hooks run. `woken`: by what an idle session
-    is.
+    is. `next_step`: how to put right what is not.
     """
 
     client: str
@@ -79,17 +91,32 @@ class ClientState:
     woken: Wake
     trust: str | None
     person: Sequence[str]
+    command: str
 
     @property
     def state(self) -> State:
         """The worst of its files; installed and missing ones together are partly installed."""
         found = {file.state for file in self.files}
-        for worst in (State.UNREADABLE, State.DRIFTED, State.PARTLY):
+        for worst in (State.UNREADABLE, State.LEFT_ALONE, State.DRIFTED, State.PARTLY):
             if worst in found:
                 return worst
         if found == {State.INSTALLED}:
             return State.INSTALLED
         return State.PARTLY if State.INSTALLED in found else State.MISSING
+
+    @property
+    def next_step(self) -> str | None:
+        """For the state as a whole; None where nothing is to be done."""
+        if any(one.is_reworded for file in self.files for one in file.differences):
+            return f"Mend the lines that run am hook in other words, or take them out, and run {self.command}."
+        return {
+            State.INSTALLED: None,
+            State.MISSING: f"{self.command} puts it there.",
+            State.PARTLY: f"{self.command} puts there what is missing.",
+            State.DRIFTED: f"{self.command} puts it right.",
+            State.UNREADABLE: f"Mend what cannot be read, and run {self.command}.",
+            State.LEFT_ALONE: f"Do what is said of the file that was left alone, and run {self.command}.",
+        }[self.state]
 
 
 def look_at_client(
@@ -100,7 +127,9 @@ def look_at_client(
     project: Path | None,
     read_trust: ReadTrust = lambda: None,
 ) -> ClientState:
-    """Changes nothing; `read_trust` is asked only where hooks of ours are, and wanted to be trusted."""
+    """Changes nothing; `read_trust` is asked only where hooks of ours are, and wanted to be trusted, and never of a
+    project's: whoever wrote that would have a say in what the client does when it is asked.
+    """
     contract = read_contract(client)
     files = [_look_at_file(wish, project) for wish in wishes]
     return ClientState(
@@ -111,18 +140,25 @@ def look_at_client(
         marks=_marks(contract),
         cannot=_cannot(contract),
         advisory=contract["advisory"],
-        woken=Wake(**{name: contract["wake"][name] for name in ("way", "how", "mark", "source")}),
-        trust=_trust(client, files, read_trust),
+        woken=_wake(contract, wishes, files),
+        trust=_trust(client, files, read_trust if project is None else None),
         person=persons_part(contract, has_token=has_token),
+        command=f"am setup --client {client}" + (f" --project {shlex.quote(str(project))}" if project else ""),
     )
 
 
 def persons_part(contract: Contract, *, has_token: bool) -> list[str]:
     """What only a person can do, once ours is there."""
     steps: list[str] = list(contract["person"])
-    if has_token and lacks_token_reference(contract):
-        steps.append(_TOKEN_BY_HAND)
+    if lacks_token_reference(contract):
+        when = "For a server with a token" if has_token else "Should the server get a token (HTTP_BEARER_TOKEN)"
+        steps.append(_TOKEN_BY_HAND.format(when=when, title=contract["title"]))
     return steps
+
+
+def hint_for(line: int | None, command: str = "am setup") -> str:
+    """What to do where a reason is given and nothing better is known."""
+    return f"{'See to that' if line is None else 'Mend the line'} and run {command} again."
 
 
 def _look_at_file(wish: FileWish, project: Path | None) -> FileState:
@@ -135,9 +171,10 @@ def _look_at_file(wish: FileWish, project: Path | None) -> FileState:
         return FileState(
             path=wish.path,
             part=wish.part,
-            state=State.UNREADABLE,
+            state=State.LEFT_ALONE if isinstance(unfit, HidesAnother) else State.UNREADABLE,
             reason=unfit.message,
-            line=unfit.line if isinstance(unfit, UnfitText) else None,
+            line=(line := unfit.line if isinstance(unfit, UnfitText) else None),
+            hint=unfit.hint or hint_for(line),
         )
     state = State.MISSING if target.content is None else _state(wish, found)
     return FileState(path=wish.path, part=wish.part, state=state, differences=found)
@@ -152,6 +189,24 @@ def _state(wish: FileWish, found: Sequence[Difference]) -> State:
     return State.PARTLY if len(found) < wanted else State.MISSING
 
 
+def _wake(contract: Contract, wishes: Sequence[FileWish], files: Sequence[FileState]) -> Wake:
+    known = {name: contract["wake"][name] for name in ("way", "how", "mark", "source")}
+    hooks = [(wish, file) for wish, file in zip(wishes, files, strict=True) if wish.part is Part.HOOKS]
+    way, event = contract["wake"]["way"], contract["wake"]["event"]
+    # Without an event of its own the way is the name of the hook that it goes by.
+    words = f"{contract['client']} {way if event is None else watching(event)}"
+    return Wake(**known, is_installed=way is not None and any(_has_hook(wish, file, words) for wish, file in hooks))
+
+
+def _has_hook(wish: FileWish, file: FileState, words: str) -> bool:
+    """Whether the hook of these words stands there as it should, whatever else does not. A whole file is one thing."""
+    if file.state is State.INSTALLED:
+        return True
+    if wish.file_format is FileFormat.FILE or file.state not in (State.DRIFTED, State.PARTLY):
+        return False
+    return not any(one.what in (f"hook {words}", f"runs am hook in other words ({words})") for one in file.differences)
+
+
 def _marks(contract: Contract) -> dict[str, int]:
     rows = [*contract["events"].values(), contract["token"], contract["edits"], contract["mcp_tool"], contract["wake"]]
     rows += [row for part in contract["files"].values() for row in part.values() if row is not None]
@@ -164,6 +219,8 @@ def _cannot(contract: Contract) -> list[str]:
     return lacking + (["wake"] if contract["wake"]["way"] is None else [])
 
 
-def _trust(client: str, files: Sequence[FileState], read_trust: ReadTrust) -> str | None:
+def _trust(client: str, files: Sequence[FileState], read_trust: ReadTrust | None) -> str | None:
     has_hooks = any(file.part is Part.HOOKS and file.state is not State.MISSING for file in files)
-    return in_words(read_trust()) if client in _WANTS_TRUST and has_hooks else None
+    if client not in _WANTS_TRUST or not has_hooks:
+        return None
+    return _NOT_ASKED if read_trust is None else in_words(read_trust())

@@ -9,10 +9,10 @@ from dataclasses import replace as altered
 from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
-from mcp_agent_mail.clients.setup.file_edit import put_into, take_out
+from mcp_agent_mail.clients.setup.file_edit import put_into, reworded, take_out
 from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
 from mcp_agent_mail.clients.setup.places import is_known
-from mcp_agent_mail.clients.setup.plan import FileChange, Plan, each, follows_links, left_alone
+from mcp_agent_mail.clients.setup.plan import FileChange, LeftAlone, Plan, each, follows_links, left_alone
 from mcp_agent_mail.clients.setup.targets import (
     FileNotWritable,
     Target,
@@ -49,11 +49,30 @@ def make_undo_plan(journal: Journal, *, clients: Sequence[str], project: Path | 
             change = FileChange(target=target, after=_before_us(record, target, going), wishes=going, mode=record.mode)
             if change.after != target.content:
                 require_writable(target)
+            plan.left_alone += _left_in(change, record)
         except (UnfitText, FileNotWritable) as unfit:
             plan.left_alone.append(left_alone(record.path, list(dict.fromkeys(wish.client for wish in going)), unfit))
             continue
         (plan.idle if change.after == target.content else plan.changes).append(change)
     return plan
+
+
+def _left_in(change: FileChange, record: Record) -> list[LeftAlone]:
+    """What somebody made of a hook of ours, and stays, by the line where it will be. What was there before us is no
+    matter of ours.
+    """
+    if change.after == record.original:
+        return []
+    return [
+        LeftAlone(
+            path=record.path,
+            clients=change.clients,
+            reason=f"it {one.what}, and stays",
+            line=one.line,
+            hint="Take that line out yourself.",
+        )
+        for one in reworded(change.after, change.wishes)
+    ]
 
 
 def take_back(plan: UndoPlan, journal: Journal, fault_hook: FaultHook = no_fault) -> None:

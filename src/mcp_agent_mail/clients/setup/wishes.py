@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
@@ -13,9 +13,12 @@ from typing import Any, Self
 Json = Any
 
 
-_COMMANDS = ("command", "bash")
+COMMANDS = ("command", "bash")
+"""By which names a handler says what it runs."""
+
 _PROGRAMS = ("am", "am.exe")
 _WORD = re.compile(r"""(?:[\w@%+=:,./~\\-]|'[^'\n]*'|"[^"`$\n]*")+""", re.ASCII)
+_WATCHES = "--wake"
 _ASSIGNED = re.compile(r"\w+=", re.ASCII)
 
 
@@ -45,7 +48,8 @@ class Scope(StrEnum):
 class EntryWish:
     """A value at a path of names. Of a table or object that is there, what we do not set stays, but the names `drop`.
 
-    With `at_most` nothing else may stay either: what it does not hold is foreign, and goes.
+    With `at_most` nothing else may stay either: what it does not hold is foreign, and goes. What stands by a name that
+    is `free` is a person's wish, if it is of that kind, and stays; ours is for where nothing does.
     A scaffold is what the file needs to be read at all (`version`): only where it is missing, and gone with the last
     of ours.
     """
@@ -55,6 +59,11 @@ class EntryWish:
     drop: Sequence[str] = ()
     is_scaffold: bool = False
     at_most: Json = None
+    free: Mapping[str, str] = field(default_factory=dict)
+
+    def is_persons(self, path: Sequence[str], value: Json) -> bool:
+        """Whether this value, there at a path below the entry, is a person's to choose."""
+        return len(path) == 1 and path[0] in self.free and _is_of_kind(self.free[path[0]], value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +76,22 @@ class HookWish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenFile:
+    """Another file of the client's, of which it does not read what stands at `keys` (no keys: anything) once ours is
+    there. `reason` says so after the words "… in FILE", `step` what a person does then.
+    """
+
+    path: Path
+    keys: Sequence[str]
+    reason: str
+    step: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileWish:
-    """One client's part of one file. `content` is that of a whole file of ours."""
+    """One client's part of one file. `content` is that of a whole file of ours. What it `hides` counts while there is
+    no such file; a journal, which speaks of files that are there, does not keep it.
+    """
 
     client: str
     part: Part
@@ -79,9 +102,12 @@ class FileWish:
     hooks: Sequence[HookWish] = ()
     content: str | None = None
     is_executable: bool = False
+    hides: Sequence[HiddenFile] = ()
 
     def to_json(self) -> dict[str, Json]:
-        return {**asdict(self), "path": str(self.path)}
+        kept = {**asdict(self), "path": str(self.path)}
+        del kept["hides"]
+        return kept
 
     @classmethod
     def from_json(cls, kept: dict[str, Json]) -> Self:
@@ -99,14 +125,36 @@ class FileWish:
         )
 
 
+def _is_of_kind(kind: str, value: Json) -> bool:
+    if kind == "texts":
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if kind == "flag":
+        return isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
 def is_ours(handler: Json, mark: str) -> bool:
     """Whether a hook's handler, as clients write it, runs `am` with these words, wherever it lies, and nothing else."""
     return any(_runs_am(command, mark) for command in commands_of(handler))
 
 
+def is_ours_in_other_words(handler: Json, mark: str) -> bool:
+    """Whether a handler that is not ours runs `am` with these words all the same, with more before, between or behind
+    them (`AGENT_NAME=… am …`, `timeout 5 am …`, `… || true`): somebody changed our line, or wrote one. It is shown, and
+    neither run nor trusted.
+    """
+    if is_ours(handler, mark):
+        return False
+    # A run of the watcher is no run of the hook.
+    further = "" if mark.endswith(_WATCHES) else rf"(?!\s+{_WATCHES}(?![\w-]))"
+    words = r"\s+".join(re.escape(word) for word in mark.split())
+    reworded = re.compile(rf"""(?<![\w.@%+=:,~-])am(?:\.exe)?["']?\s+{words}(?![\w-]){further}""", re.ASCII)
+    return any(reworded.search(command) for command in commands_of(handler))
+
+
 def commands_of(handler: Json) -> list[str]:
     """What a handler runs, by the names that clients give it."""
-    values = [handler.get(name) for name in _COMMANDS] if isinstance(handler, dict) else []
+    values = [handler.get(name) for name in COMMANDS] if isinstance(handler, dict) else []
     return [value for value in values if isinstance(value, str)]
 
 

@@ -6,6 +6,7 @@ import re
 
 from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import BadValue, PathContext, Row, Secret, SettingKind
+from mcp_agent_mail.core.settings.url_text import SecretAddress
 
 MOST_WAITERS = 1_500
 """Three quarters of the connections that a server takes at most: each place keeps one."""
@@ -19,7 +20,7 @@ _WEBHOOK_URL = re.compile(
 )
 
 
-def _webhook_urls(text: str, _: PathContext) -> tuple[str, ...]:
+def _webhook_urls(text: str, _: PathContext) -> tuple[SecretAddress, ...]:
     urls = tuple(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
     if not 1 <= len(urls) <= MOST_WEBHOOKS:
         raise BadValue("")
@@ -27,7 +28,7 @@ def _webhook_urls(text: str, _: PathContext) -> tuple[str, ...]:
         match = _WEBHOOK_URL.fullmatch(url)
         if match is None or "#" in url or not 1 <= int(match["port"] or 80) <= 65535:  # the last port
             raise BadValue(f"The one in place {number} is none: leave out user, password and what begins with `#`.")
-    return urls
+    return tuple(map(SecretAddress, urls))
 
 
 def _webhook_secret(text: str, context: PathContext) -> Secret:

@@ -18,7 +18,6 @@ from decouple import Config, RepositoryEnv
 from mcp_agent_mail.core.settings.checks import check_names, check_together
 from mcp_agent_mail.core.settings.env_file import ENCODING
 from mcp_agent_mail.core.settings.kinds import Secret, shown
-from mcp_agent_mail.core.settings.names import HIDING_PATHS
 from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.core.settings.sources import (
     DEFAULT,
@@ -28,7 +27,7 @@ from mcp_agent_mail.core.settings.sources import (
     open_sources,
     parse_rows,
 )
-from mcp_agent_mail.core.settings.url_text import mask_url_paths
+from mcp_agent_mail.core.settings.url_text import SecretAddress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +79,7 @@ class Settings:
     waiters_max: int
     feed_keep_days: int
     listening_window_seconds: int
-    webhook_urls: tuple[str, ...] | None
+    webhook_urls: tuple[SecretAddress, ...] | None
     webhook_secret: Secret | None
     webhook_allow_private: bool
     backup_dir: Path
@@ -206,7 +205,7 @@ def load_settings(
         sources={
             name: Source(
                 place=givens[name].place if name in givens else DEFAULT,
-                shown=mask_url_paths(shown(value)) if value and name in HIDING_PATHS else shown(value),
+                shown=shown(value),
             )
             for name, value in values.items()
         },

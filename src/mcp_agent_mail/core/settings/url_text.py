@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import re
 
-from mcp_agent_mail.core.settings.kinds import MASK
+from mcp_agent_mail.core.settings.kinds import MASK, Secret
+
+
+class SecretAddress(Secret):
+    """A URL that shows itself as scheme and host alone; `reveal` gives it away."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"SecretAddress({self})"
+
+    def __str__(self) -> str:
+        return mask_url_paths(self.reveal())
 
 
 def mask_url_paths(text: str) -> str:

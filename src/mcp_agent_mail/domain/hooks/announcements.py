@@ -17,6 +17,12 @@ from mcp_agent_mail.domain.messages import Importance
 STOP_TOPIC = "stop"
 """An urgent message of this topic refuses the next tool call, where the client can."""
 
+MAX_STOPS = 3
+STOPS_WITHIN_S = 60.0
+"""So many calls of one session are refused within that time; what asks to stop besides is told as an item. Human's are
+not bound.
+"""
+
 MAX_ITEMS = 3
 """Messages that one event is given."""
 
@@ -62,6 +68,15 @@ class SessionName(NamedTuple):
 
     hash: bytes
     is_proven: bool
+
+
+class StopRule(NamedTuple):
+    """Whose mail refuses a call, besides Human's: that of `agents` of the same project, or only of those who had proven
+    to be it (`proven`). Of others it is mail that may be told.
+    """
+
+    agents: bool
+    proven: bool
 
 
 class UnreadCopy(NamedTuple):

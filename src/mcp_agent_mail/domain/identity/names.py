@@ -209,10 +209,11 @@ def _forms(wanted: str) -> Iterator[str]:
 
 class KnownNames:
     """Names among which the one that was probably meant is looked for, however often. For hints only: nothing is ever
-    matched by likeness.
+    matched by likeness. Of those that are `retired` one is found only where it must have been meant.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], retired: Iterable[str] = ()) -> None:
+        self._retired = list(retired)
         self._shown = {name.lower(): name for name in names}
         self._by_form: dict[str, list[str]] = {}
         for name in self._shown.values():
@@ -220,14 +221,27 @@ class KnownNames:
 
     def nearest(self, wanted: str, limit: int = 3) -> list[str]:
         """At most `limit` of the names, best first: those that stand in `wanted` in another spelling, where there are
-        none those that are spelt like it, as far as there is time to compare them.
+        none those that are spelt like it, as far as there is time to compare them. Before these the retired one of
+        which it is another spelling or a slip, if it is none of theirs.
         """
         forms = dict.fromkeys(_forms(wanted))
         written = [name for form in forms if form for name in self._by_form.get(form, ())]
         if written:
             return written[:limit]
         like = most_like(wanted.strip().lower(), self._shown, limit=limit, compared=_COMPARED)
-        return [self._shown[name] for name in like]
+        close = [self._shown[name] for name in like]
+        gone = None if mistaken_for(wanted, close) else self._retired_one(wanted, forms)
+        return close if gone is None else [gone, *close][:limit]
+
+    def told(self, names: Iterable[str]) -> list[str]:
+        """The names as a hint names them: of the retired ones it says so."""
+        retired = set(self._retired)
+        return [f"{name} (retired)" if name in retired else name for name in names]
+
+    def _retired_one(self, wanted: str, forms: Iterable[str]) -> str | None:
+        written = {form for form in forms if form}
+        spelt = next((name for name in self._retired if bare_name(name) in written), None)
+        return spelt or mistaken_for(wanted, self._retired)
 
 
 def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:

@@ -17,13 +17,18 @@ from mcp_agent_mail.domain.identity.names import (
     UnfitName,
     did_you_mean,
     name_to_register,
-    nearest,
     recipient_name,
 )
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, require_admission
-from mcp_agent_mail.features.identity.lookup import near_elsewhere, present_names, require_agent, told_present
+from mcp_agent_mail.features.identity.lookup import (
+    known_names,
+    near_elsewhere,
+    present_names,
+    require_agent,
+    told_present,
+)
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx
@@ -134,12 +139,13 @@ def _project_of_asking(tx: Tx, target: Actor, name: str) -> Project:
 
 def _require_far(tx: Tx, project: Project, name: str) -> None:
     """Raise NoSuchTarget where the name is like one of the project, or nearly one elsewhere."""
-    near = nearest(name, tx.agents.names(project.id))
+    known = known_names(tx, project.id)
+    near = known.nearest(name)
     near += near_elsewhere(tx, project, name)
     if near:
         raise NoSuchTarget(
             f"{project.human_key} has no agent {name!r:.100}.",
-            hint=f"{did_you_mean(near)}register_if_missing=true registers it all the same.",
+            hint=f"{did_you_mean(known.told(near))}register_if_missing=true registers it all the same.",
             data={"parameter": "to_agent", "unknown": [name[:100]], "nearest": near, "project": project.human_key},
         )
 
@@ -198,10 +204,12 @@ def _whom_else(tx: Tx, project: Project, name: str) -> str:
 
 def _unknown(tx: Tx, project: Project, name: str, shut: AdmissionRequest | None = None) -> RecipientNotFound:
     """`shut`: its door, where it is why the name could not be made."""
-    close = [*nearest(name, tx.agents.names(project.id)), *near_elsewhere(tx, project, name)][:_NEAR]
+    known = known_names(tx, project.id)
+    close = [*known.nearest(name), *near_elsewhere(tx, project, name)][:_NEAR]
+    door = "" if shut is None else _who_lets_in(shut)
     return RecipientNotFound(
         f"{project.human_key} has no agent {name!r:.100}.",
-        hint=f"{did_you_mean(close)}list_agents shows who is there.{'' if shut is None else _who_lets_in(shut)}",
+        hint=f"{did_you_mean(known.told(close))}list_agents shows who is there.{door}",
         data={"unknown": [name[:100]], "nearest": close, "project": project.human_key},
     )
 

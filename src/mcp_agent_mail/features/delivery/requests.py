@@ -41,7 +41,9 @@ class FeedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitRequest:
-    """Without `after_cursor` unread mail is waited for, however old; 0 is the oldest cursor that is kept."""
+    """Without `after_cursor` unread mail is waited for, however old; 0 is the oldest cursor that is kept. With `tells`
+    what a hook would tell of the mail is asked for too.
+    """
 
     project_key: str
     agent_name: str
@@ -49,6 +51,7 @@ class WaitRequest:
     timeout_s: int = 25
     urgent_only: bool = False
     thread_id: str | None = None
+    tells: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

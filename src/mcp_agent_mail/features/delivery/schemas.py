@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.clock import iso, iso_or_none
+from collections.abc import Sequence
+
+from mcp_agent_mail.core.clock import Micros, iso, iso_or_none
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.addresses import shown_name
@@ -66,7 +68,8 @@ def show_withdrawal(done: Withdrawal) -> JsonObject:
 
 def show_found_mail(found: FoundMail) -> JsonObject:
     """The answer of `wait_for_messages`: items as `fetch_inbox` shows them, without bodies. `passed_over` is there
-    where older unread mail is left that no cursor leads to, with the next step.
+    where older unread mail is left that no cursor leads to, with the next step. That of `hook_wait` has besides what a
+    hook would tell.
     """
     seen_from = found.mailbox.project.id
     wire: JsonObject = {
@@ -80,6 +83,10 @@ def show_found_mail(found: FoundMail) -> JsonObject:
             f"{found.passed_over} more unread messages are older than any cursor: read them with "
             "fetch_inbox(unread_only=true)."
         )
+    if found.told is not None:
+        wire["told"] = _show_announcements(found.told.mail, seen_from, found.read_ts)
+        wire["more"] = found.told.more
+        wire["unread"] = found.told.unread
     return wire
 
 
@@ -121,23 +128,27 @@ def show_announced(heard: HeardSession, announced: HookAnswer) -> JsonObject:
     return {
         **show_heard(heard),
         "unread": announced.unread,
-        "messages": [
-            {
-                **_show_sender(one, seen_from),
-                "age_s": age_s(one.since_ts, announced.at),
-                "importance": one.importance,
-                "subject": one.subject,
-                "first_line": first_line(one.beginning),
-                "ack_required": one.ack_required,
-                "asks_stop": one.asks_stop,
-            }
-            for one in announced.mail
-        ],
+        "messages": _show_announcements(announced.mail, seen_from, announced.at),
         "more": announced.more,
         "claim": announced.claim,
         "stop": None if announced.stop is None else _show_stop(announced.stop, seen_from),
         "reprime": None if announced.place is None else _show_place(announced, announced.place),
     }
+
+
+def _show_announcements(mail: Sequence[Announcement], seen_from: ProjectId, now: Micros) -> list[JsonObject]:
+    return [
+        {
+            **_show_sender(one, seen_from),
+            "age_s": age_s(one.since_ts, now),
+            "importance": one.importance,
+            "subject": one.subject,
+            "first_line": first_line(one.beginning),
+            "ack_required": one.ack_required,
+            "asks_stop": one.asks_stop,
+        }
+        for one in mail
+    ]
 
 
 def _show_sender(mail: Announcement, seen_from: ProjectId) -> JsonObject:

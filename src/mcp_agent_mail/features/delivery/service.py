@@ -85,7 +85,7 @@ class DeliveryService:
             self._note_activity(found.mailbox.agent)
         if not found.entries:
             found = await wait_for_mail(self._store, self.waiters, identify, found, request)
-        self._note_handed(found.caller, found.mailbox.agent, (entry.head.id for entry in found.entries))
+        self._note_handed(found.caller, found.mailbox.agent, found.shown)
         return found
 
     async def follow(self, caller: Caller, request: FollowRequest) -> FeedStream:

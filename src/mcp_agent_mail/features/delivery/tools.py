@@ -200,8 +200,31 @@ def hook_tools(service: DeliveryService, current_caller: Callable[[], Awaitable[
         request = HookClaimRequest(project_key=project_key, agent_name=agent_name, session=session, claim=claim)
         return {"told": await service.hook_told(await current_caller(), request)}
 
+    async def hook_wait(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, CALLER_NAME],
+        after_cursor: Annotated[int | None, _CURSOR] = None,
+        timeout_s: Annotated[int, _TIMEOUT] = 25,
+        urgent_only: Annotated[bool, Flag()] = False,
+    ) -> Json:
+        """wait_for_messages for a program that tells an agent of its mail, as am wait: told is what a hook would tell
+        of it, the most important first, and more counts the rest. No session is given it, and nothing is to be
+        confirmed.
+        """
+        request = WaitRequest(
+            project_key=project_key,
+            agent_name=agent_name,
+            after_cursor=after_cursor,
+            timeout_s=timeout_s,
+            urgent_only=urgent_only,
+            tells=True,
+        )
+        return schemas.show_found_mail(await service.wait(current_caller, request))
+
     return [
         tool(heartbeat, cluster="delivery", title="Tell that a session lives", idempotent=True, off_mcp=True),
         tool(hook_event, cluster="delivery", title="Ask what a hook may tell", off_mcp=True),
         tool(hook_told, cluster="delivery", title="Confirm what a hook told", idempotent=True, off_mcp=True),
+        tool(hook_wait, cluster="delivery", title="Wait as a hook", read_only=True, idempotent=True, off_mcp=True),
     ]

@@ -6,12 +6,15 @@ Whoever waits looks at the store again after each word of the bus: the word says
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.hooks.announcements import MAX_ITEMS, MOST_MORE, Announcement, ImportanceBound
 from mcp_agent_mail.domain.identity.caller import Caller, Identify
-from mcp_agent_mail.domain.messages import InboxEntry
+from mcp_agent_mail.domain.messages import Importance, InboxEntry
 from mcp_agent_mail.features.delivery.feed import require_kept
 from mcp_agent_mail.features.delivery.last_look import last_look_of
 from mcp_agent_mail.features.delivery.presence import require_listener
@@ -32,6 +35,8 @@ MOST_PASSED = 1_000
 _FEW_UNREAD = 2_000
 """Up to so much, looking through unread mail beats looking through a thread that may be larger."""
 
+_RANKS = {Importance.URGENT.value: 0, Importance.HIGH.value: 1}
+
 _KEEP = {
     (False, False): MailFilter.STANDING,
     (True, False): MailFilter.URGENT_STANDING,
@@ -41,10 +46,22 @@ _KEEP = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HookMail:
+    """What a hook would tell of what a look found, to a session that was told nothing yet: the most important first,
+    then the oldest. `more` fits the request too; it is counted as far as MOST_MORE. `unread` is all that is.
+    """
+
+    mail: Sequence[Announcement]
+    more: int
+    unread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoundMail:
     """What one look found, oldest first. `next_cursor` is how far it looked: nothing that was delivered up to there
     and fits the request lies behind it unseen, but for `passed_over` unread messages, counted as far as MOST_PASSED:
     older than any cursor that is kept, and more than one answer holds. `read_ts` is when it looked, `caller` who did.
+    `told` is there where the request tells; it may hold mail behind `next_cursor`, which is found again then.
     """
 
     caller: Caller
@@ -53,6 +70,13 @@ class FoundMail:
     next_cursor: int
     passed_over: int = 0
     read_ts: Micros
+    told: HookMail | None = None
+
+    @property
+    def shown(self) -> set[MessageId]:
+        """What the answer shows."""
+        told = () if self.told is None else self.told.mail
+        return {entry.head.id for entry in self.entries} | {one.id for one in told}
 
 
 def look_for_mail(view: View, caller: Caller, request: WaitRequest) -> FoundMail:
@@ -86,6 +110,25 @@ def look_for_mail(view: View, caller: Caller, request: WaitRequest) -> FoundMail
         next_cursor=next_cursor,
         passed_over=passed_over,
         read_ts=view.now,
+        told=_told(view, mailbox, page, entries) if request.tells else None,
+    )
+
+
+def _told(view: View, mailbox: Actor, page: InboxPage, entries: Sequence[InboxEntry]) -> HookMail:
+    """Of what is unread; of what the agent has read meanwhile only where nothing else ended the wait."""
+    agent_id = mailbox.agent.id
+    is_urgent_only = page.keep in (MailFilter.URGENT_UNREAD, MailFilter.URGENT_STANDING)
+    least = ImportanceBound.HIGH if is_urgent_only else ImportanceBound.ANY
+    limit, after = MAX_ITEMS + MOST_MORE, page.after_seq
+    unread = view.announcements.tellable(agent_id, None, least, limit, without_stops=None, after_seq=after)
+    found = [one.message_id for one in unread]
+    if not found:
+        ranked = sorted(entries, key=lambda entry: _RANKS.get(entry.head.importance, len(_RANKS)))
+        found = [entry.head.id for entry in ranked]
+    return HookMail(
+        mail=view.announcements.mail(agent_id, found[:MAX_ITEMS]),
+        more=max(0, len(found) - MAX_ITEMS),
+        unread=view.inboxes.counts(agent_id).unread,
     )
 
 

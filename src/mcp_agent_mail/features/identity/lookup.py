@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mcp_agent_mail.core.errors import listed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
-from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, mistaken_for, nearest
+from mcp_agent_mail.domain.identity.names import KnownNames, UnknownAgent, did_you_mean, mistaken_for, nearest
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.transaction import View
 
@@ -23,12 +23,14 @@ def require_agent(view: View, project: Project, name: str) -> Agent:
     """
     agent = view.agents.find_by_name(project.id, name)
     if agent is None:
-        close = nearest(name, view.agents.names(project.id))
+        known = known_names(view, project.id)
+        close = known.nearest(name)
         homes = [] if close else _homes(view, name)
         present = [] if close or homes else present_names(view, project)
         raise UnknownAgent(
             f"No agent named {name.strip()!r:.100} in {project.human_key}.",
-            hint=_at_home(name, homes) or f"{did_you_mean(close) or told_present(present)}{_otherwise(close, present)}",
+            hint=_at_home(name, homes)
+            or f"{did_you_mean(known.told(close)) or told_present(present)}{_otherwise(close, present)}",
             data={
                 "parameter": "agent_name",
                 "project": project.human_key,
@@ -40,9 +42,24 @@ def require_agent(view: View, project: Project, name: str) -> Agent:
     return agent
 
 
+def known_names(view: View, *project_ids: ProjectId) -> KnownNames:
+    """Those of agents in the projects that whoever mistakes a name may mean."""
+    return KnownNames(
+        [name for project_id in project_ids for name in view.agents.names(project_id)],
+        [name for project_id in project_ids for name in view.agents.names(project_id, is_retired=True)],
+    )
+
+
+def likely_agents(found: Iterable[Agent]) -> list[Agent]:
+    """Of several of one name those that may be meant: retired ones only where there are no others."""
+    likely = [agent for agent in found if agent.may_be_meant]
+    return [agent for agent in likely if not agent.is_retired] or likely
+
+
 def _homes(view: View, name: str) -> list[str]:
     """The projects that have an agent of this very name."""
-    found = [agent for agent in view.agents.find_everywhere(name, _HOMES) if agent.kind is AgentKind.AGENT]
+    everywhere = likely_agents(view.agents.find_everywhere(name))
+    found = [agent for agent in everywhere if agent.kind is AgentKind.AGENT][:_HOMES]
     projects = [view.projects.find(agent.project_id) for agent in found]
     return [project.human_key for project in projects if project is not None]
 
@@ -66,7 +83,7 @@ def near_elsewhere(view: View, home: Project, name: str) -> list[str]:
     """Addresses of at most three agents of other projects: those of this name, else those of the newest that are
     spelt nearly so.
     """
-    found = [one for one in view.agents.find_everywhere(name, _ELSEWHERE) if one.kind is AgentKind.AGENT]
+    found = [one for one in likely_agents(view.agents.find_everywhere(name)) if one.kind is AgentKind.AGENT]
     if not found:
         newest = view.agents.newest_elsewhere(home.id)
         like = mistaken_for(name, [one.name for one in newest])
@@ -89,7 +106,7 @@ def present_names(view: View, project: Project) -> list[str]:
     """At most ten agents of the project that are not retired, last active first: who may be meant where no name is
     near. Whoever comes may know them.
     """
-    return [agent.name for agent in view.agents.list_(project.id, limit=_PRESENT)]
+    return [agent.name for agent in view.agents.list_(project.id, limit=_PRESENT) if agent.may_be_meant]
 
 
 def told_present(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -12,12 +12,19 @@ from mcp_agent_mail.core.errors import AgentMailError, RecipientNotFound, in_sen
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.likeness import one_hint_budget
 from mcp_agent_mail.domain.addresses import FORMS, UnreadableAddress, parse_address, shown_name
-from mcp_agent_mail.domain.agents import Agent, AgentKind
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.likely_names import means_everyone, means_person, names_in
 from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, KnownNames, mistaken_for, name_key
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.lookup import has_more, near_elsewhere, present_names, told_present
+from mcp_agent_mail.features.identity.lookup import (
+    has_more,
+    known_names,
+    likely_agents,
+    near_elsewhere,
+    present_names,
+    told_present,
+)
 from mcp_agent_mail.store.transaction import View
 
 _MAX_EXPLAINED = 5
@@ -43,18 +50,19 @@ class UnknownRecipient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Meaning:
-    """`nearest`: any one of these was meant. `several`: all of these were."""
+    """`nearest`: any one of these was meant; `told` is how a hint names them. `several`: all of these were."""
 
     nearest: list[str]
     several: list[str]
     everyone: bool = False
+    told: list[str] = field(default_factory=list)
 
 
 def unknown_recipients(view: View, home: Project, unknown: Sequence[UnknownRecipient]) -> AgentMailError:
     """One refusal for them all: RecipientNotFound, or UnreadableAddress where nothing else is the matter. Nobody is
     guessed; its text holds what the next call needs.
     """
-    names_of = cache(lambda project_id: KnownNames(view.agents.names(project_id)))
+    names_of = cache(lambda project_id: known_names(view, project_id))
     with one_hint_budget():
         meanings = {one.text: _meaning(view, home, one, names_of) for one in unknown[:_MAX_EXPLAINED]}
     first = meanings[unknown[0].text]
@@ -107,31 +115,41 @@ def _meaning(view: View, home: Project, one: UnknownRecipient, names_of: _NamesO
     if means_everyone(one.text):
         return _Meaning(nearest=[], several=[], everyone=True)
     if means_person(one.text):
-        return _Meaning(nearest=[HUMAN], several=[])
+        return _Meaning(nearest=[HUMAN], several=[], told=[HUMAN])
     if elsewhere := _elsewhere(view, one):
-        return _Meaning(nearest=elsewhere, several=[])
+        return _Meaning(nearest=list(elsewhere), several=[], told=list(elsewhere.values()))
     close = names_of(one.project.id).nearest(one.name)
     if several := _several(view, home, one, close, names_of):
         return _Meaning(nearest=[], several=several)
     likely = [shown_name(name, one.project.id, one.project.slug, home.id) for name in close]
+    told = [
+        shown_name(name, one.project.id, one.project.slug, home.id) for name in names_of(one.project.id).told(close)
+    ]
     if one.text.strip() == one.name and not mistaken_for(one.name, close):
-        likely = [*near_elsewhere(view, home, one.name), *likely][:_MAX_LISTED]
-    return _Meaning(nearest=likely, several=[])
+        further = near_elsewhere(view, home, one.name)
+        likely, told = [*further, *likely], [*further, *told]
+    return _Meaning(nearest=likely[:_MAX_LISTED], several=[], told=told[:_MAX_LISTED])
 
 
-def _elsewhere(view: View, one: UnknownRecipient) -> list[str]:
-    """Agents of this name in the projects that are near the one written, or where none is written in any."""
+def _elsewhere(view: View, one: UnknownRecipient) -> dict[str, str]:
+    """Agents of this name in the projects that are near the one written, or where none is written in any: by address
+    how a hint names them.
+    """
     address = one.text.strip()
     agents: Sequence[Agent | None]
     if one.refusal is None:
-        agents = [] if address != one.name else view.agents.find_everywhere(one.name, limit=_MAX_LISTED)
+        agents = [] if address != one.name else view.agents.find_everywhere(one.name)
     else:
         near = [view.projects.find_by_human_key(key) for key in one.refusal.data.get("nearest", ())]
         name = parse_address(address).name if near else ""
         agents = [view.agents.find_by_name(project.id, name) for project in near if project is not None]
-    found = [agent for agent in agents if agent is not None and agent.kind is not AgentKind.SYSTEM]
+    found = likely_agents(agent for agent in agents if agent is not None)[:_MAX_LISTED]
     projects = [(agent, view.projects.find(agent.project_id)) for agent in found]
-    return [f"{agent.name}@{project.slug}" for agent, project in projects if project is not None]
+    return {
+        (address := f"{agent.name}@{project.slug}"): f"{address} (retired)" if agent.is_retired else address
+        for agent, project in projects
+        if project is not None
+    }
 
 
 def _several(view: View, home: Project, one: UnknownRecipient, close: Sequence[str], names_of: _NamesOf) -> list[str]:
@@ -172,7 +190,7 @@ def _is_system(one: UnknownRecipient) -> bool:
 
 
 def _told_nearest(unknown: Sequence[UnknownRecipient], meanings: dict[str, _Meaning]) -> str:
-    close = {text: meaning.nearest for text, meaning in meanings.items() if meaning.nearest}
+    close = {text: meaning.told for text, meaning in meanings.items() if meaning.told}
     if not close:
         return ""
     if len(unknown) == 1:

@@ -10,11 +10,11 @@ from itertools import islice
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_to_act
-from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, nearest
+from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean
 from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.lookup import present_names, told_present
+from mcp_agent_mail.features.identity.lookup import known_names, present_names, told_present
 from mcp_agent_mail.features.messaging.read import load_bodies
 from mcp_agent_mail.features.products.lookup import open_product
 from mcp_agent_mail.features.products.results import ProductInbox
@@ -67,11 +67,12 @@ def _namesakes(view: View, product: Product, projects: Sequence[Project], name: 
         (agent, project) for project in projects if (agent := view.agents.find_by_name(project.id, name)) is not None
     ]
     if not found:
-        close = nearest(name, [known for project in projects for known in view.agents.names(project.id)])
+        names = known_names(view, *(project.id for project in projects))
+        close = names.nearest(name)
         present = [] if close else [known for project in projects for known in present_names(view, project)][:_NAMED]
         raise UnknownAgent(
             f"No project of the product {product.name} has an agent {name.strip()!r:.100}.",
-            hint=f"{did_you_mean(close) or told_present(present)}{_where_to_look(projects)}",
+            hint=f"{did_you_mean(names.told(close)) or told_present(present)}{_where_to_look(projects)}",
             data={
                 "parameter": "agent_name",
                 "nearest": close,

@@ -122,6 +122,7 @@ ROUTES: tuple[RestRoute, ...] = (
     _post("heartbeat", "heartbeat"),
     _post("hooks/event", "hook_event"),
     _post("hooks/told", "hook_told"),
+    _get("hooks/wait", "hook_wait"),
     RestRoute(
         method="GET",
         path=EVENTS,

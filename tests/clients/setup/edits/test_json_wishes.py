@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mcp_agent_mail.clients.setup.edits.json_wishes import differences, put_into, take_out
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.wishes import EntryWish, FileFormat, FileWish, HookWish, Part, Scope
@@ -118,3 +120,51 @@ def test_what_the_file_needs_to_be_read_stays_with_hooks_of_others_in_a_file_tha
 
 def test_nothing_is_left_of_a_file_of_ours_alone() -> None:
     assert take_out(put_into("", WISH), WISH, None) is None
+
+
+FREE = {"timeout": "number", "trust": "flag", "tools": "texts"}
+CHOSEN = replace(
+    WISH,
+    entries=[
+        EntryWish(
+            path=["m", "agent-mail"],
+            value={"url": "u", "timeout": 60, "trust": False},
+            drop=["command"],
+            at_most={"url": "u", "timeout": 60, "trust": False},
+            free=FREE,
+        )
+    ],
+    hooks=[],
+)
+
+
+def test_what_is_left_to_a_person_is_no_drift_and_stays() -> None:
+    before = '{"m": {"agent-mail": {"url": "u",\n"timeout": 5, "trust": true, "tools": ["a"]}}}'
+
+    assert differences(before, CHOSEN) == []
+    assert put_into(before, CHOSEN) == before
+    moved = put_into(before.replace('"url": "u"', '"url": "old", "command": "x"'), CHOSEN)
+    assert json.loads(moved) == json.loads(before)
+    assert json.loads(take_out(moved, CHOSEN, before) or "") == json.loads(before)
+
+
+@pytest.mark.parametrize(
+    ("entry", "drifted"),
+    [
+        ('"url": "u", "timeout": "5", "trust": false', "timeout"),
+        ('"url": "u", "timeout": 0, "trust": false', "timeout"),
+        ('"url": "u", "timeout": true, "trust": false', "timeout"),
+        ('"url": "u", "timeout": 60, "trust": {"run": "x"}', "trust"),
+        ('"url": "u", "timeout": 60, "trust": false, "tools": [{"run": "x"}]', "tools"),
+        ('"url": "v", "timeout": 60, "trust": false', "url"),
+        ('"url": "u", "timeout": 60, "trust": false, "command": "x"', "command"),
+        ('"url": "u", "timeout": 60, "trust": false, "headersHelper": "x"', "headersHelper"),
+        ('"url": "u", "timeout": 60, "trust": false, "headers": {"X": "1"}', "headers"),
+        ('"url": "u", "timeout": 60, "trust": false, "env": {"X": "1"}', "env"),
+    ],
+)
+def test_what_is_of_another_kind_or_leads_elsewhere_is_drift(entry: str, drifted: str) -> None:
+    before = f'{{"m": {{"agent-mail": {{{entry}}}}}}}'
+
+    assert [one.what for one in differences(before, CHOSEN)] == [f"m.agent-mail.{drifted}"]
+    assert json.loads(put_into(before, CHOSEN))["m"]["agent-mail"] == {"url": "u", "timeout": 60, "trust": False}

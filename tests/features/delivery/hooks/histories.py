@@ -23,6 +23,7 @@ from mcp_agent_mail.domain.hooks.announcements import ImportanceBound
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import Importance, Terms
 from mcp_agent_mail.domain.presence import SessionEvent
+from mcp_agent_mail.features.delivery.hooks import known_sessions
 from mcp_agent_mail.features.delivery.hooks.announcements import HookAnswer
 from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.requests import HeartbeatRequest, HookClaimRequest, HookEventRequest
@@ -64,6 +65,11 @@ class _Session:
     waiting: set[int] = field(default_factory=set)
     can_stop: bool = False
     told_s: float = float("-inf")
+    stops: int = 0
+
+    def forget(self) -> None:
+        """What lies in memory alone."""
+        self.can_stop, self.told_s, self.stops = False, float("-inf"), 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +181,7 @@ class HookHistory:
         self.store = await self.opened.enter_async_context(Store(self.path, clock=self.clock))
         self.service = _service(self.store, self.clock)
         for session in self.sessions:
-            session.can_stop, session.told_s = False, float("-inf")
+            session.forget()
 
     # --- What hooks do -------------------------------------------------------------------------------------------
 
@@ -204,6 +210,7 @@ class HookHistory:
             self.faults.append(f"two hooks at once were given {both}, and not all of {wanted.ids}")
         self._note_shown(session, request, session_s)
         self._note_given(session, both)
+        session.stops += sum(answer.stop is not None for answer in answers)
         for answer in answers:
             self._check_counts(session, answer)
             await self._print(session, answer)
@@ -256,8 +263,9 @@ class HookHistory:
         self._check_counts(session, answer)
         self._note_shown(session, request, began_s)
         self._note_given(session, _ids(answer))
+        session.stops += answer.stop is not None
         if request.heartbeat.event is SessionEvent.END and not request.subagent:
-            session.can_stop, session.told_s = False, float("-inf")
+            session.forget()
         return answer
 
     def _expected(self, session: _Session, request: HookEventRequest) -> _Expected:
@@ -269,9 +277,11 @@ class HookHistory:
             for one in self.inboxes.get(session.agent, [])
             if one.is_unread and one.id not in session.remembered and one.seq > session.passed
         ]
-        stop = next((one for one in unread if one.refuses), None) if request.stop else None
+        is_bound = session.stops >= known_sessions.MAX_STOPS
+        self.seen["bound"] += is_bound and any(one.refuses for one in unread)
+        stop = next((one for one in unread if one.refuses), None) if request.stop and not is_bound else None
         left = [one for one in unread if one is not stop]
-        if session.can_stop:
+        if session.can_stop and not is_bound:
             left = [one for one in left if not one.refuses]
         lowest = -1 if request.least is None else _LOWEST[request.least]
         told = sorted((one for one in left if _RANK[one.importance] <= lowest), key=_order)

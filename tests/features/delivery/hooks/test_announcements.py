@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.domain.hooks.announcements import MAX_STOPS, STOPS_WITHIN_S
 from mcp_agent_mail.features.delivery.hooks import announcements as rules
 from mcp_agent_mail.features.delivery.hooks import known_sessions
 from mcp_agent_mail.store import announcements as rows
@@ -84,6 +86,49 @@ async def test_what_asks_to_stop_waits_for_a_call_whatever_event_comes_before(
 
     assert (ids(before), before["more"], before["unread"]) == ([], 0, 1)
     assert call["stop"]["id"] == number
+
+
+async def _calls(harness: DeliveryHarness, count: int) -> list[int | None]:
+    """Of so many calls in a row, the stop that each was refused for."""
+    answers = [await event(harness, event="tool", stop=True, can_refuse=True) for _ in range(count)]
+    return [one["stop"] and one["stop"]["id"] for one in answers]
+
+
+async def test_so_many_calls_in_a_row_are_refused_and_the_rest_is_told_as_items(harness: DeliveryHarness) -> None:
+    """Whoever sends stops without end stops nobody's work."""
+    numbers = [await harness.sent_id(importance="urgent", topic="stop") for _ in range(8)]
+
+    refused_for = await _calls(harness, 8)
+    items = [await event(harness, event="tool", least="urgent", can_refuse=True) for _ in range(3)]
+
+    assert refused_for == [*numbers[:MAX_STOPS], *[None] * 5]
+    assert [one for answer in items for one in ids(answer)] == numbers[MAX_STOPS:]
+    assert all(one["asks_stop"] for answer in items for one in answer["messages"])
+
+
+async def test_calls_side_by_side_are_bound_as_those_in_a_row(harness: DeliveryHarness) -> None:
+    for _ in range(8):
+        await harness.sent_id(importance="urgent", topic="stop")
+
+    answers = await asyncio.gather(*(event(harness, event="tool", stop=True) for _ in range(8)))
+
+    assert sum(one["stop"] is not None for one in answers) == MAX_STOPS
+
+
+async def test_after_a_while_calls_are_refused_again_and_another_session_has_its_own(harness: DeliveryHarness) -> None:
+    now = [1_000.0]
+    harness.service._announcements._elapsed = lambda: now[0]
+    for _ in range(8):
+        await harness.sent_id(importance="urgent", topic="stop")
+    first = await _calls(harness, 5)
+    now[0] += STOPS_WITHIN_S - 1
+    soon = await _calls(harness, 1)
+    now[0] += 2
+
+    assert [one is not None for one in first] == [True] * MAX_STOPS + [False] * 2
+    assert soon == [None]
+    assert [one is not None for one in await _calls(harness, 5)] == [True] * MAX_STOPS + [False] * 2
+    assert (await event(harness, session="other", event="tool", stop=True))["stop"] is not None
 
 
 async def test_where_no_call_can_be_refused_it_is_an_item_that_says_so(harness: DeliveryHarness) -> None:

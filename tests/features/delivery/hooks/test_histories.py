@@ -13,6 +13,7 @@ import pytest
 
 from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.features.delivery.hooks import announcements as rules
+from mcp_agent_mail.features.delivery.hooks import known_sessions
 from mcp_agent_mail.store import announcements as rows
 from tests.features.delivery.hooks.histories import play
 
@@ -27,7 +28,10 @@ def a_folder(tmp_path: Path, seed: int) -> Path:
 
 
 @pytest.mark.parametrize("first", range(0, HISTORIES, _AT_ONCE))
-async def test_nothing_is_told_twice_handed_over_unconfirmed_or_lost(tmp_path: Path, first: int) -> None:
+async def test_nothing_is_told_twice_handed_over_unconfirmed_or_lost(
+    tmp_path: Path, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_sessions, "MAX_STOPS", 1)  # Histories are short.
     seen: Counter[str] = Counter()
     faults = {}
     for seed in range(first, first + _AT_ONCE):
@@ -49,6 +53,7 @@ async def test_nothing_is_told_twice_handed_over_unconfirmed_or_lost(tmp_path: P
         "shown",
     ):
         assert seen[what] >= 10, (what, seen)
+    assert seen["bound"] >= 1, seen
     for fate in ("before the print", "after the print", "confirmed", "twice"):
         assert seen[fate] >= 20, (fate, seen)
 
@@ -137,7 +142,7 @@ def _show_by_any_session(patch: Patch) -> None:
 
 def _never_wait_for_the_next_call(patch: Patch) -> None:
     def always_items(self: Any, *given: Any, **_: Any) -> Any:  # the method's own
-        return tellable(self, *given, without_stops=False)
+        return tellable(self, *given, without_stops=None)
 
     tellable = rows.Announcements.tellable
     patch.setattr(rows.Announcements, "tellable", always_items)
@@ -145,6 +150,11 @@ def _never_wait_for_the_next_call(patch: Patch) -> None:
 
 def _stop_for_strangers(patch: Patch) -> None:
     patch.setattr(rows, "_STOP", rows._STOP.replace(f"'{AgentKind.HUMAN.value}'", "s.kind"))
+
+
+def _refuse_every_call(patch: Patch) -> None:
+    patch.setattr(known_sessions, "MAX_STOPS", 1)
+    patch.setattr(known_sessions.KnownSession, "takes_stops", lambda *_: True)
 
 
 def _forget_nothing_of_what_went(patch: Patch) -> None:
@@ -169,6 +179,7 @@ GUARDS: dict[str, Callable[[Patch], None]] = {
     "another session shows nothing": _show_by_any_session,
     "what refuses waits for the next call": _never_wait_for_the_next_call,
     "strangers stop nobody": _stop_for_strangers,
+    "calls are refused so often": _refuse_every_call,
     "what was forgotten is told no more": _forget_nothing_of_what_went,
 }
 INDEXED = {"only what is unread", "only what has not expired", "only what lies in the inbox"}

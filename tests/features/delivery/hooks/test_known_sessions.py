@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from mcp_agent_mail.core.ids import AgentId
@@ -36,6 +38,22 @@ def test_whoever_has_most_loses_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert many == {1: ["mine"], 2: ["x7", "x8"]}
     assert names(known) == {1: ["mine"], 2: ["x8"], 3: ["new"]}
     assert (known.of(ONE, "mine").can_stop, known.count) == (True, 3)
+
+
+def test_of_two_that_have_as_many_the_one_that_was_heard_longest_ago_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_sessions, "MAX_KNOWN", 4)
+    known = KnownSessions()
+    for agent_id, name in ((ONE, "a"), (TWO, "a"), (TWO, "b"), (ONE, "b")):
+        known.of(agent_id, name)
+    known.of(THREE, "new")
+
+    assert names(known) == {1: ["a", "b"], 2: ["b"], 3: ["new"]}
+
+
+def test_of_a_session_that_is_new_nothing_is_known() -> None:
+    known = KnownSessions().of(ONE, "a")
+
+    assert (known.told_s, known.can_stop) == (-math.inf, False)
 
 
 def test_what_is_forgotten_is_gone() -> None:

@@ -12,7 +12,8 @@ def foreign_paths(there: object, entry: EntryWish) -> list[tuple[str, ...]]:
     """The innermost paths, below the entry, of what is neither wished nor allowed."""
     if entry.at_most is None or not isinstance(there, Mapping) or not isinstance(entry.value, Mapping):
         return []
-    return list(_foreign(there, entry.value, entry.at_most, ()))
+    found = _foreign(there, entry.value, entry.at_most, ())
+    return [path for path in found if not entry.is_persons(path, there[path[0]])]
 
 
 # Any: plain values of JSON or TOML.

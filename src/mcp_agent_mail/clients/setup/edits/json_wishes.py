@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mcp_agent_mail.clients.setup.edits import json_edit
 from mcp_agent_mail.clients.setup.edits.foreign_names import foreign_paths
 from mcp_agent_mail.clients.setup.edits.json_text import Json, Node, parse
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.text import line_at
-from mcp_agent_mail.clients.setup.wishes import EntryWish, FileWish, HookWish, is_ours
+from mcp_agent_mail.clients.setup.wishes import COMMANDS, EntryWish, FileWish, HookWish, is_ours, is_ours_in_other_words
 
 _Place = tuple[int, int | None]
 """The index of an item of ours, and within a group that of its handler."""
@@ -41,11 +41,21 @@ def differences(text: str, wish: FileWish) -> list[Difference]:
     for hook in wish.hooks:
         array = root.find_path(hook.path)
         places = _places(array.value if array is not None else None, hook.mark)
+        reworded = _reworded(text, array, hook.mark)
+        found += reworded
         if array is None or not places:
-            found.append(Difference(what=hook.mark, line=None))
+            found += [] if reworded else [Difference(what=hook.mark, line=None)]
         elif len(places) > 1 or not _is_as_wished(array.value, places[0], hook.item):
             found.append(Difference(what=hook.mark, line=line_at(text, array.items[places[-1][0]].start)))
     return found
+
+
+def reworded(text: str, wish: FileWish) -> list[Difference]:
+    """The handlers that run our hooks in other words than ours, which are neither changed nor taken out. Raises
+    UnfitText.
+    """
+    root = parse(json_edit.begun(text))
+    return [one for hook in wish.hooks for one in _reworded(text, root.find_path(hook.path), hook.mark)]
 
 
 def take_out(text: str, wish: FileWish, original: str | None) -> str | None:
@@ -80,10 +90,14 @@ def _put_entry(text: str, entry: EntryWish) -> str:
     for path in _foreign_in(node, entry):
         text = json_edit.remove_member(text, [*entry.path, *path])
     for path, value in _leaves(entry.value):
-        there = node.find_path(path)
-        if there is None or there.value != value:
+        if not _is_there(node.find_path(path), entry, path, value):
             text = json_edit.set_value(text, [*entry.path, *path], value)
     return text
+
+
+def _is_there(there: Node | None, entry: EntryWish, path: Sequence[str], value: Json) -> bool:
+    """As wished, or as a person would have it who may."""
+    return there is not None and (there.value == value or entry.is_persons(path, there.value))
 
 
 def _leaves(value: dict[str, Json], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Json]]:
@@ -115,7 +129,7 @@ def _unlike(node: Node, entry: EntryWish) -> Iterator[tuple[Sequence[str], Node]
         yield path, node.find_path(path) or node
     for path, value in _leaves(entry.value):
         there = node.find_path(path)
-        if there is None or there.value != value:
+        if not _is_there(there, entry, path, value):
             yield path, there or node
 
 
@@ -152,7 +166,8 @@ def _put_hook(text: str, hook: HookWish) -> str:
     for place in reversed(places[1:]):
         text = _without_place(text, hook.path, place)
     if array is None or not places:
-        return json_edit.add_item(text, hook.path, hook.item)
+        # Beside one that somebody worded otherwise ours would tell everything a second time.
+        return text if _reworded(text, array, hook.mark) else json_edit.add_item(text, hook.path, hook.item)
     if _is_as_wished(array.value, places[0], hook.item):
         return text
     index, inner = places[0]
@@ -163,14 +178,31 @@ def _put_hook(text: str, hook: HookWish) -> str:
     return _with_handler(text, hook.path, places[0], hook.item["hooks"][0])
 
 
-def _places(items: Json, mark: str) -> list[_Place]:
+def _reworded(text: str, array: Node | None, mark: str) -> list[Difference]:
+    if array is None:
+        return []
+    what = f"runs am hook in other words ({mark.removeprefix('hook ')})"
+    return [
+        Difference(what=what, line=line_at(text, _command_at(array, place).start), is_reworded=True)
+        for place in _places(array.value, mark, is_ours_in_other_words)
+    ]
+
+
+def _command_at(array: Node, place: _Place) -> Node:
+    item = array.items[place[0]]
+    handler = item if place[1] is None else item.find_path(["hooks", place[1]])
+    assert handler is not None
+    return next((found for name in COMMANDS if (found := handler.find_path([name])) is not None), handler)
+
+
+def _places(items: Json, mark: str, is_meant: Callable[[Json, str], bool] = is_ours) -> list[_Place]:
     """Where handlers of ours stand in an array of handlers, or of groups with `hooks`."""
     found: list[_Place] = []
     for index, item in enumerate(items if isinstance(items, list) else []):
         inner = item.get("hooks") if isinstance(item, dict) else None
         if isinstance(inner, list):
-            found += [(index, at) for at, handler in enumerate(inner) if is_ours(handler, mark)]
-        elif is_ours(item, mark):
+            found += [(index, at) for at, handler in enumerate(inner) if is_meant(handler, mark)]
+        elif is_meant(item, mark):
             found.append((index, None))
     return found
 

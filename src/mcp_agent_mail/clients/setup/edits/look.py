@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """`line` counts from 1; None: it is not there at all."""
+    """`line` counts from 1; None: it is not there at all. `is_reworded`: a hook of ours in other words than ours, which
+    a setup leaves alone.
+    """
 
     what: str
     line: int | None
+    is_reworded: bool = False

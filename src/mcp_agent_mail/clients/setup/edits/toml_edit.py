@@ -69,10 +69,13 @@ def _set(
 ) -> str:
     there = find_table(values, path)
     if there is None:
+        _require_room(text, values, path, wanted)
         return _appended(text, path, wanted)
     if not isinstance(there, Mapping) or _header(text, path) is None:
         raise UnfitText(
-            f"{'.'.join(path)} is there, but not as a table [{_name(path)}] of its own", line=_line_of(text, path)
+            f"{_name(path)} is there, but not as a table [{_name(path)}] of its own",
+            line=_line_of(text, path),
+            hint=f"Write it below a line [{_name(path)}], or take it out; then run am setup again.",
         )
     for name in drop:
         if name in there and name not in wanted:
@@ -81,6 +84,24 @@ def _set(
         if there.get(name) != value or type(there.get(name)) is not type(value):
             text = _with_value(text, path, name, value)
     return text
+
+
+def _require_room(text: str, values: Mapping[str, Any], path: Sequence[str], wanted: Mapping[str, Any]) -> None:
+    """Raises UnfitText where a table above is one value (`mcp_servers = {...}`): no header adds anything to that."""
+    above = next(
+        (one for one in statements(text) if not one.is_header and tuple(path[: len(one.path)]) == tuple(one.path)), None
+    )
+    if above is None:
+        return
+    name, rest = _name(above.path), path[len(above.path) :]
+    pair = f"{_name(rest)} = {_value(wanted)}"
+    is_table = isinstance(find_table(values, above.path), Mapping)
+    raise UnfitText(
+        f"{name} is written as one value, to which [{_name(path)}] cannot be added",
+        line=line_at(text, above.start),
+        hint=f"Write its servers as tables ([{name}.NAME]) and run am setup again"
+        + (f", or put into its braces: {pair}" if is_table else ""),
+    )
 
 
 def remove_table(text: str, path: Sequence[str]) -> str:

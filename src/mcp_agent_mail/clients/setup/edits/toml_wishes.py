@@ -21,18 +21,23 @@ def put_into(text: str, wish: FileWish) -> str:
     """The text with all that is wished; as it is where that is there. Raises UnfitText."""
     for entry in wish.entries:
         if _unlike(text, entry):
-            foreign = _foreign_names(find_table(read_values(text), entry.path), entry)
-            text = set_table(text, entry.path, entry.value, drop=[*entry.drop, *foreign])
+            there = find_table(read_values(text), entry.path)
+            wanted = {name: value for name, value in entry.value.items() if not _is_persons(there, entry, name)}
+            text = set_table(text, entry.path, wanted, drop=[*entry.drop, *_foreign_names(there, entry)])
     return text
 
 
 def differences(text: str, wish: FileWish) -> list[Difference]:
-    """What is missing (`line` None) or differs from what is wished, with its line. Raises UnfitText."""
+    """What is missing (`line` None) or differs from what is wished, with its line. Raises UnfitText, also where a
+    missing entry has no place.
+    """
     values = read_values(text)
     found: list[Difference] = []
     for entry in wish.entries:
         name = ".".join(entry.path)
         if find_table(values, entry.path) is None:
+            # Where it cannot be put, that is what has to be said.
+            put_into(text, wish)
             found.append(Difference(what=name, line=None))
             continue
         for key in _unlike(text, entry):
@@ -65,11 +70,17 @@ def _foreign_names(there: object, entry: EntryWish) -> list[str]:
     return [name for name in names if name not in entry.drop]
 
 
+def _is_persons(there: object, entry: EntryWish, name: str) -> bool:
+    return isinstance(there, Mapping) and name in there and entry.is_persons([name], there[name])
+
+
 def _unlike(text: str, entry: EntryWish) -> list[str]:
     """The names of an entry that are not as wished."""
     there = find_table(read_values(text), entry.path)
     if not isinstance(there, Mapping):
         return list(entry.value)
-    wrong = [name for name, value in entry.value.items() if there.get(name) != value]
+    wrong = [
+        name for name, value in entry.value.items() if there.get(name) != value and not _is_persons(there, entry, name)
+    ]
     wrong += _foreign_names(there, entry)
     return wrong + [name for name in entry.drop if name in there and name not in entry.value]

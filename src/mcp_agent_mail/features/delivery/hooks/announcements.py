@@ -20,8 +20,8 @@ from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import AgentKind
-from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, SessionName, UnreadCopy
-from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity
+from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, SessionName, StopRule, UnreadCopy
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, ReservedIdentity
 from mcp_agent_mail.domain.presence import SessionEvent
 from mcp_agent_mail.features.delivery.hooks.agent_place import AgentPlace, reprime
 from mcp_agent_mail.features.delivery.hooks.known_sessions import KnownSessions
@@ -77,11 +77,14 @@ class _Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Standing:
-    """The session of an event. `is_later`: its first byte came after what the session was told last was confirmed."""
+    """The session of an event. `is_later`: its first byte came after what the session was told last was confirmed.
+    `stops`: whose mail refuses its calls now.
+    """
 
     name: SessionName
     can_stop: bool
     is_later: bool
+    stops: StopRule
 
 
 class HookAnnouncements:
@@ -116,7 +119,10 @@ class HookAnnouncements:
 
         def decide(view: View) -> _Decision:
             actor = _require_agent(require_heard(view, caller, heartbeat))
-            return _decide(view, actor, request, _Standing(name=name, can_stop=known.can_stop, is_later=is_later))
+            # Asked anew in the unit, which runs alone: calls side by side are bound as calls in a row are.
+            stops = StopRule(agents=known.takes_stops(self._elapsed()), proven=_wants_proof(caller))
+            standing = _Standing(name=name, can_stop=known.can_stop, is_later=is_later, stops=stops)
+            return _decide(view, actor, request, standing)
 
         def look(view: View) -> tuple[bool, HookAnswer]:
             decided = decide(view)
@@ -128,6 +134,8 @@ class HookAnnouncements:
                 tx.announcements.make_room(decided.session_id)
                 decided = decide(tx)
             _carry_out(tx, name, decided, claim)
+            if decided.stop is not None:
+                known.note_stop(self._elapsed())
             return self._answer(tx, request, decided, claim)
 
         changes, answer = await self._store.read(look)
@@ -186,14 +194,14 @@ def _decide(view: View, actor: Actor, request: HookEventRequest, standing: _Stan
     event = request.heartbeat.event
     is_told = event is not SessionEvent.END and not request.subagent
     is_told = is_told and not actor.agent.is_retired and not actor.project.is_archived
-    stop = view.announcements.find_stop(agent_id, session_id) if request.stop and is_told else None
+    stop = view.announcements.find_stop(agent_id, session_id, standing.stops) if request.stop and is_told else None
     tellable: list[UnreadCopy] = []
     if request.least is not None and is_told:
         # What asks to stop is left for the next call, where the session can be refused one: told as an item it stops
         # nothing, and at the end of a turn it makes the turn go on.
         limit = request.limit + MOST_MORE
         tellable = view.announcements.tellable(
-            agent_id, session_id, request.least, limit + 1, without_stops=standing.can_stop
+            agent_id, session_id, request.least, limit + 1, without_stops=standing.stops if standing.can_stop else None
         )
     if stop is not None:
         tellable = [one for one in tellable if one != stop]
@@ -218,6 +226,13 @@ def _carry_out(tx: Tx, name: SessionName, decided: _Decision, claim: str) -> Non
         tx.announcements.show(decided.session_id, tx.now)
     if decided.claimed:
         tx.announcements.give(agent_id, name, decided.claimed, claim, tx.now)
+
+
+def _wants_proof(caller: Caller) -> bool:
+    """Are only proven senders to stop the session? Where everybody must prove who it is, mail from before that does not
+    count, and by its own token a session shows that its senders can have one. The operator's shows nothing of them.
+    """
+    return caller.auth is AgentAuth.STRICT or caller.kind is CallerKind.AGENT
 
 
 def _require_agent(actor: Actor) -> Actor:

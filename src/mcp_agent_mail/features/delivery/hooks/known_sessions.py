@@ -1,12 +1,16 @@
-"""What memory knows of clients' sessions: when each was told last, and whether its tool calls can be refused."""
+"""What memory knows of clients' sessions: when each was told last, whether its tool calls can be refused, and when some
+were.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.hooks.announcements import MAX_STOPS, STOPS_WITHIN_S
 
 MAX_OF_AGENT = 200
 MAX_KNOWN = 10_000
@@ -15,10 +19,18 @@ MAX_KNOWN = 10_000
 
 @dataclass(slots=True, kw_only=True)
 class KnownSession:
-    """`told_s` is by `time.monotonic`."""
+    """`told_s` and `refused_s` are by `time.monotonic`, of `refused_s` the last MAX_STOPS."""
 
     told_s: float = -math.inf
     can_stop: bool = False
+    refused_s: Sequence[float] = ()
+
+    def takes_stops(self, now_s: float) -> bool:
+        """Whether another call may be refused for mail of agents."""
+        return sum(now_s - one < STOPS_WITHIN_S for one in self.refused_s) < MAX_STOPS
+
+    def note_stop(self, now_s: float) -> None:
+        self.refused_s = (*self.refused_s, now_s)[-MAX_STOPS:]
 
 
 @dataclass(slots=True, kw_only=True)

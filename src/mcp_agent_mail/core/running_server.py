@@ -1,6 +1,8 @@
-"""The running server, asked by a hook: HTTP/1.0 over a socket, and 300 ms for all questions of one run.
+"""The running server, found and asked within a bound, by what somebody waits for: a commit for the guard, an agent CLI
+for its hooks.
 
-What the guard does too (`guard/server.py`), without what that imports. A test holds both to the same server.
+HTTP/1.0 over a plain socket, since `http.client` takes longer to import. Nothing is imported here that a run may do
+without: no dataclasses, pathlib, typing or urllib, and the owner of a store is read without `core/store_owner`.
 """
 
 from __future__ import annotations
@@ -12,33 +14,60 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from typing import Any
+    from typing import Any, Protocol
 
-    from mcp_agent_mail.clients.hook.environment import HookSettings
-
-    # Any: what `json.loads` gives.
+    # Any: what `json.loads` gives; mypy's recursive form hides more than it says.
     Json = Any
 
+    class ServerSettings(Protocol):
+        """What settings say of where the server is, and of who asks. `root` is STORAGE_ROOT."""
+
+        @property
+        def root(self) -> str: ...
+        @property
+        def host(self) -> str: ...
+        @property
+        def port(self) -> int: ...
+        @property
+        def http_path(self) -> str: ...
+        @property
+        def url(self) -> str | None: ...
+        @property
+        def token(self) -> str | None: ...
+        @property
+        def agent_token(self) -> str | None: ...
+        @property
+        def window(self) -> str | None: ...
+
+
 PATIENCE_S = 0.3
+"""All that one run waits for the server, whatever it asks."""
+
 MAX_ANSWER_BYTES = 256 * 1024
 
-EVENT = "/rest/v1/hooks/event"
-TOLD = "/rest/v1/hooks/told"
-CHECK = "/guard/check"
+HOOK_EVENT = "/rest/v1/hooks/event"
+HOOK_TOLD = "/rest/v1/hooks/told"
+GUARD_CHECK = "/guard/check"
+GUARD_EVENTS = "/guard/events"
 WINDOWS = "/rpc/list_window_identities"
+
+STRANGER = "what answers there is no agent-mail server"
+
+MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading something of another shape raises, brackets by the thousand and numbers without end among it."""
 
 _PASSING = (408, 425, 429)
 _MAX_PORT = 65_535
+_PORT_DIGITS = 5
 _MAX_OWNER_BYTES = 65_536
 _MAX_TOKEN_BYTES = 4_096
-_MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-class HookSilence(Exception):
-    """No server, or none that answered in time with something of ours. The text says which."""
+class NoAnswer(Exception):
+    """No server, or none that answered in time with something of ours. The text says which, for people."""
 
 
-class HookRefused(Exception):
+class Refused(Exception):
     """The server answered with an error: `kind` is its type (NOT_FOUND, …), the others its words.
 
     Unless `is_lasting` it may answer otherwise soon, and may have done what it was asked: it is busy, or a gateway
@@ -46,14 +75,14 @@ class HookRefused(Exception):
     """
 
     def __init__(self, kind: str, message: Json = None, hint: Json = None, *, is_lasting: bool = True) -> None:
-        super().__init__(kind)
+        super().__init__(str(message or kind))
         self.is_lasting = is_lasting
         self.kind = kind
         self.message = message
         self.hint = hint
 
 
-class HookDeadline:
+class Deadline:
     """The time that is left for the server, from the first question on."""
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -61,32 +90,44 @@ class HookDeadline:
         self._until: float | None = None
 
     def left_s(self) -> float:
-        """The seconds that are left. Raises HookSilence when there are none."""
+        """The seconds that are left. Raises NoAnswer when there are none."""
         now = time.monotonic()
         if self._until is None:
             self._until = now + self._seconds
         if self._until <= now:
-            raise HookSilence(f"the server did not answer within {self._seconds * 1000:.0f} ms")
+            raise self.passed()
         return self._until - now
 
+    def passed(self) -> NoAnswer:
+        return NoAnswer(f"it did not answer within {self._seconds * 1000:.0f} ms")
 
-class HookServer:
-    """Where a server is, and what proves who we are."""
 
-    __slots__ = ("authority", "headers", "is_secure", "path")
+class RunningServer:
+    """Where a server is, and by `headers` what proves who we are."""
+
+    __slots__ = ("_authority", "_is_secure", "_path", "headers", "url")
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         scheme, _, rest = url.partition("://")
         authority, slash, path = rest.partition("/")
-        self.is_secure = scheme == "https"
-        self.authority = authority.rpartition("@")[2]
-        self.path = (slash + path).split("?")[0].rstrip("/")
+        self._is_secure = scheme == "https"
+        self._authority = authority.rpartition("@")[2]
+        self._path = (slash + path).split("?")[0].rstrip("/")
+        self.url = url
         self.headers = headers
 
-    def ask(self, path: str, value: Json, patience: HookDeadline) -> Json:
-        """The server's answer. Raises HookSilence and HookRefused."""
+    @property
+    def bearer_token(self) -> str | None:
+        return self.headers.get("Authorization", "").removeprefix("Bearer ") or None
+
+    @property
+    def agent_token(self) -> str | None:
+        return self.headers.get("X-Agent-Token")
+
+    def ask(self, path: str, value: Json, patience: Deadline, *, at_most: int = MAX_ANSWER_BYTES) -> Json:
+        """The server's answer, of so many bytes at most. Raises NoAnswer and Refused."""
         body = json.dumps(value).encode()
-        lines = [f"POST {self.path}{path} HTTP/1.0", f"Host: {self.authority}", "Content-Type: application/json"]
+        lines = [f"POST {self._path}{path} HTTP/1.0", f"Host: {self._authority}", "Content-Type: application/json"]
         lines += [f"Content-Length: {len(body)}", "Connection: close"]
         lines += [f"{name}: {text}" for name, text in self.headers.items()]
         request = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
@@ -94,24 +135,28 @@ class HookServer:
             with self._connected(patience) as connection:
                 connection.settimeout(patience.left_s())
                 connection.sendall(request)
-                raw = _read_all(connection, patience)
+                raw = _read_all(connection, patience, at_most)
         except TimeoutError:
-            raise HookSilence("the server did not answer in time") from None
-        except (OSError, ValueError) as failed:
-            raise HookSilence(str(failed)) from None
+            raise patience.passed() from None
+        except OSError as failed:
+            raise NoAnswer(failed.strerror or str(failed)) from None
+        except ValueError as failed:  # The address is none, or its port: nobody can be asked there.
+            raise NoAnswer(str(failed)) from None
         return _judge(raw)
 
-    def _connected(self, patience: HookDeadline) -> socket.socket:
+    def _connected(self, patience: Deadline) -> socket.socket:
         import socket  # noqa: PLC0415  # 3 ms, only where there is a server
 
-        host, port = _split(self.authority, 443 if self.is_secure else 80)
+        host, port = _split(self._authority, 443 if self._is_secure else 80)
         address = _address(host, port, patience)
         if address.replace(".", "").isdigit():
-            # Not looked up at all: that would import the rules of international names.
+            # Not looked up at all: that would import the rules of international names, and has no time limit.
+            if not _is_address(address):
+                raise NoAnswer(f"its address is none: {address:.40}")
             connection = _connected_to(socket.socket(socket.AF_INET), (address, port), patience)
         else:
             connection = socket.create_connection((address, port), timeout=patience.left_s())
-        if not self.is_secure:
+        if not self._is_secure:
             return connection
         import ssl  # noqa: PLC0415  # 15 ms, which only a distant server costs
 
@@ -119,7 +164,17 @@ class HookServer:
         return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
 
 
-def _connected_to(connection: socket.socket, at: tuple[str, int], patience: HookDeadline) -> socket.socket:
+def _is_address(text: str) -> bool:
+    import socket  # noqa: PLC0415  # as above
+
+    try:
+        socket.inet_aton(text)
+    except OSError:
+        return False
+    return True
+
+
+def _connected_to(connection: socket.socket, at: tuple[str, int], patience: Deadline) -> socket.socket:
     try:
         connection.settimeout(patience.left_s())
         connection.connect(at)
@@ -131,17 +186,18 @@ def _connected_to(connection: socket.socket, at: tuple[str, int], patience: Hook
 
 def _split(authority: str, default: int) -> tuple[str, int]:
     if authority.startswith("["):
-        host, _, rest = authority[1:].partition("]")
+        host, end, rest = authority[1:].partition("]")
+        if not end:
+            raise NoAnswer("its address has a bracket that nothing closes")
         port = rest.removeprefix(":")
     else:
         host, _, port = authority.partition(":")
-    number = int(port) if port else default
-    if not 0 <= number <= _MAX_PORT:
-        raise HookSilence(f"the server's address has a port that is none: {port:.20}")
-    return host or "127.0.0.1", number
+    if port and not (port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS and int(port) <= _MAX_PORT):
+        raise NoAnswer(f"its address has a port that is none: {port:.20}")
+    return host or "127.0.0.1", int(port or default)
 
 
-def _address(host: str, port: int, patience: HookDeadline) -> str:
+def _address(host: str, port: int, patience: Deadline) -> str:
     """An address for the host; looking a name up has no time limit of its own, so another thread does it."""
     if host == "localhost" or host.replace(".", "").isdigit() or ":" in host:
         return host
@@ -160,11 +216,11 @@ def _address(host: str, port: int, patience: HookDeadline) -> str:
     looking.start()
     looking.join(patience.left_s())
     if not found:
-        raise HookSilence("the server's name could not be looked up in time")
+        raise NoAnswer(f"the name {host} could not be looked up in time")
     return found[0]
 
 
-def _read_all(connection: socket.socket, patience: HookDeadline) -> bytes:
+def _read_all(connection: socket.socket, patience: Deadline, at_most: int) -> bytes:
     received = bytearray()
     while True:
         connection.settimeout(patience.left_s())
@@ -172,33 +228,34 @@ def _read_all(connection: socket.socket, patience: HookDeadline) -> bytes:
         if not piece:
             return bytes(received)
         received += piece
-        if len(received) > MAX_ANSWER_BYTES:
-            raise HookSilence("the server's answer is too long")
+        if len(received) > at_most:
+            raise NoAnswer("its answer is too long")
 
 
 def _judge(raw: bytes) -> Json:
     head, _, body = raw.partition(b"\r\n\r\n")
     try:
         status, answer = int(head.partition(b"\r\n")[0].split(b" ", 2)[1]), json.loads(body)
-        error = {"type": f"HTTP {status}"} if status != 200 else None
-        if error is not None and "error" in answer:
-            error = answer["error"]
-        refused = None if error is None else _refused(status, error)
-    except _MISREAD:
-        raise HookSilence("what answers there is no agent-mail server") from None
+        refused = None if status == 200 else _refusal(status, answer)
+    except MISREAD:
+        raise NoAnswer(STRANGER) from None
     if refused is not None:
         raise refused
     return answer
 
 
-def _refused(status: int, error: Json) -> HookRefused:
-    """What the server says to ask again, it has not decided."""
-    data = error.get("data")
-    is_passing = status >= 500 or status in _PASSING or (isinstance(data, dict) and "retry_after_s" in data)
-    return HookRefused(str(error["type"]), error.get("message"), error.get("hint"), is_lasting=not is_passing)
+def _refusal(status: int, answer: Json) -> Refused:
+    """What is no object says nothing of whether the server did what it was asked: to read it raises one of MISREAD."""
+    error, is_passing = answer.get("error"), status >= 500 or status in _PASSING
+    if isinstance(error, dict):
+        data = error.get("data")
+        is_passing |= isinstance(data, dict) and "retry_after_s" in data
+        return Refused(str(error.get("type")), error.get("message"), error.get("hint"), is_lasting=not is_passing)
+    said = answer.get("detail") or f"HTTP {status}"
+    return Refused(f"HTTP {status}", said, is_lasting=not is_passing)
 
 
-def find_server(settings: HookSettings) -> HookServer | None:
+def find_server(settings: ServerSettings) -> RunningServer | None:
     """AGENT_MAIL_URL, else the server that owns the store, else the one at HTTP_HOST where there is no store."""
     window = {"X-Agent-Window": settings.window} if settings.window else {}
     headers = dict(window)
@@ -207,15 +264,15 @@ def find_server(settings: HookSettings) -> HookServer | None:
     if settings.agent_token:
         headers["X-Agent-Token"] = settings.agent_token
     if settings.url is not None:
-        return HookServer(_without_mcp_path(settings.url, settings.http_path), headers)
+        return RunningServer(_without_mcp_path(settings.url, settings.http_path), headers)
     is_owned, url = _owner(settings.root)
     if url is not None:
         if not settings.token and (proof := _operator_token(settings.root)):
             headers = {**window, "Authorization": f"Bearer {proof}"}
-        return HookServer(url, headers)
+        return RunningServer(url, headers)
     if not is_owned and not os.path.isdir(f"{settings.root}/projects"):  # noqa: PTH112  # starts faster
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
-        return HookServer(f"http://{f'[{host}]' if ':' in host else host}:{settings.port}", headers)
+        return RunningServer(f"http://{f'[{host}]' if ':' in host else host}:{settings.port}", headers)
     return None
 
 
@@ -235,7 +292,7 @@ def _owner(root: str) -> tuple[bool, str | None]:
     try:
         told = json.loads(_read(f"{root}/server.json", _MAX_OWNER_BYTES))
         url = told.get("url")
-    except (OSError, *_MISREAD):
+    except (OSError, *MISREAD):
         return True, None
     return True, url if isinstance(url, str) else None
 
