@@ -41,7 +41,7 @@ _PROGRAM = {"program": "tests", "model": "none"}
 _PIPE_BYTES = 4_096
 _JUNK = b"." * _PIPE_BYTES
 _WRITES = re.compile(r"\d+ 0x1 ")
-_ITEM = re.compile(r"#(\d+) from \S+, (?:un)?verified, ")
+_ITEM = re.compile(r"#(\d+) from \S+(?: of another project \(\S*\))?, (?:un)?verified, ")
 _STOP = re.compile(r"message #(\d+), urgent")
 _COUNT = re.compile(r"\((\d+) unread\)|has (\d+) unread message|you are \S+, (\d+) unread")
 SESSIONS_EACH = 3
@@ -226,7 +226,7 @@ class Rounds:
         self._one(session, "Stop", Fate.NONE)
         passage = Passage(self.chance.choice(_FATES_OF_WATCHERS), self.chance.uniform(0, 0.006))
         self._gate.expect(f"claude-{session.name}", [passage])
-        process = self._started(["Stop", "--wake"], session, passage, stderr=subprocess.PIPE)
+        process = self._started(["Stop", "--wake"], session, passage, err=subprocess.PIPE)
         assert process.stdin is not None
         with process.stdin:
             process.stdin.write(json.dumps(payload("claude", "Stop", str(self.code), session_id=session.name)).encode())
@@ -267,7 +267,7 @@ class Rounds:
         if is_blocked:
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
             os.write(writing, _JUNK)
-        process = self._started([event], session, passage, stdout=writing)
+        process = self._started([event], session, passage, out=writing)
         os.close(writing)
         assert process.stdin is not None
         with process.stdin:
@@ -279,7 +279,13 @@ class Rounds:
         return Ran(text=text, code=process.wait(WITHIN_S), passage=passage)
 
     def _started(
-        self, event: list[str], session: ClientSession, passage: Passage, **to: int
+        self,
+        event: list[str],
+        session: ClientSession,
+        passage: Passage,
+        *,
+        out: int | None = None,
+        err: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
         environment = {
             **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
@@ -294,7 +300,7 @@ class Rounds:
         }
         process = subprocess.Popen(
             [sys.executable, "-m", "mcp_agent_mail", "hook", "claude", *event],
-            cwd=self.code, env=environment, stdin=subprocess.PIPE, **{"stderr": subprocess.DEVNULL, **to},
+            cwd=self.code, env=environment, stdin=subprocess.PIPE, stdout=out, stderr=err,
         )  # fmt: skip
         passage.process = process
         passage.has_begun.set()
