@@ -20,6 +20,8 @@ WITHIN_S = 20.0
 _LENGTH = re.compile(rb"(?i)content-length: (\d+)")
 EVENT = "/rest/v1/hooks/event"
 TOLD = "/rest/v1/hooks/told"
+WAIT = "/wait_for_messages"
+"""Never answered: a wait at an agent's word hands over what it finds, before the watcher tells it."""
 
 
 class Fate(StrEnum):
@@ -93,7 +95,7 @@ class Gate:
 
     def settle(self) -> None:
         """Until all that came is passed on."""
-        for thread in list(self._threads):
+        for thread in self._threads:
             thread.join(WITHIN_S)
         self._threads = []
 
@@ -123,9 +125,7 @@ class Gate:
                     passage.is_over.set()
             elif path.endswith(TOLD):
                 self._pass_told(connection, request, self._owner(str(body["session"]), body["claim"]))
-            else:
-                # A watcher's wait may go on when the watcher is gone: nobody waits for that.
-                self._threads.remove(threading.current_thread())
+            elif not path.endswith(WAIT):
                 connection.sendall(self._ask(request))
 
     def _next(self, session: str) -> Passage:

@@ -292,8 +292,6 @@ class Rounds:
             "HOME": str(self.root / "home"),
             "AGENT_NAME": session.agent,
             "AGENT_MAIL_PROJECT": str(self.code),
-            # The operator's, as am setup has it on one machine: a wait at an agent's word hands over what it finds.
-            "AGENT_MAIL_TOKEN": (self.root / "store" / "operator.token").read_text().strip(),
             # A watcher need not rest.
             **({"AGENT_MAIL_INTERVAL": "0"} if "--wake" in event else {}),
             "AGENT_MAIL_URL": f"http://127.0.0.1:{self._gate.port}",
