@@ -30,13 +30,16 @@ _STDOUT, _STDERR = 1, 2
 
 
 class _Alarm:
-    """Prints the neutral output when time is over, unless something was printed, and ends the process."""
+    """Prints the neutral output when time is over, unless something was printed, and ends the process. So does Ctrl-C:
+    a code of its own, or a signal's, is a refusal to some clients.
+    """
 
     def __init__(self) -> None:
         self.neutral = HookOutput()
         self.is_printing = False
         self._code = 0
         signal.signal(signal.SIGALRM, self._over)
+        signal.signal(signal.SIGINT, self._over)
         signal.setitimer(signal.ITIMER_REAL, ALARM_S)
 
     def _over(self, _number: int, _frame: object) -> None:
@@ -47,6 +50,7 @@ class _Alarm:
     def off(self) -> None:
         """Before Python ends: by then it has put the signal's default back, which kills."""
         signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def print(self, printed: HookOutput) -> bool:
         """Whether all of it has gone to the client. Standard error first, which can prove nothing."""

@@ -14,7 +14,7 @@ from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.environment import HookSettings
 from mcp_agent_mail.clients.hook.identity import find_standing, known_name, project_of_here, registered
 from mcp_agent_mail.clients.hook.output import HookOutput, encode, neutral
-from mcp_agent_mail.clients.hook.run_entries import is_alive, is_entry, is_within, seconds
+from mcp_agent_mail.clients.hook.run_entries import asking_in, begin_asking, end_asking, is_alive, is_within, seconds
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
 from mcp_agent_mail.core import running_server as wire
 
@@ -49,7 +49,6 @@ MAX_CONTINUED = 3
 _ONE_START_S = 3.0
 """Two starts of one session within this time are one: its hook is installed twice."""
 
-_MAX_ASKING = 16
 _MAX_WIRE_SESSION = 200
 _WITH_MORE = 1
 
@@ -105,6 +104,10 @@ class HookRun:
     def _moment(self) -> str:
         return str(self._event["moment"])
 
+    @property
+    def _ends_turn(self) -> bool:
+        return self._moment == "turn_end" and not self._payload.is_subagents
+
     def _can(self, what: str) -> bool:
         return what in self._event["can"] and not self._payload.is_subagents
 
@@ -125,9 +128,7 @@ class HookRun:
 
     def _find_standing(self) -> HookStanding:
         payload = self._payload
-        folder = payload.folder
-        if folder is None or not os.path.isdir(folder):  # noqa: PTH112  # starts faster
-            folder = os.getcwd()  # noqa: PTH109  # as above
+        folder = payload.work_folder
         self._state = self._file.read() if self._session is not None else {}
         if self._session is not None and self._moment == "after_tool" and not payload.is_subagents:
             found = registered(self._contract, payload)
@@ -190,7 +191,8 @@ class HookRun:
         self._is_reprimed = is_reprimed = self._wants_reprime()
         least = self._least()
         asks_stop = self._moment == "before_tool" and self._can("refuse") and not self._is_our_tool()
-        if least is not None or asks_stop or is_reprimed or self._moment in ("compact", "turn"):
+        is_noted = self._moment in ("compact", "turn") or self._ends_turn
+        if least is not None or asks_stop or is_reprimed or is_noted:
             self._state = self._file.change(self._begin)
         if self._server is None:
             return None
@@ -210,9 +212,10 @@ class HookRun:
         except wire.NoAnswer:
             return None
         except wire.Refused as refused:
-            # Nothing was given: an unknown name or project, a token that is wrong.
-            self._file.change(self._refused)
-            self._is_asking = False
+            if refused.is_lasting:
+                # Nothing was given: an unknown name or project, a token that is wrong.
+                self._file.change(self._refused)
+                self._is_asking = False
             self._say_why(refused, standing)
             return None
         return answer if isinstance(answer, dict) else None
@@ -248,9 +251,8 @@ class HookRun:
     def _begin(self, state: dict[str, Json]) -> None:
         """Note that we ask, and find out whether an earlier run of this session was cut off."""
         now = time.time()
-        asking = [one for one in state.get("asking") or [] if is_entry(one)]
-        self._missed = [one for one in asking if not is_alive(one, now)]
-        state["asking"] = [*asking, self._key][-_MAX_ASKING:]
+        self._missed = [one for one in asking_in(state) if not is_alive(one, now)]
+        begin_asking(state, self._key)
         self._is_asking = True
         if self._is_reprimed and self._moment == "start":
             state["reprimed"] = [self._payload.start_source, now]
@@ -262,6 +264,8 @@ class HookRun:
         if self._moment == "turn":
             state["row"] = 0
             state["turned"] = now
+        if self._moment == "turn" or self._ends_turn:
+            state["ended"] = self._moment != "turn"
 
     # --- What is printed ---
 
@@ -357,12 +361,8 @@ class HookRun:
         if self._is_asking:
             self._file.change(lambda state: self._note(state, said, is_flushed=is_flushed))
 
-    def _end(self, state: dict[str, Json]) -> None:
-        """Take our entry back: nothing was given that could be lost."""
-        state["asking"] = [one for one in state.get("asking") or [] if one != self._key]
-
     def _refused(self, state: dict[str, Json]) -> None:
-        self._end(state)
+        end_asking(state, self._key)
         self._owe(state)
 
     def _owe(self, state: dict[str, Json]) -> None:
@@ -374,10 +374,8 @@ class HookRun:
                 state.pop("reprimed", None)
 
     def _note(self, state: dict[str, Json], said: dict[str, Json] | None, *, is_flushed: bool) -> None:
-        self._end(state)
+        end_asking(state, self._key, is_lost=said is None or not is_flushed)
         if said is None or not is_flushed:
-            # Asked, and who knows what was given: the next count is said whatever it is.
-            state["must"] = True
             self._owe(state)
             return
         unread = said["unread"]
@@ -388,6 +386,7 @@ class HookRun:
             if self._moment == "turn_end":
                 state["row"] = _whole(state, "row") + 1
                 state["turned"] = time.time()
+                state["ended"] = False
         elif isinstance(state.get("said"), int):
             state["said"] = min(state["said"], unread)
 
