@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,36 @@ def test_a_start_says_who_the_agent_is_and_what_it_holds(home: HookHome, connect
     assert "> subject: please confirm" in told
     assert "RedStone" in told
     assert len(told.encode()) <= 1_100
+
+
+_CALL = re.compile(r"(\w+)\(([^()]*)\)")
+
+
+def _advised(words: str) -> list[tuple[str, dict[str, Any]]]:
+    """The calls in our own lines, with their arguments as they are written."""
+    ours = "\n".join(line for line in words.split("\n") if not line.startswith("> "))
+    found = []
+    for tool, arguments in _CALL.findall(ours):
+        if "=" in arguments:
+            values = re.sub(r"(\w+)=", r'"\1":', arguments)
+            found.append((tool, json.loads(f"{{{values}}}")))
+    return found
+
+
+def test_each_call_that_is_advised_works_as_it_is_written(home: HookHome, connection: Connection) -> None:
+    """The entry that setup writes says neither the project nor the name."""
+    number = _send(home, connection, "please confirm", ack_required=True)
+    again = _context(home, "SessionStart", source="compact").replace("message_id=…", f"message_id={number}")
+    told = _context(home, "UserPromptSubmit")
+    _send(home, connection, "wrong branch", importance="urgent", topic="stop")
+    refused = _context(home, "PreToolUse")
+
+    calls = [call for words in (again, told, refused) for call in _advised(words)]
+
+    assert [tool for tool, _ in calls].count("fetch_inbox") == 3
+    assert [tool for tool, _ in calls].count("acknowledge_message") >= 1
+    for tool, arguments in calls:
+        connection.call(tool, **arguments)
 
 
 def test_an_edit_of_what_another_agent_holds_is_refused(home: HookHome, connection: Connection) -> None:

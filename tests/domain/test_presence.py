@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.presence import (
     ListeningVia,
     Presence,
     SessionEvent,
+    SessionName,
     after_event,
     listening_until,
     nobody_listens,
@@ -27,11 +28,11 @@ def at(seconds: float) -> Micros:
     return Micros(int((START + seconds) * SECOND))
 
 
-def played(*events: tuple[float, SessionEvent], name: str = "s") -> ClientSession | None:
+def played(*events: tuple[float, SessionEvent], name: str = "s", is_proven: bool = True) -> ClientSession | None:
     """The session that has told these, each at so many seconds."""
     session = None
     for seconds, event in events:
-        session = after_event(session, name, event, at(seconds))
+        session = after_event(session, SessionName(name, is_proven), event, at(seconds))
     return session
 
 
@@ -53,6 +54,15 @@ def test_whatever_a_hook_tells_is_listening_until_the_window_is_over(event: Sess
     assert seen(0, session).via is ListeningVia.HOOK
     assert seen(WINDOW_S - 0.001, session).is_listening
     assert not seen(WINDOW_S, session).is_listening
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.text(alphabet="\0 provenu"))
+def test_no_name_without_proof_is_hashed_as_one_with_proof(name: str, before: str) -> None:
+    proven = SessionName(name, is_proven=True).hash
+
+    assert SessionName(f"{before}{name}", is_proven=False).hash != proven
+    assert SessionName(f"proven {name}", is_proven=False).hash != proven
+    assert SessionName(f"proven\0{name}", is_proven=False).hash != proven
 
 
 def test_a_session_that_has_ended_is_none() -> None:

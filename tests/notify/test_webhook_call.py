@@ -14,7 +14,7 @@ import pytest
 from mcp_agent_mail import __version__
 from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.notify import webhook_call
-from mcp_agent_mail.notify.webhook_call import WebhookCaller, WebhookFailed, is_public, place_of
+from mcp_agent_mail.notify.webhook_call import MOST_ADDRESSES, WebhookCaller, WebhookFailed, is_public, place_of
 from tests.notify.receiver import Receiver, answering, receiving
 
 KEY = "k" * 32
@@ -147,6 +147,21 @@ async def test_the_next_address_of_a_name_is_tried_where_one_does_not_answer(
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
 
     assert await call("http://mail.example/") is None
+
+
+async def test_no_more_addresses_of_a_name_are_tried_than_a_calls_time_allows(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        dead = found("127.0.0.1", port=taken.getsockname()[1]) * MOST_ADDRESSES
+        addresses = [*dead, *found("127.0.0.1", port=receiver.port)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
+        one_too_many = await call("http://mail.example/")
+        del addresses[0]
+        the_last = await call("http://mail.example/")
+
+    assert (one_too_many, the_last) == ("the connection failed (ConnectionRefusedError)", None)
 
 
 async def test_a_name_that_leads_nowhere_is_a_failure() -> None:

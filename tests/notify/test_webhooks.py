@@ -14,6 +14,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.notify import webhook_call
 from mcp_agent_mail.notify import webhooks as webhooks_module
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.webhook_call import WebhookCaller, place_of
@@ -301,6 +302,22 @@ async def test_what_is_committed_last_is_told_before_the_stop_is_over(wired: Wir
     await webhooks.stop()
 
     assert [heard.event["agent"] for heard in receiver.heard] == ["RedStone"]
+
+
+async def test_what_waits_behind_the_calls_under_way_is_told_before_the_stop_is_over(
+    wired: Wired, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks_module, "AT_ONCE", 1)
+    monkeypatch.setattr(webhook_call, "CALL_WITHIN_S", 0.5)
+    receiver.answers.append(None)
+    webhooks = await wired.start(receiver)
+    sent = [await wired.send(wired.seeded.red) for _ in range(2)]
+    await receiver.until(1)
+
+    await webhooks.stop(within_s=20)
+
+    assert [heard.event["message"]["id"] for heard in receiver.heard] == sent
+    assert webhooks.figures().told == 1
 
 
 async def test_what_is_given_up_at_the_stop_is_logged(

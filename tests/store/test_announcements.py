@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.hooks.announcements import ImportanceBound, SessionName, UnreadCopy
+from mcp_agent_mail.domain.hooks.announcements import ImportanceBound, UnreadCopy
 from mcp_agent_mail.domain.messages import Importance, RecipientKind
+from mcp_agent_mail.domain.presence import SessionName
 from mcp_agent_mail.store import announcements as rows
 from mcp_agent_mail.store.transaction import Tx, View
 from tests.seeded_store import SeededStore, open_seeded_store
@@ -20,8 +21,8 @@ async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
         yield opened
 
 
-def named(session: str) -> bytes:
-    return session.encode().ljust(32, b".")
+def named(session: str, *, is_proven: bool = False) -> SessionName:
+    return SessionName(session, is_proven)
 
 
 async def post(seeded: SeededStore, importance: Importance = Importance.NORMAL) -> MessageId:
@@ -40,13 +41,13 @@ async def tellable(seeded: SeededStore, session: str, limit: int = 100) -> list[
 async def give(
     seeded: SeededStore, session: str, copies: list[UnreadCopy], claim: str = "c" * 32, *, is_proven: bool = False
 ) -> None:
-    name = SessionName(named(session), is_proven)
+    name = named(session, is_proven=is_proven)
     await seeded.store.write(lambda tx: tx.announcements.give(seeded.red.id, name, copies, claim, tx.now))
 
 
 async def sessions(seeded: SeededStore) -> list[str]:
-    found = seeded.store._reading.execute("SELECT session_hash FROM hook_sessions ORDER BY session_hash").fetchall()
-    return [name.decode().rstrip(".") for (name,) in found]
+    names = {named(name, is_proven=is_proven).hash: name for name in "abcdxyz" for is_proven in (True, False)}
+    return sorted(names[found] for (found,) in seeded.store._reading.execute("SELECT session_hash FROM hook_sessions"))
 
 
 async def test_each_session_is_given_what_it_was_not_given_before(seeded: SeededStore) -> None:

@@ -6,9 +6,11 @@ Registering and ordinary calls are activity: whoever made them may be gone since
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId
@@ -39,13 +41,30 @@ class SessionEvent(StrEnum):
     END = "end"
 
 
+class SessionName(NamedTuple):
+    """A session of an agent's client: what the client calls it, and whether it is heard with proof. What is heard with
+    proof is another session than what is heard without, whatever both are called.
+    """
+
+    name: str
+    is_proven: bool
+
+    @property
+    def hash(self) -> bytes:
+        """For the store: names are the clients', of any length and of anything, and nobody needs to read them. Neither
+        beginning begins the other, so no name of one kind is hashed as one of the other.
+        """
+        kind = b"proven\0" if self.is_proven else b"unproven\0"
+        return hashlib.sha256(kind + self.name.encode()).digest()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSession:
     """One session of an agent's client. `busy_since`: when the turn, or the tool, began that it told of last; None
     while it is idle.
     """
 
-    name: str
+    name: SessionName
     heard_ts: Micros
     busy_since: Micros | None
 
@@ -82,7 +101,9 @@ def presence_in(project: Project, agent: Agent, presence_of: PresenceOf) -> Pres
     return ABSENT if is_gone(agent, project) else presence_of(agent.id)
 
 
-def after_event(before: ClientSession | None, name: str, event: SessionEvent, now: Micros) -> ClientSession | None:
+def after_event(
+    before: ClientSession | None, name: SessionName, event: SessionEvent, now: Micros
+) -> ClientSession | None:
     """The session once its hook has told `event`; None when it has ended.
 
     A turn begins anew, whatever was told before: a client that is interrupted does not tell that it is idle.

@@ -62,7 +62,7 @@ class WebhookPlace:
     port: int
     path: str = field(repr=False)
     shown_host: str
-    """As the header has it: with brackets, and with the port where it is not the scheme's own."""
+    """For the header, as the URL has it: with brackets, and with a port where the URL names one."""
 
 
 def place_of(url: str) -> WebhookPlace:

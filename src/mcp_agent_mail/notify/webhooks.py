@@ -49,8 +49,8 @@ class DeliverySource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookFigures:
-    """Since the start, of all together. `last_error` is of the first webhook that failed and was told nothing since, by
-    its place in the setting.
+    """Since the start, of all together. `last_error` is what ended the work on all of them last, until that goes on
+    again; else of the first webhook, by its place in the setting, whose calls have failed since one was answered.
     """
 
     webhooks: int

@@ -18,11 +18,11 @@ from mcp_agent_mail.domain.hooks.announcements import (
     STOP_TOPIC,
     Announcement,
     ImportanceBound,
-    SessionName,
     StopRule,
     UnreadCopy,
 )
 from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.domain.presence import SessionName
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 _SESSION = "SELECT id FROM hook_sessions WHERE agent_id = ? AND session_hash = ?"
@@ -107,9 +107,9 @@ class Announcements:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def find_session(self, agent_id: AgentId, session_hash: bytes) -> int | None:
+    def find_session(self, agent_id: AgentId, name: SessionName) -> int | None:
         """None for a session that was given nothing yet, or is forgotten."""
-        row = self._connection.execute(_SESSION, (agent_id, session_hash)).fetchone()
+        row = self._connection.execute(_SESSION, (agent_id, name.hash)).fetchone()
         return None if row is None else row[0]
 
     def tellable(

@@ -95,9 +95,10 @@ def test_unread_mail_ends_it_at_once_and_stays_unread(at: Shell, server: Served)
     assert lines[1].endswith(" s ago, importance high, wants acknowledgement")
     assert lines[2:4] == ["> subject: Plan", "> text: First line."]
     assert lines[5:7] == ["> subject: Older", "> text: secret text"]
+    who = f'project_key="{PROJECT}", agent_name="RedStone"'
     assert lines[7] == (
-        "Whole texts: fetch_inbox(unread_only=true, include_bodies=true). To acknowledge: "
-        f"acknowledge_message(message_id={message_id})."
+        f"Whole texts: fetch_inbox({who}, unread_only=true, include_bodies=true). To acknowledge: "
+        f"acknowledge_message({who}, message_id={message_id})."
     )
     assert [line.rpartition(" ")[0] for line in lines[8:]] == ["To wait for what comes next: --after"]
     assert len(unread(server, "RedStone")) == 2

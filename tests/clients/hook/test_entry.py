@@ -223,6 +223,29 @@ def test_a_refusal_by_code_stands_also_when_the_alarm_ends_what_follows(home: Ho
     assert len(answers.bodies("/told")) == 1
 
 
+def test_the_alarm_prints_nothing_behind_what_was_printed(home: HookHome, answers: HookAnswers) -> None:
+    """Two objects on stdout are none to a client."""
+    answers.event, answers.told = given(message(1)), None
+    program = (
+        "import sys; from mcp_agent_mail.clients.hook import entry; from mcp_agent_mail.core import running_server\n"
+        "running_server.PATIENCE_S, entry.ALARM_S = 60.0, 5.0\n"
+        "sys.exit(entry.main(['gemini', 'BeforeAgent']))\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=home.environment(),
+        input=json.dumps(home.payload("gemini", "BeforeAgent")).encode(),
+        capture_output=True,
+        check=False,
+        timeout=WITHIN_S,
+    )
+
+    assert done.returncode == 0
+    assert "#1 from RedStone" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert len(answers.bodies("/told")) == 1
+
+
 def test_when_python_ends_no_alarm_is_left_that_would_kill_it(home: HookHome) -> None:
     program = (
         "import signal, sys; from mcp_agent_mail.clients.hook.entry import main; "

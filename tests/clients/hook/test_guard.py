@@ -54,8 +54,14 @@ def test_what_an_agent_can_do_is_in_our_own_lines_and_possible_to_it(harness: Gu
     lines = _asked(harness, "src/app.py").lines
 
     advice = lines[lines.index("What you can do:") :]
-    assert advice[2] == '- ask for it: send_message(to=["RedStone"], subject="May I change it?", body_md=…)'
-    assert advice[3] == "- reserve it as soon as it is free: file_reservation_paths(paths=[…], wait_seconds=50)"
+    assert advice[2] == (
+        f'- ask for it: send_message(project_key="{harness.code}", sender_name="BlueLake", to=["RedStone"], '
+        'subject="May I change it?", body_md=…)'
+    )
+    assert advice[3] == (
+        f'- reserve it as soon as it is free: file_reservation_paths(project_key="{harness.code}", '
+        'agent_name="BlueLake", paths=[…], wait_seconds=50)'
+    )
     assert advice[-1].startswith("This was read from a snapshot of the leases, ")
     assert not any(line.startswith("> ") for line in advice)
     assert "AGENT_MAIL_BYPASS" not in "\n".join(lines)
@@ -71,6 +77,19 @@ def test_many_paths_leave_room_for_the_advice(harness: GuardHarness) -> None:
     assert fit(lines).split("\n") == lines
     assert any(line.startswith("and ") and line.endswith(" more") for line in lines)
     assert "- leave these paths out of the edit" in lines
+
+
+def test_what_is_held_besides_is_counted_without_what_the_agent_holds_too(harness: GuardHarness) -> None:
+    paths = [f"src/{number}.py" for number in range(7)]
+    for path in paths:
+        harness.hold(path)
+    for path in paths[:2]:
+        harness.hold(path, agent="BlueLake")
+
+    lines = _asked(harness, *paths).lines
+
+    assert sum(line.startswith("> path: ") for line in lines) == 3
+    assert [line for line in lines if line.endswith(" more")] == ["and 2 more"]
 
 
 def test_paths_of_one_lease_stand_together(harness: GuardHarness) -> None:

@@ -238,6 +238,7 @@ def test_a_result_is_found_however_it_is_wrapped(result: Any) -> None:
         "name: Somebody\n",
         {"error": {"type": "NAME_TAKEN", "data": AGENT}},
         {"isError": True, "content": [{"type": "text", "text": json.dumps(AGENT)}]},
+        [{"error": {"type": "NAME_TAKEN"}}, {"type": "text", "text": json.dumps(AGENT)}],
         {"name": "GreenHill"},
         {"name": "two words", "program": "p", "model": "m"},
         [[[[[[]]]]]] * 100,

@@ -108,6 +108,15 @@ def test_a_start_says_why_no_mail_can_be_told(home: HookHome, answers: HookAnswe
     assert told[1:] == ["", "", ""]
 
 
+@pytest.mark.parametrize(
+    "kind", ["NOT_FOUND", "CONFLICT", "PERMISSION_DENIED", "AUTHENTICATION_REQUIRED", "INVALID_INPUT"]
+)
+def test_each_error_that_somebody_has_to_mend_is_said(kind: str, home: HookHome, answers: HookAnswers) -> None:
+    answers.event = {"error": {"type": kind, "message": "It is so.", "hint": "Mend it."}}
+
+    assert "Agent mail cannot tell this session of its mail" in home.play("claude", "SessionStart")
+
+
 def test_nobody_hears_that_its_project_is_unknown_where_the_project_was_named(
     home: HookHome, answers: HookAnswers
 ) -> None:

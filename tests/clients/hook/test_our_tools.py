@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, can_refuse, read_contract
-from mcp_agent_mail.clients.hook.our_tools import OF_MAIL, is_ours
+from mcp_agent_mail.clients.hook.our_tools import OF_MAIL, OF_SERVER, REGISTERING, is_ours
 from mcp_agent_mail.clients.hook.payload import HookPayload
+from mcp_agent_mail.core.profiles import TOOLS
 from tests.clients.payloads import payload
 
 OURS: dict[str, dict[str, Any]] = {
@@ -20,7 +20,12 @@ OURS: dict[str, dict[str, Any]] = {
     "opencode": {"tool": "agent-mail_fetch_inbox"},
     "copilot": {"toolName": "agent-mail-fetch_inbox"},
     "windsurf": {"tool_info": {"mcp_server_name": "agent-mail", "mcp_tool_name": "fetch_inbox"}},
-    "cline": {"preToolUse": {"toolName": "use_mcp_tool", "parameters": {"server_name": "agent-mail"}}},
+    "cline": {
+        "preToolUse": {
+            "toolName": "use_mcp_tool",
+            "parameters": {"server_name": "agent-mail", "tool_name": "fetch_inbox"},
+        }
+    },
     "droid": {"tool_name": "mcp__agent-mail__fetch_inbox"},
     "amp": {"tool": "mcp__agent-mail__fetch_inbox"},
 }
@@ -43,8 +48,27 @@ def test_what_only_looks_like_one_is_not(tool: str) -> None:
     assert not _is_ours("claude", tool_name=tool)
 
 
+@pytest.mark.parametrize(
+    ("client", "more"),
+    [
+        ("opencode", {"tool": "agent-mail_evil_delete_all"}),
+        ("opencode", {"tool": "agent-mail_evil_fetch_inbox"}),
+        ("copilot", {"toolName": "agent-mail-other-run"}),
+        ("copilot", {"toolName": "agent-mail-other-fetch_inbox"}),
+        ("claude", {"tool_name": "mcp__agent-mail__delete_all"}),
+        ("gemini", {"tool_name": "mcp__agent-mail__"}),
+        ("cursor", {"tool_name": "MCP:health_check"}),
+        ("windsurf", {"tool_info": {"mcp_server_name": "agent-mail", "mcp_tool_name": "delete_all"}}),
+        ("cline", {"preToolUse": {"parameters": {"server_name": "agent-mail", "tool_name": ["fetch_inbox"]}}}),
+    ],
+)
+def test_a_name_that_only_begins_like_ours_is_another_servers(client: str, more: dict[str, Any]) -> None:
+    assert not _is_ours(client, **more)
+
+
 READING = [
     *("register_agent", "create_agent_identity", "macro_start_session", "fetch_inbox", "fetch_topic"),
+    "read_mail",
     *("mark_message_read", "acknowledge_message", "reply_message", "send_message"),
 ]
 
@@ -64,14 +88,13 @@ def test_a_client_that_does_not_say_whose_a_tool_is_may_call_no_other() -> None:
 @pytest.mark.parametrize("server", ["github", "agent-mail-of-another", ""])
 def test_a_server_of_another_name_is_not_ours(server: str) -> None:
     assert not _is_ours("windsurf", tool_info={"mcp_server_name": server, "mcp_tool_name": "fetch_inbox"})
-    named = {"toolName": "use_mcp_tool", "parameters": {"server_name": server}}
+    named = {"toolName": "use_mcp_tool", "parameters": {"server_name": server, "tool_name": "fetch_inbox"}}
     assert not _is_ours("cline", preToolUse=named)
 
 
-def test_the_tools_of_mail_are_in_the_reference() -> None:
-    reference = (Path(__file__).parents[3] / "docs" / "reference" / "tools.md").read_text(encoding="utf-8")
-
-    assert [tool for tool in OF_MAIL if f"### `{tool}`" not in reference] == []
+def test_the_tools_are_those_that_the_server_has() -> None:
+    assert frozenset(TOOLS) == OF_SERVER
+    assert {*OF_MAIL, *REGISTERING} <= OF_SERVER
 
 
 def test_each_of_the_ten_can_refuse_a_call() -> None:

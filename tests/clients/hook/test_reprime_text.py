@@ -6,14 +6,16 @@ from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines
 from mcp_agent_mail.clients.hook.text import fit
 from tests.clients.golden_outputs import REPRIME
 
+WHO = 'project_key="/code/app", agent_name="BlueLake", '
+
 
 def test_it_says_who_what_and_whom() -> None:
-    assert reprime_lines(REPRIME)[1:] == [
+    assert reprime_lines(REPRIME, "BlueLake", "/code/app")[1:] == [
         "> project: /code/app",
-        "Your mail: fetch_inbox(unread_only=true, include_bodies=true).",
+        f"Your mail: fetch_inbox({WHO}unread_only=true, include_bodies=true).",
         "You hold 1 reservation, for so long:",
         "> src/** until 2100-01-01 00:00 UTC",
-        "To be acknowledged still (1), by acknowledge_message(message_id=…):",
+        f"To be acknowledged still (1), by acknowledge_message({WHO}message_id=…):",
         "#7 from RedStone",
         "> subject: Please confirm",
         "Up now: RedStone, GreenHill.",
@@ -31,12 +33,12 @@ def test_what_is_more_is_counted() -> None:
         "to_acknowledge_more": 2,
     }
 
-    lines = reprime_lines(full)
+    lines = reprime_lines(full, "BlueLake", "/code/app")
 
     assert "You hold 13 reservations, each for so long:" in lines
     assert "8 more reservations." in lines
     assert "1 more reservation." in reprime_lines({**full, "leases": REPRIME["leases"], "leases_more": 1})
-    assert "To be acknowledged still (12), by acknowledge_message(message_id=…):" in lines
+    assert f"To be acknowledged still (12), by acknowledge_message({WHO}message_id=…):" in lines
     assert lines[-1].endswith("Peer9 and 5 more.")
 
 
@@ -56,10 +58,11 @@ def test_the_longest_one_is_cut_at_a_line() -> None:
         "peers": ["x" * 64] * 10,
     }
 
-    words = fit(reprime_lines(told), MAX_BYTES)
+    lines = reprime_lines(told, "x" * 64, "/" + "p" * 99)
+    words = fit(lines, MAX_BYTES)
 
     assert len(words.encode()) <= MAX_BYTES
-    assert words.split("\n") == reprime_lines(told)[: len(words.split("\n"))]
+    assert words.split("\n") == lines[: len(words.split("\n"))]
 
 
 def test_what_is_of_another_shape_is_left_out() -> None:

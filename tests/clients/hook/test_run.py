@@ -125,7 +125,9 @@ def test_a_stop_is_not_spent_on_the_call_by_which_it_is_read(home: HookHome, ans
 
     assert [one["stop"] for one in answers.bodies("/event")] == [False, True]
     assert printed[0] == ""
-    assert "fetch_inbox(unread_only=true, include_bodies=true)" in printed[1]
+    reason = json.loads(printed[1])["hookSpecificOutput"]["permissionDecisionReason"]
+    who = f'project_key="{home.code}", agent_name="BlueLake"'
+    assert f"fetch_inbox({who}, unread_only=true, include_bodies=true)" in reason
 
 
 # --- Counts ---
@@ -323,6 +325,48 @@ def test_where_nothing_follows_a_compaction_the_next_slot_reprimes(
     assert answers.bodies("/event")[2]["limit"] == 1
 
 
+_LONG_REPRIME = {
+    **REPRIME,
+    "leases": [
+        {"path_pattern": f"src/{'x' * 60}{number}", "expires_ts": "2100-01-01T00:00:00Z"} for number in range(5)
+    ],
+    "to_acknowledge": [{"id": number, "from": "RedStone", "subject": "s" * 70} for number in range(4)],
+}
+_LONG_MESSAGE = message(1, importance="urgent", subject="s" * 140, first_line="t" * 170, ack_required=True)
+
+
+def test_a_long_reprime_cuts_off_no_mail_that_is_confirmed_with_it(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = given(_LONG_MESSAGE, reprime=_LONG_REPRIME, unread=2)
+    home.play("gemini", "PreCompress")
+
+    told = json.loads(home.play("gemini", "BeforeAgent"))["hookSpecificOutput"]["additionalContext"]
+
+    assert len(told.encode()) <= 1_536
+    assert told.startswith("Agent mail: you are BlueLake")
+    assert told.split("\n")[-2] == f"> text: {'t' * 170}"
+    assert "acknowledge_message(" in told.split("\n")[-1]
+    assert len(answers.bodies("/told")) == 1
+
+
+def test_beside_what_a_session_hears_of_its_name_it_cuts_off_none_either(home: HookHome, answers: HookAnswers) -> None:
+    answers.event = {"error": {"type": "UNAVAILABLE", "message": "soon"}}
+    home.play("claude", "SessionStart")
+    answers.event = given(_LONG_MESSAGE, reprime=_LONG_REPRIME, unread=2)
+    called = {
+        "tool_name": "mcp__agent-mail__register_agent",
+        "tool_input": {"project_key": str(home.code)},
+        "tool_response": _as_blocks(_registered()),
+    }
+
+    printed = home.play("claude", "PostToolUse", home.payload("claude", "PostToolUse", **called))
+
+    told = json.loads(printed)["hookSpecificOutput"]["additionalContext"]
+    assert "you registered as GreenHill" in told.split("\n")[0]
+    assert told.split("\n")[1].startswith("Agent mail: you are BlueLake")
+    assert told.split("\n")[-2] == f"> text: {'t' * 170}"
+    assert "acknowledge_message(" in told.split("\n")[-1]
+
+
 def test_a_reprime_that_no_server_gave_is_made_up_for(home: HookHome, answers: HookAnswers) -> None:
     answers.event = given(reprime=REPRIME, unread=2)
     home.play("gemini", "PreCompress")
@@ -361,6 +405,30 @@ def test_a_start_that_is_killed_is_made_up_for(home: HookHome, answers: HookAnsw
     home.reply("claude", "SessionStart")
 
     assert "you are BlueLake" in home.play("claude", "UserPromptSubmit")
+
+
+@pytest.mark.parametrize(
+    ("client", "events"),
+    [
+        ("claude", ("SessionStart", "UserPromptSubmit", "UserPromptSubmit")),
+        ("claude", ("SessionStart", "UserPromptSubmit", "PostToolUse")),
+        ("gemini", ("PreCompress", "BeforeAgent", "BeforeAgent")),
+        ("gemini", ("PreCompress", "BeforeAgent", "AfterTool")),
+        ("droid", ("PreCompact", "UserPromptSubmit", "UserPromptSubmit")),
+        ("copilot", ("preCompact", "postToolUse", "postToolUse")),
+    ],
+)
+def test_a_reprime_is_owed_until_it_is_printed_however_often_a_hook_is_killed(
+    client: str, events: tuple[str, str, str], home: HookHome, answers: HookAnswers
+) -> None:
+    answers.event = given(message(1), reprime=REPRIME, unread=2)
+    for event in events[:2]:
+        value = home.payload(client, event, **({"source": "compact"} if event == "SessionStart" else {}))
+        home.reply(client, event, value)
+
+    told = [home.play(client, events[2]) for _ in range(2)]
+
+    assert ["you are BlueLake" in one for one in told] == [True, False]
 
 
 def test_a_start_that_said_nothing_is_no_start_that_the_next_one_repeats(home: HookHome, answers: HookAnswers) -> None:

@@ -9,15 +9,19 @@ from mcp_agent_mail.clients.hook.reprime_text import reprime_lines
 from mcp_agent_mail.domain.hooks import announcements
 from tests.clients.hook_server import given, message
 
+WHO = 'project_key="/code/app", agent_name="BlueLake", '
+
 
 def test_three_items_are_told_and_the_rest_is_counted() -> None:
-    lines = text.mail_lines("BlueLake", given(*(message(number) for number in range(1, 6)), unread=40, more=4))
+    lines = text.mail_lines(
+        "BlueLake", given(*(message(number) for number in range(1, 6)), unread=40, more=4), project="/code/app"
+    )
 
     assert [line for line in lines if line.startswith("#")] == [
         f"#{number} from RedStone, verified, 1 min ago, importance normal" for number in (1, 2, 3)
     ]
     assert lines[0].startswith("Agent mail for BlueLake (40 unread).")
-    assert lines[-1] == "4 more. Whole texts: fetch_inbox(unread_only=true, include_bodies=true)."
+    assert lines[-1] == f"4 more. Whole texts: fetch_inbox({WHO}unread_only=true, include_bodies=true)."
 
 
 @pytest.mark.parametrize(
@@ -31,14 +35,15 @@ def test_what_is_more_is_what_the_slot_tells(least: str, words: str) -> None:
     ("wanting", "call"),
     [
         ([], ""),
-        ([2], " To acknowledge: acknowledge_message(message_id=2)."),
-        ([1, 3], " To acknowledge: acknowledge_message(message_ids=[1, 3])."),
+        ([2], f" To acknowledge: acknowledge_message({WHO}message_id=2)."),
+        ([1, 3], f" To acknowledge: acknowledge_message({WHO}message_ids=[1, 3])."),
     ],
 )
 def test_the_last_line_says_by_which_calls_mail_is_read_and_acknowledged(wanting: list[int], call: str) -> None:
-    lines = text.mail_lines("BlueLake", given(*(message(one, ack_required=one in wanting) for one in (1, 2, 3))))
+    told = given(*(message(one, ack_required=one in wanting) for one in (1, 2, 3)))
+    lines = text.mail_lines("BlueLake", told, project="/code/app")
 
-    assert lines[-1] == f"Whole texts: fetch_inbox(unread_only=true, include_bodies=true).{call}"
+    assert lines[-1] == f"Whole texts: fetch_inbox({WHO}unread_only=true, include_bodies=true).{call}"
 
 
 def test_where_no_call_can_be_refused_an_item_says_that_it_asks_to_stop() -> None:
@@ -48,7 +53,35 @@ def test_where_no_call_can_be_refused_an_item_says_that_it_asks_to_stop() -> Non
 
 
 def test_a_stop_names_the_call_by_which_it_is_read() -> None:
-    assert "read it whole: fetch_inbox(unread_only=true, include_bodies=true)." in text.stop_lines({"id": 7})[0]
+    first = text.stop_lines({"id": 7}, "BlueLake", "/code/app")[0]
+
+    assert f"read it whole: fetch_inbox({WHO}unread_only=true, include_bodies=true)." in first
+
+
+@pytest.mark.parametrize(
+    ("agent", "project", "who"),
+    [
+        ("BlueLake", "app-1a2b", 'project_key="app-1a2b", agent_name="BlueLake", '),
+        ("BlueLake", '/a", x) Obey', 'project_key="…", agent_name="BlueLake", '),
+        ("BlueLake", "/a\nObey", 'project_key="…", agent_name="BlueLake", '),
+        ("BlueLake", "/a\n", 'project_key="…", agent_name="BlueLake", '),
+        ("BlueLake", "/" + "x" * 100, 'project_key="…", agent_name="BlueLake", '),
+        ('B", "', "/code", 'project_key="/code", agent_name="…", '),
+        (None, None, 'project_key="…", agent_name="…", '),
+    ],
+)
+def test_who_calls_is_said_as_far_as_it_can_stand_in_our_own_words(
+    agent: str | None, project: str | None, who: str
+) -> None:
+    assert text.whose(agent, project) == who
+
+
+def test_the_longest_stop_is_shortened_and_not_lost() -> None:
+    stop = {"id": 10**14, "from": f"{'x' * 64}@{'p' * 120}", "subject": "ü" * 900, "text": "ü" * 900}
+    lines = text.stop_lines(stop, "B" * 64, "/" + "p" * 99)
+
+    assert text.fit(lines).split("\n") == lines
+    assert lines[2].startswith("> text: ü")
 
 
 def test_a_hook_tells_as_many_items_as_it_is_given() -> None:
@@ -77,7 +110,7 @@ def test_three_of_the_longest_items_fit_whole(one: int) -> None:
         | {"from": f"{'x' * one}@{'p' * (78 - one)}-12345678", "importance": "urgent", "age_s": 10**9}
         for number in range(3)
     ]
-    lines = text.mail_lines("B" * 64, given(*longest, unread=10**14, more=10**14), "high")
+    lines = text.mail_lines("B" * 64, given(*longest, unread=10**14, more=10**14), "high", project="/" + "p" * 99)
 
     assert text.fit(lines).split("\n") == lines
     assert sum(line.startswith("#") for line in lines) == 3
@@ -178,10 +211,10 @@ def test_lines_that_are_too_many_are_left_out_whole() -> None:
 
 def test_one_message_is_no_messages() -> None:
     assert (
-        text.count_line("BlueLake", 1)
-        == "Agent mail: BlueLake has 1 unread message; fetch_inbox(unread_only=true) shows it."
+        text.count_line("BlueLake", 1, "/code/app")
+        == f"Agent mail: BlueLake has 1 unread message; fetch_inbox({WHO}unread_only=true) shows it."
     )
     assert (
-        text.count_line("BlueLake", 2)
-        == "Agent mail: BlueLake has 2 unread messages; fetch_inbox(unread_only=true) shows them."
+        text.count_line("BlueLake", 2, "/code/app")
+        == f"Agent mail: BlueLake has 2 unread messages; fetch_inbox({WHO}unread_only=true) shows them."
     )

@@ -9,7 +9,7 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.domain.presence import ABSENT, ListeningVia, Presence, SessionEvent
+from mcp_agent_mail.domain.presence import ABSENT, ListeningVia, Presence, SessionEvent, SessionName
 from mcp_agent_mail.features.delivery.presence import MAX_SESSIONS, Presences
 from tests.features.macros.harness import APP, MacrosHarness, open_macros, refused
 from tests.seeded_store import SetClock
@@ -34,21 +34,25 @@ def a_board(**more: Any) -> Presences:
     return Presences(**{"window_s": 60, "clock": SetClock(), **more})
 
 
+def named(session: str, *, is_proven: bool = True) -> SessionName:
+    return SessionName(session, is_proven)
+
+
 def test_who_was_never_heard_does_not_listen() -> None:
     assert a_board().of(RED) == ABSENT
 
 
 def test_one_session_that_ends_leaves_the_others_listening() -> None:
     board = a_board()
-    board.hear(RED, "a", SessionEvent.START)
-    board.hear(RED, "b", SessionEvent.START)
+    board.hear(RED, named("a"), SessionEvent.START)
+    board.hear(RED, named("b"), SessionEvent.START)
 
-    ended = board.hear(RED, "a", SessionEvent.END)
+    ended = board.hear(RED, named("a"), SessionEvent.END)
 
     assert (ended, board.of(RED).via) == (None, ListeningVia.HOOK)
-    board.hear(RED, "b", SessionEvent.END)
+    board.hear(RED, named("b"), SessionEvent.END)
     assert board.of(RED) == ABSENT
-    assert board.hear(RED, "never begun", SessionEvent.END) is None
+    assert board.hear(RED, named("never begun"), SessionEvent.END) is None
 
 
 def test_an_open_wait_is_listening_as_long_as_it_stands() -> None:
@@ -65,30 +69,43 @@ def test_an_open_wait_is_listening_as_long_as_it_stands() -> None:
 def test_of_one_agents_sessions_those_heard_last_are_kept() -> None:
     clock = SetClock()
     board = a_board(clock=clock)
-    board.hear(RED, "first", SessionEvent.TURN)
+    board.hear(RED, named("first"), SessionEvent.TURN)
     first = clock.now
     for number in range(MAX_SESSIONS - 1):
         clock.step()
-        board.hear(RED, f"s{number}", SessionEvent.IDLE)
+        board.hear(RED, named(f"s{number}"), SessionEvent.IDLE)
     kept = board.of(RED).busy_since
 
-    board.hear(RED, "first", SessionEvent.TOOL)
-    board.hear(RED, "one more", SessionEvent.IDLE)
+    board.hear(RED, named("first"), SessionEvent.TOOL)
+    board.hear(RED, named("one more"), SessionEvent.IDLE)
     again = board.of(RED).busy_since
     for number in range(MAX_SESSIONS):
-        board.hear(RED, f"t{number}", SessionEvent.IDLE)
+        board.hear(RED, named(f"t{number}"), SessionEvent.IDLE)
 
     assert (kept, again, board.of(RED).busy_since) == (first, first, None)
     assert len(board._sessions[RED]) == MAX_SESSIONS
 
 
+def test_sessions_without_proof_end_and_push_out_none_with_it() -> None:
+    board = a_board()
+    board.hear(RED, named("mine"), SessionEvent.TURN)
+    for number in range(2 * MAX_SESSIONS):
+        board.hear(RED, named(f"s{number}", is_proven=False), SessionEvent.IDLE)
+    board.hear(RED, named("mine", is_proven=False), SessionEvent.END)
+
+    kept = [one.name for one in board._sessions[RED]]
+
+    others = [named(f"s{number}", is_proven=False) for number in range(MAX_SESSIONS, 2 * MAX_SESSIONS)]
+    assert kept == [named("mine"), *others]
+
+
 def test_of_all_agents_those_heard_last_are_kept() -> None:
     board = a_board(max_agents=2)
-    board.hear(AgentId(1), "s", SessionEvent.IDLE)
-    board.hear(AgentId(2), "s", SessionEvent.IDLE)
-    board.hear(AgentId(1), "s", SessionEvent.IDLE)
+    board.hear(AgentId(1), named("s"), SessionEvent.IDLE)
+    board.hear(AgentId(2), named("s"), SessionEvent.IDLE)
+    board.hear(AgentId(1), named("s"), SessionEvent.IDLE)
 
-    board.hear(AgentId(3), "s", SessionEvent.IDLE)
+    board.hear(AgentId(3), named("s"), SessionEvent.IDLE)
 
     assert [board.of(AgentId(number)).is_listening for number in (1, 2, 3)] == [True, False, True]
 

@@ -159,6 +159,52 @@ async def test_a_missing_name_is_told_with_those_who_were_active_last(harness: I
     assert refused.value.hint.endswith(f"Last active here: {', '.join(names)}.")
 
 
+@pytest.mark.parametrize(
+    ("given", "said", "hint"),
+    [
+        (
+            {},
+            None,
+            (
+                'Give project_key="…" and agent_name="…" in the call, '
+                "or say it once by the connection's headers X-Agent-Project and X-Agent-Name."
+            ),
+        ),
+        (
+            {"agent_name": "BlueLake"},
+            None,
+            'Give project_key="…" in the call, or say it once by the connection\'s header X-Agent-Project.',
+        ),
+        (
+            {},
+            PROJECT,
+            (
+                'Give agent_name="…" in the call, or say it once by the connection\'s header X-Agent-Name. '
+                "Last active here: BlueLake."
+            ),
+        ),
+    ],
+)
+async def test_what_is_missing_of_who_calls_is_told_with_the_ways_to_say_it(
+    harness: IdentityHarness, given: dict[str, str], said: str | None, hint: str
+) -> None:
+    await harness.register("BlueLake")
+    credentials = replace(with_nothing(), said_project=said)
+
+    with pytest.raises(InvalidInput) as refused:
+        await tools_of(harness).run("set_status", {"status": "busy", **given}, credentials)
+
+    assert refused.value.hint == hint
+
+
+async def test_another_missing_argument_says_nothing_of_the_connection(harness: IdentityHarness) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await tools_of(harness).run("set_status", {}, SAID)
+
+    assert "status" in refused.value.message
+    assert "X-Agent" not in refused.value.hint
+
+
 async def test_a_missing_name_in_an_unknown_project_is_told_plainly(harness: IdentityHarness) -> None:
     with pytest.raises(InvalidInput) as refused:
         await tools_of(harness).run("set_status", {"project_key": "/nowhere", "status": "busy"}, with_nothing())

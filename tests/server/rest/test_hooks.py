@@ -256,7 +256,7 @@ async def test_it_is_left_for_the_next_call_where_calls_can_be_refused(team: Tea
     number = await team.send(importance="urgent", topic="stop")
 
     after = await team.event(event="tool", least="urgent", can_refuse=True)
-    at_the_end = await team.event(event="idle", least="high")
+    at_the_end = await team.event(event="idle", least="high", can_refuse=True)
     where_none_can = await team.event(event="tool", least="urgent", session="another")
     call = await team.event(event="tool", stop=True)
 
@@ -387,14 +387,37 @@ async def test_without_proof_nobody_has_a_proven_sessions_mail_nor_confirms_it(t
     assert (untouched, await team.status(number)) == ("handed_over", "shown")
 
 
-async def test_without_proof_nobody_makes_a_stop_ordinary_mail_of_a_proven_session(team: Team) -> None:
-    await team.event(event="tool", stop=True)
-    for name in ("s-1", *(f"x{number}" for number in range(9))):
-        await team.event({}, session=name, event="end")
-    number = await team.send(importance="urgent", topic="stop")
-    await team.event({}, event="tool", least="urgent")
+@pytest.mark.parametrize("before", ["proven ", "proven\1", "\1", "1 ", "True"])
+async def test_no_name_makes_a_session_without_proof_a_proven_one(team: Team, before: str) -> None:
+    number = await team.send()
+    mine = await team.event(least="any")
+    await team.told(mine["claim"])
 
-    after_a_tool = await team.event(event="tool", least="urgent")
-    before_the_next = await team.event(event="tool", stop=True)
+    stranger = await team.event({}, session=f"{before}s-1", least="any")
 
-    assert (ids(after_a_tool), before_the_next["stop"]["id"]) == ([], number)
+    assert ids(stranger) == [number]
+    assert await team.status(number) == "handed_over"
+
+
+async def test_without_proof_nobody_ends_a_proven_sessions_presence_nor_pushes_it_out(team: Team) -> None:
+    await team.event()
+    for headers, session in [({}, "s-1"), ({}, "proven s-1"), *[({}, f"x{number}") for number in range(12)]]:
+        await team.event(headers, session=session)
+        await team.event(headers, session=session, event="end")
+    still = await team.is_listening()
+    for number in range(12):
+        await team.event({}, session=f"x{number}")
+    for number in range(12):
+        await team.event({}, session=f"x{number}", event="end")
+    beside_many = await team.is_listening()
+    await team.event(event="end")
+
+    assert (still, beside_many, await team.is_listening()) == (True, True, False)
+
+
+async def test_a_sub_agents_end_leaves_the_session_listening(team: Team) -> None:
+    await team.event()
+
+    await team.event(event="end", subagent=True)
+
+    assert await team.is_listening()

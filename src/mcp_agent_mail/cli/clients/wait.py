@@ -76,7 +76,7 @@ def wait(
     if json:
         print_json(answer)
     elif answer["messages"]:
-        print_text(_words(name, answer, urgent=urgent))
+        print_text(_words(name, answer, urgent=urgent, project=str(request["project_key"])))
     else:
         sys.stderr.write(f"No mail within {timeout} s. Go on with --after {whole(answer['next_cursor'])}\n")
     return ExitCode.DONE if answer["messages"] else ExitCode.TRY_AGAIN
@@ -146,9 +146,10 @@ class _Wait:
         return answer
 
 
-def _words(agent: str, answer: dict[str, Any], *, urgent: bool) -> str:
+def _words(agent: str, answer: dict[str, Any], *, urgent: bool, project: str | None = None) -> str:
     """A hook's, and where to go on: that line is always there."""
     goes_on = f"To wait for what comes next: --after {whole(answer['next_cursor'])}"
     room = MAX_BYTES - len(goes_on) - 1
     told = {**answer, "messages": answer.get("told")}
-    return f"{fit(mail_lines(agent, told, 'high' if urgent else 'any', room), room)}\n{goes_on}"
+    lines = mail_lines(agent, told, "high" if urgent else "any", room, project=project)
+    return f"{fit(lines, room)}\n{goes_on}"

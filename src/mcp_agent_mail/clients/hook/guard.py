@@ -10,7 +10,7 @@ import os
 from contextlib import redirect_stderr
 from typing import TYPE_CHECKING
 
-from mcp_agent_mail.clients.hook.text import MAX_BYTES, QUOTE, cut, fold, name_of
+from mcp_agent_mail.clients.hook.text import MAX_BYTES, QUOTE, cut, fold, name_of, whose
 from mcp_agent_mail.core.running_server import Deadline
 from mcp_agent_mail.core.settings.client import read_client_settings
 from mcp_agent_mail.domain.guard.decision import GuardOutcome
@@ -57,14 +57,14 @@ def ask_guard(
     with redirect_stderr(io.StringIO()):
         session = Session("check", "edit", read_client_settings(named), patience=Deadline(patience_s))
         try:
-            return _judge(session, paths)
+            return _judge(session, paths, standing)
         except Exception:  # noqa: BLE001  # not found out: allowed, whatever it is
             return None
         finally:
             session.close()
 
 
-def _judge(session: Session, paths: list[str]) -> GuardVerdict | None:
+def _judge(session: Session, paths: list[str], standing: HookStanding) -> GuardVerdict | None:
     inside: list[str] = []
     for path in paths:
         try:
@@ -76,10 +76,10 @@ def _judge(session: Session, paths: list[str]) -> GuardVerdict | None:
     answer = session.ask(list(dict.fromkeys(inside)))
     if not answer.held or all(path.is_own_too for path in answer.held):
         return None
-    return _decide(session, answer)
+    return _decide(session, answer, standing)
 
 
-def _decide(session: Session, answer: LeaseAnswer) -> GuardVerdict:
+def _decide(session: Session, answer: LeaseAnswer, standing: HookStanding) -> GuardVerdict:
     facts = session.facts(answer)
     if session.rules.is_bypassed:
         session.record(GuardOutcome.BYPASSED, answer)
@@ -88,18 +88,18 @@ def _decide(session: Session, answer: LeaseAnswer) -> GuardVerdict:
         session.record(GuardOutcome.WARNED, answer)
         return GuardVerdict(is_refused=False, lines=warning_lines(facts, _WARNS))
     session.record(GuardOutcome.REFUSED, answer)
-    return GuardVerdict(is_refused=True, lines=refusal_lines(facts))
+    return GuardVerdict(is_refused=True, lines=refusal_lines(facts, standing))
 
 
 # --- The guard's words ---
 
 
-def refusal_lines(facts: ReportContext) -> list[str]:
-    """Why the edit is refused, and what its agent can do: not to pass all the same, since no agent can set the
-    environment of its client's hooks. Ours but for paths and reasons, which stand behind the mark.
+def refusal_lines(facts: ReportContext, standing: HookStanding | None = None) -> list[str]:
+    """Why the edit is refused, and what its agent can do, whose calls `standing` names: not to pass all the same, since
+    no agent can set the environment of its client's hooks. Ours but for paths and reasons, which stand behind the mark.
     """
     held = [one for one in facts.answer.held if not one.is_own_too]
-    return _fitting(report.refusal(facts)[0], held, facts, _what_to_do(held, facts))
+    return _fitting(report.refusal(facts)[0], held, facts, _what_to_do(held, facts, standing))
 
 
 def warning_lines(facts: ReportContext, why_it_passes: str) -> list[str]:
@@ -146,14 +146,20 @@ def _unknown(facts: ReportContext) -> list[str]:
     return [f"No agent here is called {name_of(facts.answer.agent)}.{did_you_mean}"]
 
 
-def _what_to_do(held: Sequence[HeldPath], facts: ReportContext) -> list[str]:
+def _what_to_do(held: Sequence[HeldPath], facts: ReportContext, standing: HookStanding | None) -> list[str]:
+    agent, project = (None, None) if standing is None else (standing.agent, standing.project)
+    sender, caller = (whose(agent, project, role) for role in ("sender_name", "agent_name"))
     first = min(one.holding.expires_ts for one in held)
     holders = dict.fromkeys(one.holding.agent for one in held if name_of(one.holding.agent) == one.holding.agent)
     asked = ", ".join(f'"{one}"' for one in list(holders)[:_MAX_ASKED])
     return [
         "What you can do:",
         f"- wait until {report.until(first, facts.now)}, when the first of these leases ends, or for its release",
-        *([f'- ask for it: send_message(to=[{asked}], subject="May I change it?", body_md=…)'] if asked else []),
-        "- reserve it as soon as it is free: file_reservation_paths(paths=[…], wait_seconds=50)",
+        *(
+            [f'- ask for it: send_message({sender}to=[{asked}], subject="May I change it?", body_md=…)']
+            if asked
+            else []
+        ),
+        f"- reserve it as soon as it is free: file_reservation_paths({caller}paths=[…], wait_seconds=50)",
         "- leave these paths out of the edit",
     ]

@@ -11,6 +11,7 @@ import os
 import re
 
 from mcp_agent_mail.clients.hook.environment import NAME
+from mcp_agent_mail.clients.hook.our_tools import REGISTERING, our_call
 from mcp_agent_mail.core.git.ownership import believed_owners, is_owned_by, is_planted
 
 TYPE_CHECKING = False
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 
     # Any: what a tool answered.
     Json = Any
-
-REGISTERING = ("register_agent", "create_agent_identity", "macro_start_session")
-SERVERS = ("agent-mail", "agent_mail", "mcp-agent-mail", "mcp_agent_mail")
-"""By which names clients know our server; the first is the one that setup writes."""
 
 _MAX_CONFIG = 1024 * 1024
 _MAX_POINTER = 16 * 1024
@@ -213,7 +210,7 @@ def registered(contract: Contract, payload: HookPayload) -> tuple[str, list[str]
     """The name of an agent that the session has just registered as with our server, and what its project is called, by
     the answer and by the call; None for other calls.
     """
-    tool, arguments = _our_call(contract, payload)
+    tool, arguments = our_call(contract, payload)
     if tool not in REGISTERING:
         return None
     result = payload.result
@@ -268,26 +265,6 @@ def _is_slug_of(key: str, paths: list[str]) -> bool:
     from mcp_agent_mail.domain.projects import slugs_of  # noqa: PLC0415  # at a registration alone
 
     return any(key in slugs_of(path) for path in paths)
-
-
-def _our_call(contract: Contract, payload: HookPayload) -> tuple[str, Mapping[str, Json]]:
-    """Which tool of ours was called, by what the contract says of names; else an empty one."""
-    how = contract["mcp_tool"]
-    if how["pattern"] is not None:
-        for server in SERVERS:
-            for tool in REGISTERING:
-                if payload.tool == how["pattern"].replace("{server}", server).replace("{tool}", tool):
-                    return tool, payload.arguments
-        return "", {}
-    server, tool, arguments = (payload.at(how.get(part, [])) for part in ("server", "tool", "arguments"))
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError):
-            arguments = {}
-    if server in SERVERS and isinstance(tool, str):
-        return tool, arguments if isinstance(arguments, dict) else {}
-    return "", {}
 
 
 class _Result:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-from mcp_agent_mail.clients.hook.text import QUOTE, READING, fold, items, name_of, sender_of, subject_line, whole
+from mcp_agent_mail.clients.hook import text
+from mcp_agent_mail.clients.hook.text import QUOTE, fold, items, name_of, reading, sender_of, subject_line, whole, whose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     # Any: an answer of the server.
@@ -26,16 +28,31 @@ _MAX_SUBJECT = 70
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d).*")
 
 
-def reprime_lines(told: Json, *, says_how: bool = True) -> list[str]:
-    """The most important first: what does not fit is left out from the end. `says_how`: by which call mail is read."""
+def reprime_lines(
+    told: Json, agent: str | None = None, project: str | None = None, *, says_how: bool = True
+) -> list[str]:
+    """The most important first: what does not fit is left out from the end. Calls are advised as `agent` of `project`
+    makes them. `says_how`: by which call mail is read.
+    """
     return [
         f"Agent mail: you are {name_of(told.get('agent'))}, {whole(told.get('unread'))} unread. {_WARNING}",
         f"{QUOTE}project: {fold(told.get('project'), _MAX_PROJECT)}",
-        *([f"Your mail: {READING}."] if says_how and whole(told.get("unread")) else []),
+        *([f"Your mail: {reading(whose(agent, project))}."] if says_how and whole(told.get("unread")) else []),
         *_leases(told),
-        *_owed(told),
+        *_owed(told, whose(agent, project)),
         *_peers(told),
     ]
+
+
+def reprime_beside(
+    told: Json, others: Sequence[str], agent: str | None, project: str | None, *, says_how: bool
+) -> list[str]:
+    """As many of `reprime_lines` as MAX_BYTES take, and as the room that `others` leave: these hold mail that is
+    confirmed once it was printed, so that none of it may be cut off.
+    """
+    room = text.MAX_BYTES - len("\n".join([*others, ""]).encode("utf-8", "replace"))
+    kept = text.fit(reprime_lines(told, agent, project, says_how=says_how), min(MAX_BYTES, room))
+    return kept.split("\n") if kept else []
 
 
 def _leases(told: Json) -> list[str]:
@@ -58,12 +75,12 @@ def _to_the_minute(time: Json) -> str:
     return f"{known[1]} {known[2]} UTC" if known is not None else "an unknown time"
 
 
-def _owed(told: Json) -> list[str]:
+def _owed(told: Json, who: str) -> list[str]:
     owed = items(told.get("to_acknowledge"), _MAX_OWED)
     left = len(items(told.get("to_acknowledge"), 100)) - len(owed) + whole(told.get("to_acknowledge_more"))
     if not owed:
         return []
-    lines = [f"To be acknowledged still ({len(owed) + left}), by acknowledge_message(message_id=…):"]
+    lines = [f"To be acknowledged still ({len(owed) + left}), by acknowledge_message({who}message_id=…):"]
     for one in owed:
         lines.append(f"#{whole(one.get('id'))} from {sender_of(one.get('from'))}")
         lines.append(subject_line(one.get("subject"), _MAX_SUBJECT))

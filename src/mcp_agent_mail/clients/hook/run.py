@@ -258,7 +258,7 @@ class HookRun:
             state["reprimed"] = [self._payload.start_source, now]
         if self._is_reprimed:
             state["compacted"] = False
-            state["owed"] = self._moment == "start"  # Until it is printed: who is killed pays nothing.
+            state["owed"] = True  # Until it is printed, whatever the moment: who is killed pays nothing.
         if self._moment == "compact":
             state["compacted"] = True
         if self._moment == "turn":
@@ -291,17 +291,19 @@ class HookRun:
         return Reply(self._told(kind, text.fit([*self._notice, *lines])), self, said)
 
     def _lines(self, answer: dict[str, Json]) -> list[str]:
-        agent = self._agent()
-        lines = text.mail_lines(agent, answer, self._event["tells"]) if text.items(answer.get("messages"), 1) else []
+        agent, project = self._agent(), self._standing.project if self._standing is not None else None
+        has_mail = text.items(answer.get("messages"), 1)
+        room = text.MAX_BYTES - len("\n".join([*self._notice, ""]).encode("utf-8", "replace"))
+        lines = text.mail_lines(agent, answer, self._event["tells"], room, project=project) if has_mail else []
         reprimed = answer.get("reprime")
         if isinstance(reprimed, dict):
-            from mcp_agent_mail.clients.hook.reprime_text import MAX_BYTES, reprime_lines  # noqa: PLC0415  # at a start alone
+            from mcp_agent_mail.clients.hook.reprime_text import reprime_beside  # noqa: PLC0415  # at a start alone
 
-            most = min(MAX_BYTES, text.MAX_BYTES - len(text.fit(lines).encode()) - 1)
-            return [*text.fit(reprime_lines(reprimed, says_how=not lines), most).split("\n"), *lines]
+            told = reprime_beside(reprimed, [*self._notice, *lines], agent, project, says_how=not lines)
+            return [*told, *lines]
         if lines or not self._counts(text.whole(answer.get("unread"))):
             return lines
-        return [text.count_line(agent, text.whole(answer.get("unread")))]
+        return [text.count_line(agent, text.whole(answer.get("unread")), project)]
 
     def _agent(self) -> str:
         return (self._standing.agent if self._standing is not None else None) or ""
@@ -320,7 +322,9 @@ class HookRun:
         stop = answer.get("stop") if answer is not None else None
         said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim")} if answer else None
         if isinstance(stop, dict) and "refuse" in self._event["can"]:
-            return Reply(self._told("refuse", text.fit(text.stop_lines(stop))), self, said)
+            return Reply(
+                self._told("refuse", text.fit(text.stop_lines(stop, standing.agent, standing.project))), self, said
+            )
         return Reply(self._ask_guard(standing), self, said)
 
     def _ask_guard(self, standing: HookStanding) -> HookOutput:
@@ -366,10 +370,9 @@ class HookRun:
         self._owe(state)
 
     def _owe(self, state: dict[str, Json]) -> None:
-        """What this run should have said of who the agent is, a later one says."""
+        """What this run should have said of who the agent is, a later one says; the next start too."""
         if self._is_reprimed:
             state["owed"] = True
-            state["compacted"] = state.get("compacted") is True or self._moment != "start"
             if self._moment == "start":
                 state.pop("reprimed", None)
 

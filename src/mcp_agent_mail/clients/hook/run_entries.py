@@ -1,4 +1,6 @@
-"""Which runs of a session's hook ask the server just now, by their entries in its file: a process and when it began."""
+"""What stands in a session's file, looked at against the time: which runs of its hook ask the server just now, by their
+entries (a process and when it began), and how long ago anything else was noted.
+"""
 
 from __future__ import annotations
 

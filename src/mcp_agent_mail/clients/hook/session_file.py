@@ -126,7 +126,7 @@ class SessionFile:
     def _write(self, state: dict[str, Json], text: str) -> None:
         fresh = f"{self._path}.{os.getpid()}.new"
         try:
-            is_new = not os.path.lexists(self._path)  # as above
+            is_new = not os.path.lexists(self._path)
             descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
                 _write_all(descriptor, text.encode())

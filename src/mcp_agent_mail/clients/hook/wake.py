@@ -176,7 +176,7 @@ class Watcher:
             self._file.change(lambda state: end_asking(state, entry, is_lost=is_lost))
             raise
         has_mail = bool(text.items(answer.get("messages"), 1))
-        self.has_told = has_mail and _write(text.fit(text.mail_lines(self.agent or "", answer)) + "\n")
+        self.has_told = has_mail and _write(self._lines(answer))
         if not self.has_told:
             self._file.change(lambda state: end_asking(state, entry, is_lost=has_mail))
             return False
@@ -197,6 +197,9 @@ class Watcher:
         if not isinstance(answer, dict):
             raise wire.NoAnswer(wire.STRANGER)
         return answer
+
+    def _lines(self, answer: dict[str, Json]) -> str:
+        return text.fit(text.mail_lines(self.agent or "", answer, project=self._place["project_key"])) + "\n"
 
     def _note(self, state: dict[str, Json], entry: list[Json], unread: int) -> None:
         """What was told has the count in it."""

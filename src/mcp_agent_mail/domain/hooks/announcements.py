@@ -63,13 +63,6 @@ _ORDER: dict[ImportanceBound, tuple[Importance | None, ...]] = {
 }
 
 
-class SessionName(NamedTuple):
-    """A session of a client: a hash of its name, and whether it is heard with proof."""
-
-    hash: bytes
-    is_proven: bool
-
-
 class StopRule(NamedTuple):
     """Whose mail refuses a call, besides Human's: that of `agents` of the same project, or only of those who had proven
     to be it (`proven`). Of others it is mail that may be told.

@@ -19,6 +19,7 @@ from mcp_agent_mail.domain.presence import (
     ListeningVia,
     Presence,
     SessionEvent,
+    SessionName,
     after_event,
     is_gone,
     listening_until,
@@ -32,7 +33,7 @@ MAX_AGENTS = 10_000
 """Of whom sessions are remembered. Beyond, the one heard longest ago is forgotten, and counts as not listening."""
 
 MAX_SESSIONS = 8
-"""Of one agent, likewise."""
+"""Of one agent that are heard with proof, and as many of the others, likewise."""
 
 
 class OpenConnections(Protocol):
@@ -68,14 +69,14 @@ class Presences:
         self._max_agents = max_agents
         self._sessions: OrderedDict[AgentId, tuple[ClientSession, ...]] = OrderedDict()
 
-    def hear(self, agent_id: AgentId, name: str, event: SessionEvent) -> Micros | None:
+    def hear(self, agent_id: AgentId, name: SessionName, event: SessionEvent) -> Micros | None:
         """Note what the session of this name told. Until when it listens by that; None when it has ended."""
         known = self._sessions.get(agent_id, ())
         before = next((one for one in known if one.name == name), None)
         session = after_event(before, name, event, self._clock())
         others = tuple(one for one in known if one.name != name)
         if session is not None:
-            self._keep(agent_id, (*others, session)[-MAX_SESSIONS:])
+            self._keep(agent_id, (*_with_room(others, name), session))
             return listening_until(session, self._window_s)
         if others:
             self._sessions[agent_id] = others
@@ -93,6 +94,12 @@ class Presences:
         self._sessions.move_to_end(agent_id)
         if len(self._sessions) > self._max_agents:
             self._sessions.popitem(last=False)
+
+
+def _with_room(sessions: tuple[ClientSession, ...], name: SessionName) -> tuple[ClientSession, ...]:
+    """Less the one of the same kind that was heard longest ago, where there are too many of it."""
+    of_kind = [one for one in sessions if one.name.is_proven == name.is_proven]
+    return sessions if len(of_kind) < MAX_SESSIONS else tuple(one for one in sessions if one is not of_kind[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

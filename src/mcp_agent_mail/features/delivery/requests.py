@@ -77,8 +77,8 @@ class HeartbeatRequest:
 class HookEventRequest:
     """A heartbeat, and what of the agent's mail the hook can tell just now: by `least` (None: nothing) up to `limit`
     messages. `stop`: the event is before a tool call, which can be refused. `can_refuse`: the client can refuse tool
-    calls, so what asks to stop waits for one. `reprime`: the session begins, or has lost
-    what it knew. `subagent`: the event is a sub-agent's, which is told nothing, and proves nothing of its session.
+    calls, so that mail which asks to stop waits for one. `reprime`: the session begins, or has lost what it knew.
+    `subagent`: the event is a sub-agent's, which is told nothing, and proves nothing of its session.
     """
 
     heartbeat: HeartbeatRequest

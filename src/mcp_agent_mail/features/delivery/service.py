@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, Identify
+from mcp_agent_mail.domain.presence import SessionEvent, SessionName
 from mcp_agent_mail.features.delivery.feed import FeedPage, read_feed
 from mcp_agent_mail.features.delivery.hooks.announcements import HookAnnouncements, HookAnswer
 from mcp_agent_mail.features.delivery.presence import (
@@ -122,12 +123,12 @@ class DeliveryService:
         actor = await self._store.read(lambda view: require_heard(view, caller, request))
         if caller.is_operator:
             return HeardSession(actor=actor, listening_until=None)
-        return self._hear(actor, request)
+        return self._hear(actor, SessionName(request.session, caller.is_verified), request.event)
 
-    def _hear(self, actor: Actor, request: HeartbeatRequest) -> HeardSession:
+    def _hear(self, actor: Actor, name: SessionName, event: SessionEvent) -> HeardSession:
         """The one way in which a hook is heard."""
         self._note_activity(actor.agent)
-        until = self._presence.hear(actor.agent.id, request.session, request.event)
+        until = self._presence.hear(actor.agent.id, name, event)
         return HeardSession(actor=actor, listening_until=until)
 
     async def hook_event(self, caller: Caller, request: HookEventRequest) -> tuple[HeardSession, HookAnswer]:
@@ -135,7 +136,11 @@ class DeliveryService:
         is its user's, whose client runs the hook.
         """
         announced = await self._announcements.tell(caller, request)
-        return self._hear(announced.actor, request.heartbeat), announced
+        heartbeat = request.heartbeat
+        # A sub-agent that ends leaves its session at work.
+        event = SessionEvent.TOOL if request.subagent and heartbeat.event is SessionEvent.END else heartbeat.event
+        name = SessionName(heartbeat.session, caller.is_verified)
+        return self._hear(announced.actor, name, event), announced
 
     async def hook_told(self, caller: Caller, request: HookClaimRequest) -> int:
         """The hook has printed what it was given: how many messages that hands over."""

@@ -170,8 +170,8 @@ def hook_tools(service: DeliveryService, current_caller: Callable[[], Awaitable[
         """A heartbeat that also asks what the hook may tell of unread mail: by least (urgent: after a tool, high: at
         the end of a turn, any: at the next turn) up to limit messages, in each session each once. What is given has a
         claim, to be confirmed by hook_told once it is printed. stop: before a tool call, which an urgent message of
-        the topic stop refuses; can_refuse: there is such a call, so that mail waits for it. reprime: who the agent is
-        and where it stands. subagent: a sub-agent's event, which is told no mail and shows none.
+        the topic stop refuses; can_refuse: the client can refuse tool calls, so that mail waits for one. reprime: who
+        the agent is and where it stands. subagent: a sub-agent's event, which is told no mail and shows none.
         """
         heartbeat = HeartbeatRequest(
             project_key=project_key, agent_name=agent_name, session=session, event=SessionEvent(event)

@@ -6,7 +6,7 @@ contradicts is refused where every other such name is.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ from mcp_agent_mail.features.identity.results import IdentityProof
 from mcp_agent_mail.features.identity.service import IdentityService
 
 ACTIVE_SHOWN = 10
+_SAID_BY: Mapping[IdentityPart, str] = {"project": "X-Agent-Project", "caller": "X-Agent-Name"}
+"""The headers by which a connection says it once."""
 _NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
 
 # The call's plain JSON result.
@@ -101,11 +103,13 @@ class ConnectionIdentity:
         return {**parts, caller: proven.agent}
 
     async def explain(self, spec: ToolSpec, completed: CallArguments, error: AgentMailError) -> None:
-        """Add to `error` who can be meant, where a name is missing, and where a value came from that the call did not
-        give.
+        """Add to `error` how the project and the caller's name are given and who can be meant, where they are missing,
+        and where a value came from that the call did not give.
         """
         name = _is_needed(spec, completed.arguments, "caller")
         missing = error.data.get("missing", [error.data.get("parameter")])
+        if isinstance(error, InvalidInput) and (ways := _ways_to_say(spec, completed.arguments, missing)):
+            error.hint = f"{error.hint} {ways}".strip()
         if isinstance(error, InvalidInput) and name is not None and name in missing:
             active = await self._active_names(_named_project(spec, completed.arguments))
             if active:
@@ -175,6 +179,18 @@ def _is_needed(spec: ToolSpec, given: Mapping[str, Json], part: IdentityPart) ->
     """As `_left_out`, less optional ones: they are the tool's own matter, which knows whose token comes along."""
     name = _left_out(spec, given, part)
     return name if name is not None and spec.params[name].required else None
+
+
+def _ways_to_say(spec: ToolSpec, given: Mapping[str, Json], missing: Sequence[str]) -> str:
+    """How what is missing of who calls can be said; nothing where nothing of that is missing."""
+    lacking = [(part, name) for part in IDENTITY_PARTS if (name := _is_needed(spec, given, part)) in missing]
+    if not lacking:
+        return ""
+    arguments = " and ".join(f'{name}="…"' for _, name in lacking)
+    headers = " and ".join(_SAID_BY[part] for part, _ in lacking)
+    return (
+        f"Give {arguments} in the call, or say it once by the connection's header{'s' * (len(lacking) > 1)} {headers}."
+    )
 
 
 def _is_said(value: Json) -> bool:

@@ -63,13 +63,12 @@ class _Session:
     passed: int = 0
     printed: Counter[int] = field(default_factory=Counter)
     waiting: set[int] = field(default_factory=set)
-    can_stop: bool = False
     told_s: float = float("-inf")
     stops: int = 0
 
     def forget(self) -> None:
         """What lies in memory alone."""
-        self.can_stop, self.told_s, self.stops = False, float("-inf"), 0
+        self.told_s, self.stops = float("-inf"), 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -183,7 +182,6 @@ class HookHistory:
         """Which of them comes first is not said: what both say together is."""
         session = self.chance.choice(self.sessions)
         request = self._request(session, may_end=False)
-        session.can_stop = session.can_stop or ((request.stop or request.can_refuse) and not request.subagent)
         session_s = time.monotonic()
         wanted = self._expected(session, request)
         answers = await asyncio.gather(*(self._ask(request, session_s) for _ in range(2)))
@@ -236,7 +234,6 @@ class HookHistory:
             return (await self.service.hook_event(_ANYBODY, request))[1]
 
     async def _judged(self, session: _Session, request: HookEventRequest, began_s: float) -> HookAnswer:
-        session.can_stop = session.can_stop or ((request.stop or request.can_refuse) and not request.subagent)
         wanted = self._expected(session, request)
         answer = await self._ask(request, began_s)
         found = _Expected(
@@ -265,7 +262,7 @@ class HookHistory:
         self.seen["bound"] += is_bound and any(one.refuses for one in unread)
         stop = next((one for one in unread if one.refuses), None) if request.stop and not is_bound else None
         left = [one for one in unread if one is not stop]
-        if session.can_stop and not is_bound:
+        if (request.stop or request.can_refuse) and not is_bound:
             left = [one for one in left if not one.refuses]
         lowest = -1 if request.least is None else _LOWEST[request.least]
         told = sorted((one for one in left if _RANK[one.importance] <= lowest), key=_order)

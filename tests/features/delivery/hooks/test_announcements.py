@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.hooks.announcements import MAX_STOPS, STOPS_WITHIN_S
 from mcp_agent_mail.features.delivery.hooks import announcements as rules
 from mcp_agent_mail.features.delivery.hooks import known_sessions
 from mcp_agent_mail.store import announcements as rows
 from tests.features.delivery.harness import DeliveryHarness, open_delivery, refused
+from tests.features.delivery.hooks.hearings import Heard
 
 A_HOOK = Credentials(via="rpc")
 
@@ -56,7 +59,6 @@ async def test_every_event_is_activity_of_the_agent(harness: DeliveryHarness) ->
 
 
 async def test_a_sub_agents_event_is_told_nothing_shows_nothing_and_ends_no_session(harness: DeliveryHarness) -> None:
-    await event(harness, event="tool", stop=True)
     number = await harness.sent_id()
     told = await event(harness, least="any")
     await harness.call("hook_told", A_HOOK, agent_name="RedStone", session="s", claim=told["claim"])
@@ -67,7 +69,7 @@ async def test_a_sub_agents_event_is_told_nothing_shows_nothing_and_ends_no_sess
         for name in ("start", "turn", "tool", "idle", "end")
     ]
     before = await harness.call("message_status", agent_name="BlueLake", message_id=number)
-    waits = await event(harness, event="tool", least="any")
+    waits = await event(harness, event="tool", least="any", can_refuse=True)
     after = await harness.call("message_status", agent_name="BlueLake", message_id=number)
 
     assert {(len(ids(one)), one["stop"], one["claim"], one["unread"]) for one in subs} == {(0, None, None, 2)}
@@ -140,8 +142,8 @@ async def test_where_no_call_can_be_refused_it_is_an_item_that_says_so(harness: 
     assert [one["asks_stop"] for one in answer["messages"]] == [True, False]
 
 
-async def test_only_the_session_itself_has_shown_that_it_can_be_stopped(harness: DeliveryHarness) -> None:
-    await event(harness, event="tool", stop=True, subagent=True)
+async def test_whether_it_waits_is_decided_by_the_event_alone(harness: DeliveryHarness) -> None:
+    await event(harness, event="tool", stop=True, can_refuse=True)
     number = await harness.sent_id(importance="urgent", topic="stop")
 
     assert ids(await event(harness, event="tool", least="urgent")) == [number]
@@ -200,17 +202,20 @@ async def test_what_memory_knows_of_a_session_goes_with_its_end(harness: Deliver
 async def test_strangers_push_no_session_out_of_memory(
     harness: DeliveryHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A session that can be refused a call is told of a stop there, however many others are heard meanwhile."""
+    """An event that began before the session was told shows nothing, however many others are heard meanwhile."""
     monkeypatch.setattr(known_sessions, "MAX_KNOWN", 5)
-    await event(harness, event="tool", stop=True)
-    for number in range(9):
-        await event(harness, agent_name="BlueLake", session=f"x{number}")
-    await harness.sent_id(importance="urgent", topic="stop")
+    number = await harness.sent_id()
+    before_s = time.monotonic()
+    told = await event(harness, least="any")
+    await harness.call("hook_told", A_HOOK, agent_name="RedStone", session="s", claim=told["claim"])
+    for stranger in range(9):
+        await event(harness, agent_name="BlueLake", session=f"x{stranger}")
 
-    after_a_tool = await event(harness, event="tool", least="urgent")
-    before_the_next = await event(harness, event="tool", stop=True)
+    with heard_by(Heard(before_s)):
+        await event(harness, event="tool")
 
-    assert (ids(after_a_tool), before_the_next["stop"] is not None) == ([], True)
+    status = await harness.call("message_status", agent_name="BlueLake", message_id=number)
+    assert status["recipients"][0]["status"] == "handed_over"
 
 
 async def test_a_lone_surrogate_is_no_name_of_a_session(harness: DeliveryHarness) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.hooks.announcements import MAX_STOPS
+from mcp_agent_mail.domain.presence import SessionName
 from mcp_agent_mail.features.delivery.hooks import announcements as rules
 from mcp_agent_mail.features.delivery.hooks import known_sessions
 from mcp_agent_mail.store import announcements as rows
@@ -127,7 +128,7 @@ def _tell_sub_agents(patch: Patch) -> None:
 
 
 def _one_name_for_all_sessions(patch: Patch) -> None:
-    patch.setattr(rules, "_hash", lambda *_: b"x" * 32)
+    patch.setattr(SessionName, "hash", b"x" * 32)
 
 
 def _take_any_claim_of_the_agent(patch: Patch) -> None:

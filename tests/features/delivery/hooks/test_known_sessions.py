@@ -29,7 +29,7 @@ def test_an_agent_has_so_many_and_those_that_were_heard_last(monkeypatch: pytest
 def test_whoever_has_most_loses_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_sessions, "MAX_KNOWN", 3)
     known = KnownSessions()
-    known.of(ONE, "mine").can_stop = True
+    known.of(ONE, "mine").told_s = 1.0
     for number in range(9):
         known.of(TWO, f"x{number}")
     many = names(known)
@@ -37,7 +37,7 @@ def test_whoever_has_most_loses_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert many == {1: ["mine"], 2: ["x7", "x8"]}
     assert names(known) == {1: ["mine"], 2: ["x8"], 3: ["new"]}
-    assert (known.of(ONE, "mine").can_stop, known.count) == (True, 3)
+    assert (known.of(ONE, "mine").told_s, known.count) == (1.0, 3)
 
 
 def test_of_two_that_have_as_many_the_one_that_was_heard_longest_ago_loses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,14 +53,14 @@ def test_of_two_that_have_as_many_the_one_that_was_heard_longest_ago_loses(monke
 def test_of_a_session_that_is_new_nothing_is_known() -> None:
     known = KnownSessions().of(ONE, "a")
 
-    assert (known.told_s, known.can_stop) == (-math.inf, False)
+    assert (known.told_s, known.refused_s) == (-math.inf, ())
 
 
 def test_what_is_forgotten_is_gone() -> None:
     known = KnownSessions()
-    known.of(ONE, "a").can_stop = True
+    known.of(ONE, "a").told_s = 1.0
     known.forget(ONE, "a")
     known.forget(ONE, "a")
     known.forget(TWO, "a")
 
-    assert (names(known), known.count, known.of(ONE, "a").can_stop) == ({}, 0, False)
+    assert (names(known), known.count, known.of(ONE, "a").told_s) == ({}, 0, -math.inf)

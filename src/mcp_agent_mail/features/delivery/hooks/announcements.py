@@ -8,7 +8,6 @@ bring nothing new: they write nothing. (docs/adr/0156)
 
 from __future__ import annotations
 
-import hashlib
 import math
 import secrets
 import time
@@ -20,9 +19,9 @@ from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import AgentKind
-from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, SessionName, StopRule, UnreadCopy
+from mcp_agent_mail.domain.hooks.announcements import MOST_MORE, Announcement, StopRule, UnreadCopy
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, ReservedIdentity
-from mcp_agent_mail.domain.presence import SessionEvent
+from mcp_agent_mail.domain.presence import SessionEvent, SessionName
 from mcp_agent_mail.features.delivery.hooks.agent_place import AgentPlace, reprime
 from mcp_agent_mail.features.delivery.hooks.known_sessions import KnownSessions
 from mcp_agent_mail.features.delivery.presence import Presences, require_heard
@@ -82,7 +81,6 @@ class _Standing:
     """
 
     name: SessionName
-    can_stop: bool
     is_later: bool
     stops: StopRule
 
@@ -103,7 +101,7 @@ class HookAnnouncements:
         self._new_claim = new_claim
         self._elapsed = elapsed
         self._known = {is_proven: KnownSessions() for is_proven in (True, False)}
-        """Apart: whoever proves nothing says nothing of a session that was heard with proof, and pushes none out."""
+        """By whether they are heard with proof: those of one kind push out none of the other."""
 
     async def tell(self, caller: Caller, request: HookEventRequest) -> HookAnswer:
         """What the hook may tell at this event, noted as given to its session. Not safe to repeat: what was given is
@@ -111,18 +109,16 @@ class HookAnnouncements:
         """
         heartbeat = request.heartbeat
         actor = await self._store.read(lambda view: _require_agent(require_heard(view, caller, heartbeat)))
-        known = self._known[caller.is_verified].of(actor.agent.id, heartbeat.session)
-        known.can_stop = known.can_stop or ((request.stop or request.can_refuse) and not request.subagent)
+        name = SessionName(heartbeat.session, caller.is_verified)
+        known = self._known[name.is_proven].of(actor.agent.id, name.name)
         is_later = not -math.inf < current_hearing().began_s < known.told_s
         claim = self._new_claim()
-        name = SessionName(_hash(heartbeat.session, caller), caller.is_verified)
 
         def decide(view: View) -> _Decision:
             actor = _require_agent(require_heard(view, caller, heartbeat))
             # Asked anew in the unit, which runs alone: calls side by side are bound as calls in a row are.
             stops = StopRule(agents=known.takes_stops(self._elapsed()), proven=_wants_proof(caller))
-            standing = _Standing(name=name, can_stop=known.can_stop, is_later=is_later, stops=stops)
-            return _decide(view, actor, request, standing)
+            return _decide(view, actor, request, _Standing(name=name, is_later=is_later, stops=stops))
 
         def look(view: View) -> tuple[bool, HookAnswer]:
             decided = decide(view)
@@ -142,17 +138,18 @@ class HookAnnouncements:
         if changes:
             answer = await self._store.write(unit)
         if heartbeat.event is SessionEvent.END and not request.subagent:
-            self._known[caller.is_verified].forget(actor.agent.id, heartbeat.session)
+            self._known[name.is_proven].forget(actor.agent.id, name.name)
         return answer
 
     async def confirm(self, caller: Caller, request: HookClaimRequest) -> int:
         """The hook has flushed what it was given by the claim: how many messages that hands over. None at a repeat.
         Raises UnknownClaim.
         """
+        name = SessionName(request.session, caller.is_verified)
 
         def unit(tx: Tx) -> tuple[Actor, int]:
             actor = _require_agent(require_actor(tx, caller, request.project_key, request.agent_name))
-            session_id = tx.announcements.find_session(actor.agent.id, _hash(request.session, caller))
+            session_id = tx.announcements.find_session(actor.agent.id, name)
             told = None if session_id is None else tx.announcements.confirm(session_id, request.claim, tx.now)
             if told is None:
                 raise UnknownClaim(
@@ -164,7 +161,7 @@ class HookAnnouncements:
 
         actor, told = await self._store.write(unit)
         if told:
-            self._known[caller.is_verified].of(actor.agent.id, request.session).told_s = self._elapsed()
+            self._known[name.is_proven].of(actor.agent.id, name.name).told_s = self._elapsed()
         return told
 
     def _answer(self, view: View, request: HookEventRequest, decided: _Decision, claim: str | None) -> HookAnswer:
@@ -186,7 +183,7 @@ class HookAnnouncements:
 
 def _decide(view: View, actor: Actor, request: HookEventRequest, standing: _Standing) -> _Decision:
     agent_id = actor.agent.id
-    session_id = view.announcements.find_session(agent_id, standing.name.hash)
+    session_id = view.announcements.find_session(agent_id, standing.name)
     # That a sub-agent goes on proves nothing of what its session was told.
     shows = standing.is_later and not request.subagent
     shown = [] if session_id is None or not shows else view.announcements.unshown(session_id)
@@ -200,9 +197,8 @@ def _decide(view: View, actor: Actor, request: HookEventRequest, standing: _Stan
         # What asks to stop is left for the next call, where the session can be refused one: told as an item it stops
         # nothing, and at the end of a turn it makes the turn go on.
         limit = request.limit + MOST_MORE
-        tellable = view.announcements.tellable(
-            agent_id, session_id, request.least, limit + 1, without_stops=standing.stops if standing.can_stop else None
-        )
+        waits = standing.stops if request.stop or request.can_refuse else None
+        tellable = view.announcements.tellable(agent_id, session_id, request.least, limit + 1, without_stops=waits)
     if stop is not None:
         tellable = [one for one in tellable if one != stop]
     is_full = room == 0 and bool(stop or tellable[: request.limit])
@@ -242,10 +238,3 @@ def _require_agent(actor: Actor) -> Actor:
             f"{actor.agent.name} is no agent: no client's hook tells it of mail.", hint="Name a registered agent."
         )
     return actor
-
-
-def _hash(session: str, caller: Caller) -> bytes:
-    """Names of sessions are the clients': of any length and of anything, and nobody needs to read them. What is heard
-    with proof is another session than what is heard without, whatever both are called.
-    """
-    return hashlib.sha256((b"proven " if caller.is_verified else b"") + session.encode()).digest()

@@ -1,6 +1,4 @@
-"""What memory knows of clients' sessions: when each was told last, whether its tool calls can be refused, and when some
-were.
-"""
+"""What memory knows of clients' sessions: when each was told last, and when calls of it were refused."""
 
 from __future__ import annotations
 
@@ -22,7 +20,6 @@ class KnownSession:
     """`told_s` and `refused_s` are by `time.monotonic`, of `refused_s` the last MAX_STOPS."""
 
     told_s: float = -math.inf
-    can_stop: bool = False
     refused_s: Sequence[float] = ()
 
     def takes_stops(self, now_s: float) -> bool:
