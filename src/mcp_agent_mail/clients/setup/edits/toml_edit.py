@@ -158,7 +158,7 @@ def _is_spread(text: str, path: Sequence[str]) -> bool:
 
 
 def _with_tables(text: str, path: Sequence[str], original: str, gone: Collection[str]) -> str:
-    """The text with what stood in `original` below headers of these names in the table, at its end. Raises UnfitText."""
+    """The text with what stood in `original` below headers of these names, at its end. Raises UnfitText."""
     lost = [
         one
         for header, one in _below_headers(original)
