@@ -11,6 +11,7 @@ import os
 import re
 
 from mcp_agent_mail.clients.hook.environment import NAME
+from mcp_agent_mail.core.home_folder import home_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _fit(name: Json) -> str | None:
 def look_at_git(folder: str, environ: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
     """The work tree around a folder, and what configurations say of us, the repository's before the user's."""
     top, git = _find_git(folder)
-    home = environ.get("HOME", "")
+    home = home_folder(environ)
     users = [environ.get("XDG_CONFIG_HOME") or f"{home}/.config", f"{home}/.gitconfig"]
     files = [f"{users[0]}/git/config", users[1]]
     if environ.get("GIT_CONFIG_GLOBAL"):
@@ -104,7 +105,7 @@ def look_at_git(folder: str, environ: Mapping[str, str]) -> tuple[str | None, di
             continue
         found = _plain_section(content)
         if found is None:
-            return top, _usable(_by_the_guard(folder, environ))
+            return top, _usable(_by_the_guard(folder, {**environ, "HOME": home}))
         said.update(found)
     return top, _usable(said)
 
