@@ -33,7 +33,6 @@ _MAX_CONFIG = 1024 * 1024
 _MAX_POINTER = 16 * 1024
 _MAX_LEVELS = 128
 _MAX_PROJECT = 4_096
-_MAX_LINE = 2 * _MAX_PROJECT
 _MAX_LOOKED_AT = 400
 _MAX_RESULT = 256 * 1024
 _OUR_SECTION = re.compile(rb"(?im)^[ \t]*\[[ \t]*agent-mail[ \t]*\][ \t]*\r?$")
@@ -164,8 +163,6 @@ def _plain_section(content: bytes) -> dict[str, str] | None:
 
 def _plain_line(line: str) -> tuple[str, str] | None:
     """Key and value, of a line as `git config` writes it; None for any other."""
-    if len(line) > _MAX_LINE:
-        return None
     key, _, value = line.partition("=")
     key, value = key.strip(" \t").lower(), value.strip(" \t\r")
     return None if key not in _KEYS or "=" not in line or _ODD & set(value) else (key, value)
