@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.settings.client import ClientSettings
+from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
 from mcp_agent_mail.core.store_owner import read_owner
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 PATIENCE_S = 0.3
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
-_MCP_PATHS = ("/mcp", "/api")
 _OPERATOR_TOKEN_FILE = "operator.token"  # a file's name
 _MAX_TOKEN_BYTES = 4_096
 _PROJECTS = "projects"
@@ -77,7 +77,7 @@ def find_server(settings: ClientSettings) -> ServerAt | None:
     bearer = settings.agent_mail_token.reveal() if settings.agent_mail_token else None
     agent_token = settings.agent_mail_agent_token.reveal() if settings.agent_mail_agent_token else None
     if settings.agent_mail_url is not None:
-        url = _without_mcp_path(settings.agent_mail_url, settings.http_path)
+        url = without_mcp_path(settings.agent_mail_url, settings.http_path)
         return ServerAt(url=url, bearer_token=bearer, agent_token=agent_token)
     owner = read_owner(settings.storage_root)
     if owner is not None and owner.url is not None:
@@ -89,14 +89,6 @@ def find_server(settings: ClientSettings) -> ServerAt | None:
         authority = f"[{host}]" if ":" in host else host
         return ServerAt(url=f"http://{authority}:{settings.http_port}", bearer_token=bearer, agent_token=agent_token)
     return None
-
-
-def _without_mcp_path(url: str, http_path: str) -> str:
-    bare = url.rstrip("/")
-    for path in (*_MCP_PATHS, http_path.rstrip("/")):
-        if path and bare.endswith(path):
-            return bare.removesuffix(path)
-    return bare
 
 
 def _operator_token(storage_root: Path) -> str | None:

@@ -9,6 +9,8 @@ import json
 import os
 import time
 
+from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
@@ -194,7 +196,7 @@ def find_server(settings: HookSettings) -> HookServer | None:
     if settings.agent_token:
         headers["X-Agent-Token"] = settings.agent_token
     if settings.url is not None:
-        return HookServer(_without_mcp_path(settings.url, settings.http_path), headers)
+        return HookServer(without_mcp_path(settings.url, settings.http_path), headers)
     is_owned, url = _owner(settings.root)
     if url is not None:
         if not settings.token and (proof := _operator_token(settings.root)):
@@ -204,14 +206,6 @@ def find_server(settings: HookSettings) -> HookServer | None:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
         return HookServer(f"http://{f'[{host}]' if ':' in host else host}:{settings.port}", headers)
     return None
-
-
-def _without_mcp_path(url: str, http_path: str) -> str:
-    bare = url.rstrip("/")
-    for path in ("/mcp", "/api", http_path.rstrip("/")):
-        if path and bare.endswith(path):
-            return bare.removesuffix(path)
-    return bare
 
 
 def _owner(root: str) -> tuple[bool, str | None]:

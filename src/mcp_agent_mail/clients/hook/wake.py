@@ -20,6 +20,7 @@ from mcp_agent_mail.clients.hook.environment import HookSettings
 from mcp_agent_mail.clients.hook.identity import find_standing
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
+from mcp_agent_mail.clients.hook.writing import write_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Watcher:
         answer = server.ask(wire.EVENT, value, wire.HookDeadline(5.0))
         if not text.items(answer.get("messages"), 1):
             return False
-        if not _write(text.fit(text.mail_lines(self.agent or "", answer)) + "\n"):
+        if not write_words(_STDERR, text.fit(text.mail_lines(self.agent or "", answer)) + "\n"):
             return False
         self._file.change(lambda state: state.update(woken_at=time.time(), said=text.whole(answer.get("unread"))))
         claim = answer.get("claim")
@@ -206,14 +207,3 @@ def _is_broken(descriptor: int) -> bool:
     looked = select.poll()
     looked.register(descriptor, 0)
     return any(happened & (select.POLLERR | select.POLLNVAL) for _, happened in looked.poll(0))
-
-
-def _write(words: str) -> bool:
-    """Whether all of it has left this process."""
-    rest = words.encode("utf-8", "backslashreplace")
-    try:
-        while rest:
-            rest = rest[os.write(_STDERR, rest) :]
-    except OSError:
-        return False
-    return True
