@@ -21,7 +21,7 @@ from mcp_agent_mail.guard.session import Session
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_agent_mail.clients.hook.identity import HookStanding
+    from mcp_agent_mail.clients.hook.identity import HookIdentity
     from mcp_agent_mail.domain.guard.decision import HeldPath
     from mcp_agent_mail.guard.lease_source import LeaseAnswer
     from mcp_agent_mail.guard.report import ReportContext
@@ -46,13 +46,13 @@ class GuardVerdict:
 
 
 def ask_guard(
-    paths: list[str], standing: HookStanding, environ: Mapping[str, str], patience_s: float
+    paths: list[str], identity: HookIdentity, environ: Mapping[str, str], patience_s: float
 ) -> GuardVerdict | None:
     """What the guard says of editing these files; None where they are free, or where it could not find out."""
-    named = {**environ, **({"AGENT_NAME": standing.agent} if standing.agent else {})}
-    if standing.project.startswith("/"):
-        named["AGENT_MAIL_PROJECT"] = standing.project
-    os.chdir(standing.folder)
+    named = {**environ, **({"AGENT_NAME": identity.agent} if identity.agent else {})}
+    if identity.project.startswith("/"):
+        named["AGENT_MAIL_PROJECT"] = identity.project
+    os.chdir(identity.folder)
     # What the guard says besides goes nowhere: one line is all that a hook may say there.
     with redirect_stderr(io.StringIO()):
         session = Session("check", "edit", read_client_settings(named), patience=Deadline(patience_s))

@@ -44,7 +44,7 @@ _ODD = frozenset('"\\#;\r')
 """What `git config` writes in no value that we could read as it stands."""
 
 
-class HookStanding:
+class HookIdentity:
     """Who acts, and where. `agent` is None for nobody that is known; `folder` is where the session works."""
 
     __slots__ = ("agent", "folder", "project")
@@ -55,9 +55,9 @@ class HookStanding:
         self.folder = folder
 
 
-def find_standing(
+def find_hook_identity(
     settings: HookSettings, state: Mapping[str, Json], folder: str, environ: Mapping[str, str]
-) -> HookStanding:
+) -> HookIdentity:
     """By the order of precedence that the module names."""
     top, said = look_at_git(folder, environ)
     bound = known_name(state, "agent")
@@ -66,7 +66,7 @@ def find_standing(
     if not project and bound is not None and agent == bound:
         project = _bound_project(state)
     project = project or top or folder
-    return HookStanding(agent, os.path.realpath(project) if project.startswith("/") else project, folder)
+    return HookIdentity(agent, os.path.realpath(project) if project.startswith("/") else project, folder)
 
 
 def known_name(state: Mapping[str, Json], key: str) -> str | None:

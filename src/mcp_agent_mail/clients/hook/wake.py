@@ -17,7 +17,7 @@ from mcp_agent_mail.clients.contracts.reader import CLIENTS, can_refuse, read_co
 from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.environment import HookSettings
-from mcp_agent_mail.clients.hook.identity import find_standing
+from mcp_agent_mail.clients.hook.identity import find_hook_identity
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
 from mcp_agent_mail.clients.hook.writing import write_words
@@ -90,9 +90,9 @@ class Watcher:
         state = self._file.read()
         self._turned = state.get("turned")
         folder = payload.folder or os.getcwd()  # noqa: PTH109  # as in every hook
-        standing = find_standing(self._settings, state, folder, environ)
-        self.agent = standing.agent
-        self._place = {"project_key": standing.project, "agent_name": standing.agent}
+        identity = find_hook_identity(self._settings, state, folder, environ)
+        self.agent = identity.agent
+        self._place = {"project_key": identity.project, "agent_name": identity.agent}
         self._session = plain_name(client, session, _MAX_WIRE_SESSION)
         self._key = [os.getpid(), time.time()]
         self._parent = os.getppid()
