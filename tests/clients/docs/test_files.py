@@ -171,6 +171,7 @@ def test_of_files_that_nobody_named_no_link_is_followed_to_where_nobody_looks(le
 def test_what_changed_meanwhile_is_not_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "AGENTS.md"
     outcomes(path)
+
     def slow(content: bytes) -> bytes | None:
         path.write_text("# Another's\n")
         return block.remove(content)

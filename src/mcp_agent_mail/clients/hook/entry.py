@@ -10,9 +10,9 @@ import os
 import signal
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
+from mcp_agent_mail.clients.hook.descriptors import write_words
 from mcp_agent_mail.clients.hook.output import HookOutput, neutral
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
-from mcp_agent_mail.clients.hook.writing import write_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

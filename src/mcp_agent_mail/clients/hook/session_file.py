@@ -13,7 +13,7 @@ import json
 import os
 import time
 
-from mcp_agent_mail.clients.hook.writing import write_all
+from mcp_agent_mail.clients.hook.descriptors import write_all
 from mcp_agent_mail.core.home_folder import home_folder
 
 TYPE_CHECKING = False

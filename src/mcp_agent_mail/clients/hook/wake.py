@@ -16,11 +16,11 @@ import time
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, can_refuse, read_contract
 from mcp_agent_mail.clients.hook import server as wire
 from mcp_agent_mail.clients.hook import text
+from mcp_agent_mail.clients.hook.descriptors import write_words
 from mcp_agent_mail.clients.hook.environment import HookSettings
 from mcp_agent_mail.clients.hook.identity import find_hook_identity
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
-from mcp_agent_mail.clients.hook.writing import write_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.clients.hook.writing import write_all, write_words
+from mcp_agent_mail.clients.hook.descriptors import write_all, write_words
 
 
 @pytest.fixture
