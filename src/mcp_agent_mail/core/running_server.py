@@ -11,6 +11,8 @@ import json
 import os
 import time
 
+from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
@@ -264,7 +266,7 @@ def find_server(settings: ServerSettings) -> RunningServer | None:
     if settings.agent_token:
         headers["X-Agent-Token"] = settings.agent_token
     if settings.url is not None:
-        return RunningServer(_without_mcp_path(settings.url, settings.http_path), headers)
+        return RunningServer(without_mcp_path(settings.url, settings.http_path), headers)
     is_owned, url = _owner(settings.root)
     if url is not None:
         if not settings.token and (proof := _operator_token(settings.root)):
@@ -274,14 +276,6 @@ def find_server(settings: ServerSettings) -> RunningServer | None:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
         return RunningServer(f"http://{f'[{host}]' if ':' in host else host}:{settings.port}", headers)
     return None
-
-
-def _without_mcp_path(url: str, http_path: str) -> str:
-    bare = url.rstrip("/")
-    for path in ("/mcp", "/api", http_path.rstrip("/")):
-        if path and bare.endswith(path):
-            return bare.removesuffix(path)
-    return bare
 
 
 def _owner(root: str) -> tuple[bool, str | None]:

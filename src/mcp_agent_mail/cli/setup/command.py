@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.arguments import UsageMistake
+from mcp_agent_mail.cli.arguments import UsageMistake, given_path
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
@@ -107,7 +107,7 @@ def _clients(named: Sequence[str] | None) -> list[str]:
 def _project(given: str | None, *, must_exist: bool) -> Path | None:
     if given is None:
         return None
-    folder = Path(os.path.abspath(Path(given).expanduser()))  # noqa: PTH100  # without `..`, links as they are
+    folder = Path(os.path.abspath(given_path(given, "--project")))  # noqa: PTH100  # without `..`, links as they are
     if must_exist and not folder.is_dir():
         raise typer.BadParameter(f"{given} is no folder.", param_hint="--project")
     return folder

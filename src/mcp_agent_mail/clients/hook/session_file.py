@@ -13,6 +13,7 @@ import json
 import os
 import time
 
+from mcp_agent_mail.clients.hook.descriptors import write_all
 from mcp_agent_mail.core.home_folder import home_folder
 
 TYPE_CHECKING = False
@@ -129,7 +130,7 @@ class SessionFile:
             is_new = not os.path.lexists(self._path)
             descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
-                _write_all(descriptor, text.encode())
+                write_all(descriptor, text.encode())
             finally:
                 os.close(descriptor)
             os.replace(fresh, self._path)  # noqa: PTH105  # as above
@@ -139,12 +140,6 @@ class SessionFile:
             # A full disk, as a rule: the file of before is whole, and this run goes on with what it knows.
             self._in_memory = dict(state)
             _unlink(fresh)
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    """A disk with room for a part takes that, and says no at the next write alone."""
-    while content:
-        content = content[os.write(descriptor, content) :]
 
 
 def _unlink(path: str) -> None:

@@ -15,8 +15,9 @@ import time
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, can_refuse, read_contract
 from mcp_agent_mail.clients.hook import text
+from mcp_agent_mail.clients.hook.descriptors import write_words
 from mcp_agent_mail.clients.hook.environment import HookSettings
-from mcp_agent_mail.clients.hook.identity import find_standing
+from mcp_agent_mail.clients.hook.identity import find_hook_identity
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
 from mcp_agent_mail.clients.hook.run_entries import begin_asking, end_asking
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
@@ -93,9 +94,9 @@ class Watcher:
         self._file = SessionFile(self._folder, self._name)
         state = self._file.read()
         self._turned = state.get("turned")
-        standing = find_standing(self._settings, state, payload.work_folder, environ)
-        self.agent = standing.agent
-        self._place = {"project_key": standing.project, "agent_name": standing.agent}
+        identity = find_hook_identity(self._settings, state, payload.work_folder, environ)
+        self.agent = identity.agent
+        self._place = {"project_key": identity.project, "agent_name": identity.agent}
         self._session = plain_name(client, session, _MAX_WIRE_SESSION)
         self._key = [os.getpid(), time.time()]
         self._parent = os.getppid()
@@ -176,7 +177,7 @@ class Watcher:
             self._file.change(lambda state: end_asking(state, entry, is_lost=is_lost))
             raise
         has_mail = bool(text.items(answer.get("messages"), 1))
-        self.has_told = has_mail and _write(self._lines(answer))
+        self.has_told = has_mail and write_words(_STDERR, self._lines(answer))
         if not self.has_told:
             self._file.change(lambda state: end_asking(state, entry, is_lost=has_mail))
             return False
@@ -240,14 +241,3 @@ def _is_broken(descriptor: int) -> bool:
     looked = select.poll()
     looked.register(descriptor, 0)
     return any(happened & (select.POLLERR | select.POLLNVAL) for _, happened in looked.poll(0))
-
-
-def _write(words: str) -> bool:
-    """Whether all of it has left this process."""
-    rest = words.encode("utf-8", "backslashreplace")
-    try:
-        while rest:
-            rest = rest[os.write(_STDERR, rest) :]
-    except OSError:
-        return False
-    return True

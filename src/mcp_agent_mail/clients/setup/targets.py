@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,7 +79,9 @@ def _require_fit(path: Path, real: Path, within: Path | None, *, follows: bool) 
 def require_writable(target: Target) -> None:
     """Raises FileNotWritable for a file that is read-only, has several names, or lies where nothing can be written."""
     if target.mode is not None and not (target.mode & 0o222 and os.access(target.real, os.W_OK)):
-        raise FileNotWritable("it is read-only")
+        is_closed = not target.mode & 0o222 and os.geteuid() in (0, target.real.stat().st_uid)
+        hint = f"Make it writable if you mean it: chmod u+w {shlex.quote(str(target.real))}" if is_closed else ""
+        raise FileNotWritable("it is read-only", hint=hint)
     if target.mode is not None and target.real.stat().st_nlink > 1:
         raise FileNotWritable("it has several names (hard links), which a write would part")
     folder = target.real.parent
