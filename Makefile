@@ -19,6 +19,8 @@ ARGS ?=
 WORKERS ?= 3
 # Seconds after which a test of `make test` counts as hanging: far more than the slowest takes on a busy machine.
 HANGS_AFTER ?= 300
+# Where `make real-clients` keeps the programs it installs, for the next time.
+REAL_CLIENTS ?= $(VENV)/real-clients
 
 # The stamps say what .venv holds. Each is made last, so a failed install leaves none.
 MAIN := $(VENV)/.installed-main
@@ -59,7 +61,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks homes extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, and the rounds of hooks
+check-all: test cover testers llm hooks homes extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, and the real agent CLIs where there is npm
 
 .PHONY: lint
 lint: $(DEV)
@@ -96,6 +98,11 @@ hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework 
 .PHONY: clients
 clients: $(DEV) ## What every agent CLI reads in every case, hostile mail too; prints how many cases
 	@$(BIN)/pytest -n 0 -s tests/clients $(ARGS)
+
+.PHONY: real-clients
+real-clients: $(DEV) ## Real agent CLIs, installed from npm, list what `am setup` wrote; prints which did, and why one was skipped
+	@if command -v npm >/dev/null; then REAL_CLIENTS="$(REAL_CLIENTS)" $(BIN)/pytest -n 0 -m real_clients tests/real_clients $(ARGS); \
+	else echo "NO REAL CLIENT WAS ASKED: skipped, since there is no npm to install them with (Node and npm on PATH)" >&2; fi
 
 .PHONY: extras
 extras: $(EXTRAS) ## What optional extras do, with their real libraries

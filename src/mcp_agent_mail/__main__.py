@@ -18,12 +18,20 @@ def main() -> None:
         sys.exit(guard(arguments[1:]))
     if arguments[:1] == ["hook"] and not _HELP & set(arguments[1:]):
         # Likewise: an agent CLI waits for it at every event.
-        from mcp_agent_mail.clients.hook.entry import main as hook
-
-        sys.exit(hook(arguments[1:]))
+        sys.exit(_hook(arguments[1:]))
     from mcp_agent_mail.cli.app import run
 
     sys.exit(run(arguments))
+
+
+def _hook(arguments: list[str]) -> int:
+    """Ctrl-C while it is loaded ends it as it does later: in silence, with 0."""
+    try:
+        from mcp_agent_mail.clients.hook.entry import main as hook
+
+        return hook(arguments)
+    except KeyboardInterrupt:
+        return 0
 
 
 def _is_guards(arguments: list[str]) -> bool:

@@ -42,7 +42,7 @@ a abandoned acquired action activity addres addresse addressed addressee admissi
  statement statu step stranger subject such suggested suggestion summarized summary supervisor supplie surrounding
  sweep syncing table taken target tell template text the there time to too tracer translation tx type unavailable
  undecodable undo unfit uninstalled unknown unqueued unreachable unread unreadable unsafe unsaid unverified
- unwritable upstream uri usage use used value verify via view waiting watchable watched watcher way web welcome why
+ unwritable upstream uri usage use used value verify via view waiting watchable watched way web welcome why
  wire with without worker workflow workload workspace writable written wrong yielding
     """.split()
 )

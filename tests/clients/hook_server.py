@@ -53,6 +53,9 @@ class HookAnswers:
     told: Any = field(default_factory=lambda: {"told": 1})
     check: Any = field(default_factory=lambda: {"agent": None, "held": [], "held_count": 0, "agent_known": True})
     windows: Any = field(default_factory=dict)
+    position: Any = field(default_factory=lambda: {"next_cursor": 1})
+    wait: Any = field(default_factory=lambda: {"next_cursor": 1, "messages": []})
+    """At once, as of a server that is asked to wait and stops."""
     is_hung: bool = False
     only_asked: bool = False
     """As the real one: no messages without `least`, no stop and no re-prime that is not asked for."""
@@ -73,6 +76,8 @@ class HookAnswers:
             "check": self.check,
             "events": {"recorded": 1},
             "list_window_identities": self.windows,
+            "fetch_inbox_events": self.position,
+            "wait_for_messages": self.wait,
         }
         end = path.rpartition("/")[2]
         found = by_end[end] if end in by_end else self._event_for(body)
@@ -121,7 +126,9 @@ def _serve(listener: socket.socket, answers: HookAnswers, taken: list[socket.soc
                 path, body, head = _request(connection)
                 answers.asked.append((path, body))
                 answers.heads.append(head)
-                if path.endswith("/told") and answers.told is None:
+                if (path.endswith("/told") and answers.told is None) or (
+                    path.endswith("/event") and answers.event is None
+                ):
                     continue  # Heard, and never answered.
                 connection.sendall(answers.answer(path, body))
             connection.close()

@@ -21,7 +21,8 @@ is told [client by client](../how-to/client-by-client.md). This page is written 
 
 Each row says how it is known: **documented** by the vendor (its pages, its schemas), **measured** by us in the running
 client, or **inferred** from packages, examples and reports of others. None of these is measured yet: versions change,
-and a mismatch fails in silence.
+and a mismatch fails in silence. Which programs read the files, `make real-clients`
+[shows](../how-to/set-up-your-clients.md#what-is-tried-out).
 """
 
 _MOMENTS = {

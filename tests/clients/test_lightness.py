@@ -24,6 +24,7 @@ OURS = {
     *("mcp_agent_mail", "mcp_agent_mail.__main__", "mcp_agent_mail.core", "mcp_agent_mail.core.unfilled_text"),
     *("mcp_agent_mail.core.home_folder", "mcp_agent_mail.core.running_server"),
     *("mcp_agent_mail.core.git", "mcp_agent_mail.core.git.ownership"),
+    *("mcp_agent_mail.core.settings", "mcp_agent_mail.core.settings.mcp_paths"),
     *("mcp_agent_mail.clients", "mcp_agent_mail.clients.contracts", "mcp_agent_mail.clients.contracts.reader"),
 }
 _PROGRAM = """

@@ -20,6 +20,8 @@ WITHIN_S = 20.0
 _LENGTH = re.compile(rb"(?i)content-length: (\d+)")
 EVENT = "/rest/v1/hooks/event"
 TOLD = "/rest/v1/hooks/told"
+WAIT = "/wait_for_messages"
+"""Never answered: a wait at an agent's word hands over what it finds, before the watcher tells it."""
 
 
 class Fate(StrEnum):
@@ -50,6 +52,8 @@ class Passage:
     answer: Any = None
     is_passed: bool = False
     is_confirmed: bool = False
+    is_over: threading.Event = field(default_factory=threading.Event)
+    """Its event was asked for, and answered or not."""
 
     def kill(self) -> None:
         assert self.has_begun.wait(WITHIN_S)
@@ -114,10 +118,14 @@ class Gate:
             path = request.split(b" ", 2)[1].decode()
             body = json.loads(request.partition(b"\r\n\r\n")[2] or b"{}")
             if path.endswith(EVENT):
-                self._pass_event(connection, request, self._next(str(body["session"])))
+                passage = self._next(str(body["session"]))
+                try:
+                    self._pass_event(connection, request, passage)
+                finally:
+                    passage.is_over.set()
             elif path.endswith(TOLD):
                 self._pass_told(connection, request, self._owner(str(body["session"]), body["claim"]))
-            else:
+            elif not path.endswith(WAIT):
                 connection.sendall(self._ask(request))
 
     def _next(self, session: str) -> Passage:

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,13 @@ _PROGRAM = {"program": "tests", "model": "none"}
 _PIPE_BYTES = 4_096
 _JUNK = b"." * _PIPE_BYTES
 _WRITES = re.compile(r"\d+ 0x1 ")
-_ITEM = re.compile(r"#(\d+) from \S+, (?:un)?verified, ")
+_ITEM = re.compile(r"#(\d+) from [^,\n]+, (?:un)?verified, ")
 _STOP = re.compile(r"message #(\d+), urgent")
 _COUNT = re.compile(r"\((\d+) unread\)|has (\d+) unread message|you are \S+, (\d+) unread")
 SESSIONS_EACH = 3
+WATCHED = 0.06
+"""Of so many rounds one is a watcher's: it begins its look a second after its start."""
+_FATES_OF_WATCHERS = (Fate.NONE, Fate.NONE, *(fate for fate in Fate if fate is not Fate.KILLED_IN_PRINT))
 KILLS_OF_SERVER = 100
 """Of so many rounds one kills the server itself."""
 
@@ -125,8 +128,10 @@ class Rounds:
         session = self.chance.choice(self.sessions)
         if number % KILLS_OF_SERVER == KILLS_OF_SERVER - 1:
             self._kill_server(session)
-        elif self.chance.random() < 0.15:
+        elif (chance := self.chance.random()) < 0.15:
             self._two_at_once(session)
+        elif chance > 1 - WATCHED:
+            self._watch(session)
         else:
             fate = self.chance.choice((Fate.NONE, Fate.NONE, *Fate))
             self._one(session, self.chance.choice(EVENTS), fate)
@@ -216,6 +221,29 @@ class Rounds:
         for one in ran:
             self._note(session, "UserPromptSubmit", one, is_alone=False)
 
+    def _watch(self, session: ClientSession) -> None:
+        """The turn has ended; a watcher is killed some time after it has asked, if it has not woken anybody by then."""
+        self._one(session, "Stop", Fate.NONE)
+        passage = Passage(self.chance.choice(_FATES_OF_WATCHERS), self.chance.uniform(0, 0.006))
+        self._gate.expect(f"claude-{session.name}", [passage])
+        process = self._started(["Stop", "--wake"], session, passage, err=subprocess.PIPE)
+        assert process.stdin is not None
+        with process.stdin:
+            process.stdin.write(json.dumps(payload("claude", "Stop", str(self.code), session_id=session.name)).encode())
+        # Where its hook went on with the turn, or nobody could note that it ended, it does not ask.
+        passage.is_over.wait(5.0)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(self.chance.uniform(0, 1.5))
+        process.kill()
+        assert process.stderr is not None
+        with process.stderr:
+            text = process.stderr.read().decode()
+        process.wait(WITHIN_S)
+        self._gate.settle()
+        self.done[f"watcher, {passage.fate.value}"] += 1
+        self.done["told by a watcher"] += len(_ITEM.findall(text))
+        self._note_words(session, text)
+
     def _kill_server(self, session: ClientSession) -> None:
         """While a hook is at work."""
         passage = Passage()
@@ -239,20 +267,8 @@ class Rounds:
         if is_blocked:
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
             os.write(writing, _JUNK)
-        environment = {
-            **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
-            "HOME": str(self.root / "home"),
-            "AGENT_NAME": session.agent,
-            "AGENT_MAIL_PROJECT": str(self.code),
-            "AGENT_MAIL_URL": f"http://127.0.0.1:{self._gate.port}",
-        }
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mcp_agent_mail", "hook", "claude", event],
-            cwd=self.code, env=environment, stdin=subprocess.PIPE, stdout=writing, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        process = self._started([event], session, passage, out=writing)
         os.close(writing)
-        passage.process = process
-        passage.has_begun.set()
         assert process.stdin is not None
         with process.stdin:
             process.stdin.write(json.dumps(told).encode())
@@ -261,6 +277,32 @@ class Rounds:
         with os.fdopen(reading, "rb") as output:
             text = output.read().removeprefix(_JUNK if is_blocked else b"").decode()
         return Ran(text=text, code=process.wait(WITHIN_S), passage=passage)
+
+    def _started(
+        self,
+        event: list[str],
+        session: ClientSession,
+        passage: Passage,
+        *,
+        out: int | None = None,
+        err: int = subprocess.DEVNULL,
+    ) -> subprocess.Popen[bytes]:
+        environment = {
+            **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
+            "HOME": str(self.root / "home"),
+            "AGENT_NAME": session.agent,
+            "AGENT_MAIL_PROJECT": str(self.code),
+            # A watcher need not rest.
+            **({"AGENT_MAIL_INTERVAL": "0"} if "--wake" in event else {}),
+            "AGENT_MAIL_URL": f"http://127.0.0.1:{self._gate.port}",
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mcp_agent_mail", "hook", "claude", *event],
+            cwd=self.code, env=environment, stdin=subprocess.PIPE, stdout=out, stderr=err,
+        )  # fmt: skip
+        passage.process = process
+        passage.has_begun.set()
+        return process
 
     def _kill_in_print(self, process: subprocess.Popen[bytes]) -> None:
         """Once it stands in its write of standard output, or has ended without one."""
@@ -280,15 +322,19 @@ class Rounds:
     def _note(self, session: ClientSession, event: str, ran: Ran, *, is_alone: bool = True) -> None:
         if ran.code != 0 and not ran.passage.fate.name.startswith("KILLED"):
             self.faults.append(f"{session.name}, {event}: ended with {ran.code}")
-        words = _injected(ran.text)
-        self._note_told(session, [int(one) for one in (*_ITEM.findall(words), *_STOP.findall(words))])
-        unread = self._unread(session.agent)
-        if str(len(unread)) in {one for groups in _COUNT.findall(words) for one in groups}:
-            session.counted |= unread
+        words, unread = self._note_words(session, ran.text), self._unread(session.agent)
         if is_alone and event == "UserPromptSubmit" and ran.is_clean:
             self.done["clean"] += 1
             if lost := unread - session.flushed - session.counted - self._waiting_stops(session):
                 self.faults.append(f"{session.name}: {sorted(lost)} neither told nor counted: {words!r}")
+
+    def _note_words(self, session: ClientSession, text: str) -> str:
+        words = _injected(text)
+        self._note_told(session, [int(one) for one in (*_ITEM.findall(words), *_STOP.findall(words))])
+        unread = self._unread(session.agent)
+        if str(len(unread)) in {one for groups in _COUNT.findall(words) for one in groups}:
+            session.counted |= unread
+        return words
 
     def _note_told(self, session: ClientSession, ids: list[int]) -> None:
         session.seen.update(ids)

@@ -87,7 +87,8 @@ async def test_agents_are_listed_last_active_first_without_human_system_and_reti
         assert look(include_retired=False, since=0, limit=10) == (["Two", "Three", "One"], 3)
         assert look(include_retired=True, since=0, limit=2) == (["Gone", "Two"], 4)
         assert look(include_retired=False, since=20, limit=10) == (["Two", "Three"], 2)
-        assert await store.read(lambda view: view.agents.names(project_id)) == ["Human", "Gone", "Two", "Three", "One"]
+        assert await store.read(lambda view: view.agents.names(project_id)) == ["Human", "Two", "Three", "One"]
+        assert await store.read(lambda view: view.agents.names(project_id, is_retired=True)) == ["Gone"]
 
 
 async def test_a_name_is_found_in_every_project_that_is_not_archived(tmp_path: Path) -> None:

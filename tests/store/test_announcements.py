@@ -175,7 +175,7 @@ async def test_a_claim_is_its_sessions_and_says_once_what_is_new(seeded: SeededS
     assert await seeded.store.write(confirm) == [[first, second], [], None, [first, second], []]
 
 
-@pytest.mark.parametrize("name", ["_TELLABLE_ALERTS", "_TELLABLE_OTHERS", "_STOP"])
+@pytest.mark.parametrize("name", ["_TELLABLE_URGENT", "_TELLABLE_OTHERS", "_STOP"])
 async def test_what_may_be_told_is_found_along_the_index_of_unread_mail(seeded: SeededStore, name: str) -> None:
     key = {"agent": 1, "session": 1, "importance": "urgent", "limit": 3, "without_stops": 0, "after": 0}
     key |= {"agents": 1, "proven": 0}

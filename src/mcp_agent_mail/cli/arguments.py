@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.home_folder import home_folder
 
 
-class Misuse(typer.BadParameter):
+class UsageMistake(typer.BadParameter):
     """Arguments of which each is fit, and which make no command together: no value is said to be wrong. Exit code 2."""
 
     def format_message(self) -> str:
@@ -24,3 +27,21 @@ def reading_argument(name: str) -> Iterator[None]:
         yield
     except InvalidInput as refused:
         raise typer.BadParameter(refused.text, param_hint=name) from refused
+
+
+def given_path(text: str, name: str) -> Path:
+    """The path that was given as `name`, for shells leave `~` alone in quotes: one's own home, or another user's.
+
+    Whoever is no user is told of with the command's usage: exit code 2.
+    """
+    if text == "~" or text.startswith("~/"):
+        return Path(home_folder(os.environ) + text[1:])
+    if not text.startswith("~"):
+        return Path(text)
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as nobody:
+        user = text[1:].partition("/")[0]
+        raise typer.BadParameter(
+            f"{text}: there is no user {user}. If it is a name in this folder, write ./{text}", param_hint=name
+        ) from nobody

@@ -14,11 +14,11 @@ from mcp_agent_mail.cli.exit_codes import BadSettings, NoServer
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
+from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
 from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, load_settings
 from mcp_agent_mail.core.settings.sources import DEFAULT, SettingsError
 from mcp_agent_mail.core.store_owner import SWAP_FILE, Owner, read_owner
 
-_MCP_PATHS = ("/mcp", "/api")
 _STORE_SETTINGS = ("STORAGE_ROOT", "DATABASE_URL")
 
 
@@ -67,7 +67,7 @@ class CliContext:
     def named_url(self) -> str | None:
         """The server that AGENT_MAIL_URL names; it may be given with the path for MCP."""
         url = self.settings.agent_mail_url
-        return None if url is None else _without_mcp_path(url, self.settings.http_path)
+        return None if url is None else without_mcp_path(url, self.settings.http_path)
 
     def owner(self) -> Owner | None:
         """Who owns the store of these surroundings; None when nobody does."""
@@ -181,11 +181,3 @@ def _pending(storage_root: Path, owner: Owner | None) -> StoreUnfinished:
 def _address(url: str) -> tuple[str | None, int | None]:
     parts = urlsplit(url)
     return parts.hostname, parts.port
-
-
-def _without_mcp_path(url: str, http_path: str) -> str:
-    bare = url.rstrip("/")
-    for path in (*_MCP_PATHS, http_path.rstrip("/")):
-        if path and bare.endswith(path):
-            return bare.removesuffix(path)
-    return bare

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import typer
 
+from mcp_agent_mail.cli.arguments import given_path
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.port import Gateway
 
@@ -25,14 +26,17 @@ ProjectOption = Annotated[
 def project_key(option: str | None, context: CliContext) -> str:
     """The project that a command is about: as given, as set, or where we stand."""
     if given := option or context.settings.agent_mail_project:
-        return absolute_key(given)
+        return absolute_key(given, "--project" if option else "AGENT_MAIL_PROJECT")
     here = Path.cwd()
     return str(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))
 
 
-def absolute_key(given: str) -> str:
-    """A path that exists from here, made absolute; anything else (a slug, a path of another machine) as it is."""
-    path = Path(given).expanduser()
+def absolute_key(given: str, name: str = "PROJECT") -> str:
+    """A path that exists from here, made absolute; anything else (a slug, a path of another machine) as it is.
+
+    `name` is what it was given as.
+    """
+    path = given_path(given, name)
     if given.startswith((".", "~")) or ("/" in given and path.exists()):
         return str(path.absolute())
     return given

@@ -59,8 +59,10 @@ class FailPoint(StrEnum):
     SETUP_HELD = "setup-held"
     SETUP_NOTED = "setup-noted"
     SETUP_STAGED = "setup-staged"
+    SETUP_NAMED = "setup-named"
     SETUP_WRITTEN = "setup-written"
     SETUP_TAKEN_BACK = "setup-taken-back"
+    SETUP_LEAVING = "setup-leaving"
 
 
 FaultHook = Callable[[FailPoint], None]

@@ -11,6 +11,8 @@ import json
 import os
 import time
 
+from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
@@ -56,6 +58,7 @@ STRANGER = "what answers there is no agent-mail server"
 MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading something of another shape raises, brackets by the thousand and numbers without end among it."""
 
+_PASSING = (408, 425, 429)
 _MAX_PORT = 65_535
 _PORT_DIGITS = 5
 _MAX_OWNER_BYTES = 65_536
@@ -67,10 +70,15 @@ class NoAnswer(Exception):
 
 
 class Refused(Exception):
-    """The server answered with an error: `kind` is its type (NOT_FOUND, …), the others its words."""
+    """The server answered with an error: `kind` is its type (NOT_FOUND, …), the others its words.
 
-    def __init__(self, kind: str, message: Json = None, hint: Json = None) -> None:
+    Unless `is_lasting` it may answer otherwise soon, and may have done what it was asked: it is busy, or a gateway
+    before it had no answer.
+    """
+
+    def __init__(self, kind: str, message: Json = None, hint: Json = None, *, is_lasting: bool = True) -> None:
         super().__init__(str(message or kind))
+        self.is_lasting = is_lasting
         self.kind = kind
         self.message = message
         self.hint = hint
@@ -240,10 +248,13 @@ def _judge(raw: bytes) -> Json:
 
 def _refusal(status: int, answer: Json) -> Refused:
     """What is no object says nothing of whether the server did what it was asked: to read it raises one of MISREAD."""
-    error = answer.get("error")
+    error, is_passing = answer.get("error"), status >= 500 or status in _PASSING
     if isinstance(error, dict):
-        return Refused(str(error.get("type")), error.get("message"), error.get("hint"))
-    return Refused(f"HTTP {status}", answer.get("detail") or f"HTTP {status}")
+        data = error.get("data")
+        is_passing |= isinstance(data, dict) and "retry_after_s" in data
+        return Refused(str(error.get("type")), error.get("message"), error.get("hint"), is_lasting=not is_passing)
+    said = answer.get("detail") or f"HTTP {status}"
+    return Refused(f"HTTP {status}", said, is_lasting=not is_passing)
 
 
 def find_server(settings: ServerSettings) -> RunningServer | None:
@@ -255,7 +266,7 @@ def find_server(settings: ServerSettings) -> RunningServer | None:
     if settings.agent_token:
         headers["X-Agent-Token"] = settings.agent_token
     if settings.url is not None:
-        return RunningServer(_without_mcp_path(settings.url, settings.http_path), headers)
+        return RunningServer(without_mcp_path(settings.url, settings.http_path), headers)
     is_owned, url = _owner(settings.root)
     if url is not None:
         if not settings.token and (proof := _operator_token(settings.root)):
@@ -265,14 +276,6 @@ def find_server(settings: ServerSettings) -> RunningServer | None:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
         return RunningServer(f"http://{f'[{host}]' if ':' in host else host}:{settings.port}", headers)
     return None
-
-
-def _without_mcp_path(url: str, http_path: str) -> str:
-    bare = url.rstrip("/")
-    for path in ("/mcp", "/api", http_path.rstrip("/")):
-        if path and bare.endswith(path):
-            return bare.removesuffix(path)
-    return bare
 
 
 def _owner(root: str) -> tuple[bool, str | None]:

@@ -34,10 +34,13 @@ MAX_REST = 65_536
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _NOBODYS = tuple(
-    map(ipaddress.ip_network, ("fec0::/10", "3fff::/20", "64:ff9b:1::/48", "192.88.99.0/24", "168.63.129.16/32"))
+    map(
+        ipaddress.ip_network,
+        ("192.0.0.0/24", "fec0::/10", "3fff::/20", "64:ff9b:1::/48", "192.88.99.0/24", "168.63.129.16/32"),
+    )
 )
-"""What Python calls global, or did in an earlier version, and is not: site-local, documentation, translation within a
-site, relays of 6to4, and the address at which Azure's machines reach their host.
+"""What Python calls global, or did in an earlier version, and is not: the protocols' own, site-local, documentation,
+translation within a site, relays of 6to4, and the address at which Azure's machines reach their host.
 """
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
 """The upper half of an interface's identifier whose lower half is an IPv4 address."""

@@ -37,20 +37,20 @@ CROSS JOIN agents s ON s.id = m.sender_id
 WHERE r.agent_id = :agent AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.expired_ts IS NULL
   AND {still_valid("r")} {_NOT_GIVEN}
 """
-_ALERTS = _UNREAD.format(index="recipients_urgent_unread") + " AND r.urgent = 1 AND m.importance = :importance"
+_UNREAD_URGENT = _UNREAD.format(index="recipients_urgent_unread") + " AND r.urgent = 1 AND m.importance = :importance"
 _IS_STOP = f"""(r.topic_key = '{STOP_TOPIC}' AND r.topic_key IS NOT NULL AND m.importance = 'urgent'
     AND (s.kind = 'human' OR m.project_id = (SELECT project_id FROM agents WHERE id = :agent)))"""
 _REFUSES = f"({_IS_STOP} AND (s.kind = 'human' OR :agents AND (m.is_verified OR NOT :proven)))"
 _PAGE = "ORDER BY r.delivery_seq LIMIT :limit"
 _AFTER = "AND r.delivery_seq > :after"
-_TELLABLE_ALERTS = f"""
-SELECT r.message_id, r.delivery_seq {_ALERTS} {_AFTER}
+_TELLABLE_URGENT = f"""
+SELECT r.message_id, r.delivery_seq {_UNREAD_URGENT} {_AFTER}
   AND NOT (:without_stops AND coalesce({_REFUSES}, 0)) {_PAGE}
 """
 _TELLABLE_OTHERS = f"""
 SELECT r.message_id, r.delivery_seq {_UNREAD.format(index="recipients_unread")} {_AFTER} AND r.urgent = 0 {_PAGE}
 """
-_STOP = f"SELECT r.message_id, r.delivery_seq {_ALERTS} AND {_REFUSES} {_PAGE}"
+_STOP = f"SELECT r.message_id, r.delivery_seq {_UNREAD_URGENT} AND {_REFUSES} {_PAGE}"
 _ANNOUNCED = f"""
 SELECT m.id, s.name, m.project_id, p.slug, m.is_verified OR m.is_system OR s.kind = 'human',
        CASE WHEN r.held_code IS NULL THEN min(m.created_ts, r.delivered_ts) ELSE r.delivered_ts END,
@@ -137,7 +137,7 @@ class Announcements:
                 "after": after_seq,
                 **rule._asdict(),
             }
-            sql = _TELLABLE_OTHERS if importance is None else _TELLABLE_ALERTS
+            sql = _TELLABLE_OTHERS if importance is None else _TELLABLE_URGENT
             found += [UnreadCopy._make(row) for row in self._connection.execute(sql, key)]
             if len(found) >= limit:
                 break

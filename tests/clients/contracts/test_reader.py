@@ -76,6 +76,7 @@ _BREAKS: list[tuple[str, list[Any], Any]] = [
     ("files.mcp.user", ["files", "mcp", "user", "free"], {"timeout": "any"}),
     ("files.mcp.user", ["files", "mcp", "user", "free"], {"headersHelper": "texts"}),
     ("files.hooks.user", ["files", "hooks", "user", "shape"], "round"),
+    ("files.hooks.user", ["files", "hooks", "user", "hides"], [{"path": "~/.claude/other.json", "keys": []}]),
     ("events.Stop", ["events", "Stop", "moment"], "noon"),
     ("events.Stop", ["events", "Stop", "tells"], "low"),
     ("events.Stop", ["events", "Stop", "can"], ["sing"]),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -12,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.clients.contracts.reader import read_contract
+from mcp_agent_mail.clients.hook.output import neutral
 from mcp_agent_mail.clients.hook.payload import MAX_BYTES
 from tests.clients.golden_outputs import STOP
 from tests.clients.hook_program import WITHIN_S, HookHome
 from tests.clients.hook_server import HookAnswers, given, hook_server, message
+from tests.served import pause
 
 SOON_S = 10.0
 """A second, and what a busy machine takes to start Python."""
@@ -258,3 +263,73 @@ def test_when_python_ends_no_alarm_is_left_that_would_kill_it(home: HookHome) ->
     )
 
     assert done.stdout == b"0 (0.0, 0.0)\n"
+
+
+@pytest.mark.parametrize(("client", "event"), [("claude", "PreToolUse"), ("copilot", "preToolUse")])
+def test_ctrl_c_is_no_refusal(client: str, event: str, home: HookHome) -> None:
+    with subprocess.Popen(
+        home.command(client, event),
+        env=home.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdin is not None
+        running.stdin.write(json.dumps(home.payload(client, event)).encode())
+        running.stdin.flush()
+        until_it_reads(running)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=WITHIN_S)
+
+    assert (running.returncode, err) == (0, b"")
+    assert out.decode() == neutral(read_contract(client)["events"][event]["neutral"]).stdout
+
+
+def until_it_reads(running: subprocess.Popen[bytes]) -> None:
+    """Its payload is not at its end yet, so it stands in that read of standard input."""
+    deadline = time.monotonic() + WITHIN_S
+    while not Path(f"/proc/{running.pid}/syscall").read_text().startswith("0 0x0 "):
+        assert time.monotonic() < deadline
+        pause()
+
+
+def test_ctrl_c_when_python_ends_kills_nothing(home: HookHome) -> None:
+    program = (
+        "import os, signal; from mcp_agent_mail.clients.hook.entry import main; "
+        "code = main(['claude', 'UserPromptSubmit']); os.kill(os.getpid(), signal.SIGINT); print(code)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=home.code,
+        env=home.environment(),
+        input=b"{}",
+        capture_output=True,
+        check=False,
+        timeout=WITHIN_S,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"0\n", b"")
+
+
+@pytest.mark.parametrize("is_said", [True, False])
+def test_a_folder_that_is_gone_keeps_no_mail_back(is_said: bool, home: HookHome, answers: HookAnswers) -> None:
+    """The client's own; the payload names it, or none."""
+    answers.event = given(message(1))
+    gone = home.root / "gone"
+    command = (
+        f"mkdir {gone} && cd {gone} && rmdir {gone} && exec {shlex.join(home.command('claude', 'UserPromptSubmit'))}"
+    )
+    told = home.payload("claude", "UserPromptSubmit", cwd=str(gone) if is_said else None)
+
+    done = subprocess.run(
+        ["sh", "-c", command],
+        env=home.environment(AGENT_MAIL_PROJECT=str(home.code)),
+        input=json.dumps(told).encode(),
+        capture_output=True,
+        check=False,
+        timeout=WITHIN_S,
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"#1 from RedStone" in done.stdout

@@ -51,6 +51,9 @@ ENVIRONMENTS: list[dict[str, str]] = [
     {"AGENT_MAIL_INTERVAL": "soon"},
     {"MCP_AGENT_MAIL_WINDOW_ID": UUID},
     {"MCP_AGENT_MAIL_WINDOW_ID": "no"},
+    {"HOME": ""},
+    {"HOME": "rel"},
+    {"HOME": "rel", "STORAGE_ROOT": "~/store"},
 ]
 
 FILES = [

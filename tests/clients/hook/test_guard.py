@@ -12,7 +12,7 @@ import pytest
 
 from mcp_agent_mail.clients.contracts.reader import read_contract
 from mcp_agent_mail.clients.hook.guard import ask_guard
-from mcp_agent_mail.clients.hook.identity import HookStanding
+from mcp_agent_mail.clients.hook.identity import HookIdentity
 from mcp_agent_mail.clients.hook.targets import MAX_PATHS
 from mcp_agent_mail.clients.hook.text import fit
 from tests.clients.hook_program import HookHome
@@ -28,8 +28,8 @@ def harness(tmp_path: Path) -> Iterator[GuardHarness]:
 
 
 def _asked(harness: GuardHarness, *paths: str, agent: str | None = "BlueLake", **settings: str) -> Any:
-    standing = HookStanding(agent, str(harness.code), str(harness.code))
-    return ask_guard(list(paths), standing, harness.environment(**settings), 0.3)
+    identity = HookIdentity(agent, str(harness.code), str(harness.code))
+    return ask_guard(list(paths), identity, harness.environment(**settings), 0.3)
 
 
 def test_what_another_agent_holds_is_refused_in_the_guards_words(harness: GuardHarness) -> None:
@@ -140,7 +140,7 @@ def test_what_could_not_be_found_out_is_allowed(harness: GuardHarness, tmp_path:
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
     unknown = _asked(harness, "src/app.py")
-    outside = ask_guard(["a"], HookStanding("BlueLake", str(nowhere), str(nowhere)), harness.environment(), 0.3)
+    outside = ask_guard(["a"], HookIdentity("BlueLake", str(nowhere), str(nowhere)), harness.environment(), 0.3)
     harness.hold("src/**")
     harness.write_snapshot().write_text("{")
     broken = _asked(harness, "src/app.py")
@@ -150,9 +150,9 @@ def test_what_could_not_be_found_out_is_allowed(harness: GuardHarness, tmp_path:
 
 def test_with_no_time_left_the_snapshot_is_asked(harness: GuardHarness) -> None:
     harness.hold("src/**")
-    standing = HookStanding("BlueLake", str(harness.code), str(harness.code))
+    identity = HookIdentity("BlueLake", str(harness.code), str(harness.code))
 
-    verdict = ask_guard(["src/app.py"], standing, harness.environment(AGENT_MAIL_URL="http://127.0.0.1:1"), 0.0)
+    verdict = ask_guard(["src/app.py"], identity, harness.environment(AGENT_MAIL_URL="http://127.0.0.1:1"), 0.0)
 
     assert verdict is not None
     assert verdict.is_refused

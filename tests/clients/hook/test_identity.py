@@ -15,7 +15,7 @@ import pytest
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.hook.environment import HookSettings
-from mcp_agent_mail.clients.hook.identity import find_standing, look_at_git, project_of_here, registered
+from mcp_agent_mail.clients.hook.identity import find_hook_identity, look_at_git, project_of_here, registered
 from mcp_agent_mail.clients.hook.payload import HookPayload
 from mcp_agent_mail.domain.projects import slugs_of
 from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values
@@ -41,46 +41,46 @@ def code(tmp_path: Path) -> Path:
     return root / "code"
 
 
-def _standing(code: Path, state: dict[str, Any] | None = None, **environ: str) -> tuple[str | None, str]:
+def _identity(code: Path, state: dict[str, Any] | None = None, **environ: str) -> tuple[str | None, str]:
     settings = {"HOME": str(code.parent), **environ}
-    standing = find_standing(HookSettings(settings), state or {}, str(code), settings)
-    return standing.agent, standing.project
+    identity = find_hook_identity(HookSettings(settings), state or {}, str(code), settings)
+    return identity.agent, identity.project
 
 
 def test_the_order_of_who_is_the_environment_the_session_and_git(code: Path) -> None:
     bound = {"agent": "GreenHill", "project": "/elsewhere"}
-    nobody = _standing(code)
+    nobody = _identity(code)
     _git("config", "agent-mail.name", "RedStone", cwd=code, home=code.parent)
 
     assert nobody == (None, str(code))
-    assert _standing(code) == ("RedStone", str(code))
-    assert _standing(code, bound) == ("GreenHill", "/elsewhere")
-    assert _standing(code, bound, AGENT_NAME="BlueLake") == ("BlueLake", str(code))
-    assert _standing(code, bound, AGENT_MAIL_PROJECT="slug-1") == ("GreenHill", "slug-1")
+    assert _identity(code) == ("RedStone", str(code))
+    assert _identity(code, bound) == ("GreenHill", "/elsewhere")
+    assert _identity(code, bound, AGENT_NAME="BlueLake") == ("BlueLake", str(code))
+    assert _identity(code, bound, AGENT_MAIL_PROJECT="slug-1") == ("GreenHill", "slug-1")
 
 
 def test_the_order_of_where_is_the_environment_git_and_the_top(code: Path) -> None:
     (code / "src").mkdir()
-    top = _standing(code / "src", HOME=str(code.parent))
+    top = _identity(code / "src", HOME=str(code.parent))
     _git("config", "agent-mail.project", "/code/app", cwd=code, home=code.parent)
 
     assert top == (None, str(code))
-    assert _standing(code / "src", HOME=str(code.parent))[1] == "/code/app"
-    assert _standing(code, AGENT_MAIL_PROJECT="/mine")[1] == "/mine"
+    assert _identity(code / "src", HOME=str(code.parent))[1] == "/code/app"
+    assert _identity(code, AGENT_MAIL_PROJECT="/mine")[1] == "/mine"
 
 
 def test_outside_of_a_repository_the_folder_is_the_project(tmp_path: Path) -> None:
-    assert _standing(tmp_path.resolve(), HOME="/nowhere")[1] == str(tmp_path.resolve())
+    assert _identity(tmp_path.resolve(), HOME="/nowhere")[1] == str(tmp_path.resolve())
 
 
 @pytest.mark.parametrize("name", [None, 3, "", "two words", "x" * 65, "1st"])
 def test_a_name_that_nobody_can_have_is_none(name: Any, code: Path) -> None:
-    assert _standing(code, {"agent": name, "project": "/p"})[0] is None
+    assert _identity(code, {"agent": name, "project": "/p"})[0] is None
 
 
 @pytest.mark.parametrize("project", ["/a\0b", "", 5, "/" + "x" * 5_000])
 def test_a_project_that_no_path_can_be_is_none(project: Any, code: Path) -> None:
-    assert _standing(code, {"agent": "GreenHill", "project": project}) == ("GreenHill", str(code))
+    assert _identity(code, {"agent": "GreenHill", "project": project}) == ("GreenHill", str(code))
 
 
 # --- Git's word, as Git itself says it ---
@@ -183,7 +183,7 @@ def test_a_line_of_a_configuration_takes_no_longer_than_it_is_long(line: str, co
         config.write(f"[agent-mail]\n\t{line}\n")
 
     with _soon():
-        assert _standing(code) == (None, str(code))
+        assert _identity(code) == (None, str(code))
 
 
 # --- Registrations ---

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,21 @@ def test_so_many_sessions_are_kept_and_the_oldest_go(tmp_path: Path) -> None:
     assert len(left) <= MAX_FILES
     assert {"new.json", ".lock", f"old-{MAX_FILES - 1}.json"} <= left
     assert "old-0.json" not in left
+
+
+def test_files_of_before_the_clock_was_set_back_go_first_and_what_is_written_stays(tmp_path: Path) -> None:
+    ahead = time.time() + 86_400
+    for number in range(MAX_FILES):
+        path = tmp_path / f"ahead-{number}.json"
+        path.write_text("{}")
+        os.utime(path, (ahead, ahead))
+    living = [SessionFile(str(tmp_path), f"living-{number}") for number in range(10)]
+
+    for file in living:
+        file.change(lambda state: state.update(agent="BlueLake"))
+
+    assert [file.read() for file in living] == [{"agent": "BlueLake"}] * len(living)
+    assert len(list(tmp_path.iterdir())) <= MAX_FILES
 
 
 def test_without_a_folder_it_lasts_as_long_as_the_run(tmp_path: Path) -> None:

@@ -232,6 +232,7 @@ def test_at_an_end_of_a_turn_either_its_hook_or_the_watcher_tells_and_not_both(h
     send(home, server, "High", importance="high")
     stopped = home.run("claude", "Stop", home.payload("claude", "Stop"))
     assert b"subject: High" in stopped.stdout
+    home.run("claude", "Stop", home.payload("claude", "Stop"))
 
     with watching(home) as watcher:
         until_waiting(server)
@@ -263,6 +264,7 @@ def test_a_clock_that_is_set_neither_keeps_a_watcher_nor_ends_it(
 ) -> None:
     """A turn of before lies ahead; and one that begins while it waits lies behind the watcher's start."""
     home.run("claude", "UserPromptSubmit")
+    home.run("claude", "Stop")
     (state,) = (path for path in home.states.iterdir() if path.suffix == ".json")
     if turned_in_s > 0:
         state.write_text(json.dumps({**json.loads(state.read_text()), "turned": time.time() + turned_in_s}))

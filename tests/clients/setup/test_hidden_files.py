@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.clients.setup.hidden_files import HidesAnother, require_nothing_hidden
+from mcp_agent_mail.clients.setup.hidden_files import OtherFileIgnored, require_nothing_hidden
 from mcp_agent_mail.clients.setup.journal import Journal
 from mcp_agent_mail.clients.setup.plan import carry_out, make_plan
 from mcp_agent_mail.clients.setup.status import State, look_at_client
@@ -78,5 +78,5 @@ def test_in_a_project_its_own_settings_count(tmp_path: Path) -> None:
 def test_what_is_no_plain_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / ".factory/settings.json").mkdir(parents=True)
 
-    with pytest.raises(HidesAnother, match="no plain file"):
+    with pytest.raises(OtherFileIgnored, match="no plain file"):
         require_nothing_hidden(wishes(tmp_path, "droid"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
@@ -100,6 +101,26 @@ def test_whoever_finds_another_at_work_leaves_its_journal_alone(tmp_path: Path) 
             pass
 
         assert late.path.exists()
+
+
+@pytest.mark.parametrize("comes_another", [True, False])
+def test_whoever_got_a_folder_that_is_no_longer_there_is_not_at_work(
+    comes_another: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that ended in the instant between has taken its folder away, and a third may have made it anew."""
+    folder = kept(tmp_path).path.parent
+    lock = fcntl.flock
+
+    def late(descriptor: int, operation: int) -> None:
+        folder.rename(folder.with_name("gone"))
+        if comes_another:
+            folder.mkdir(0o700)
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+
+    with pytest.raises(SetupRunning), Journal(tmp_path).held():
+        pass
 
 
 @pytest.mark.parametrize("which", ["folder", "file"])

@@ -7,13 +7,20 @@ import signal
 import stat
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.failpoints import FailPoint
-from tests.clients.setup.homes import KINDS, Kind, made_up, snapshot
-from tests.clients.setup.instants import OF_THE_JOURNAL, OF_THE_WAY_BACK, OF_WRITES
+from mcp_agent_mail.clients.setup.contract_wishes import wishes_of
+from mcp_agent_mail.clients.setup.journal import Journal
+from mcp_agent_mail.clients.setup.places import Surroundings
+from mcp_agent_mail.clients.setup.plan import carry_out, make_plan
+from mcp_agent_mail.clients.setup.wishes import FileWish
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
+from tests.clients.setup.homes import KINDS, SETTINGS, Kind, made_up, snapshot
+from tests.clients.setup.instants import OF_THE_END, OF_THE_JOURNAL, OF_THE_WAY_BACK, OF_WRITES
 
 BOTH = "claude,codex,cline"
 FILES = 13
@@ -111,5 +118,81 @@ def test_a_kill_before_anything_is_noted_leaves_nothing_that_is_not_taken_back(
 
     assert run(home, "setup", point.value, nth) == -signal.SIGKILL
     assert run(home, "setup") == 0
+    assert run(home, "undo") == 0
+    assert snapshot(home) == before
+
+
+@pytest.mark.parametrize("has_config", [False, True])
+@pytest.mark.parametrize(("point", "nth"), OF_THE_END)
+def test_a_kill_while_the_journal_goes_leaves_no_folder_that_is_not_taken_away(
+    point: FailPoint, nth: int, has_config: bool, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    (home / ".config" if has_config else home).mkdir(parents=True)
+    before = snapshot(home)
+
+    assert run(home, "setup") == 0
+    assert run(home, "undo", point.value, nth) == -signal.SIGKILL
+    assert snapshot(home) != before
+    assert run(home, "undo") == 0
+    assert snapshot(home) == before
+
+    assert run(home, "setup") == 0
+    assert run(home, "undo", point.value, nth) == -signal.SIGKILL
+    assert run(home, "setup") == 0
+    assert run(home, "undo") == 0
+    assert snapshot(home) == before
+
+
+def failing(point: FailPoint, nth: int, failure: BaseException) -> FaultHook:
+    left = nth
+
+    def fault_hook(reached: FailPoint) -> None:
+        nonlocal left
+        left -= reached is point
+        if left == 0 and reached is point:
+            raise failure
+
+    return fault_hook
+
+
+def set_up(home: Path, wanted: list[FileWish], fault_hook: FaultHook = no_fault) -> list[Path]:
+    """The files that were left alone."""
+    journal = Journal(home)
+    plan = make_plan(wanted, project=None)
+    with journal.held():
+        carry_out(plan, journal, fault_hook)
+    return [one.path for one in plan.left_alone]
+
+
+def wanted_in(home: Path, *, elsewhere: bool = False) -> list[FileWish]:
+    """`elsewhere`: with another server, and an `am` that lies at another place."""
+    settings = replace(SETTINGS, am="/usr/bin/am", url="http://127.0.0.1:8998/mcp") if elsewhere else SETTINGS
+    around = Surroundings(home=home, environ={})
+    return [wish for client in BOTH.split(",") for wish in wishes_of(client, settings, around, None)]
+
+
+ROUNDS = [(point, nth) for point in OF_WRITES for nth in (1, 3)]
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(5, "Input/output error")], ids=["ctrl-c", "eio"])
+@pytest.mark.parametrize("is_second", [False, True], ids=["first", "second"])
+@pytest.mark.parametrize(("point", "nth"), ROUNDS)
+def test_a_setup_that_is_interrupted_or_fails_at_any_instant_is_taken_back(
+    point: FailPoint, nth: int, is_second: bool, failure: BaseException, tmp_path: Path
+) -> None:
+    """Of a second one too, which has another server in the place of the first one's."""
+    home = home_of(tmp_path, KINDS[2])
+    before = snapshot(home)
+    wanted = wanted_in(home)
+    if is_second:
+        assert set_up(home, wanted) == []
+        wanted = wanted_in(home, elsewhere=True)
+
+    with suppress(KeyboardInterrupt):
+        left_alone = set_up(home, wanted, failing(point, nth, failure))
+        # A folder that the disk does not take is no failure: the file has its name.
+        assert len(left_alone) == (point is not FailPoint.SETUP_NAMED)
+
     assert run(home, "undo") == 0
     assert snapshot(home) == before

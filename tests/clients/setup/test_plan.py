@@ -67,9 +67,11 @@ def test_the_journal_knows_of_a_file_before_it_is_written(tmp_path: Path) -> Non
     assert seen == [
         ("setup-noted", first, True),
         ("setup-staged", first, True),
+        ("setup-named", first, False),
         ("setup-written", first, False),
         ("setup-noted", both, True),
         ("setup-staged", both, True),
+        ("setup-named", both, False),
         ("setup-written", both, False),
     ]
 

@@ -73,7 +73,7 @@ def test_a_command_that_says_nothing_is_not_proven_and_the_agents_retire_all_the
     [
         ("am/am", "am/no-such/am", "runs another command"),
         ("hook claude UserPromptSubmit", "hook claude Nothing", "has no hook"),
-        ("'{am}' hook claude UserPromptSubmit", "touch {mark}; {am} hook claude UserPromptSubmit", "has no hook"),
+        ("'{am}' hook claude UserPromptSubmit", "touch {mark}; {am} hook claude UserPromptSubmit", "in other words"),
         ('"command": "\'{am}\' hook claude UserP', '"bash": "touch {mark}", "command": "{am} hook claude UserP', "no"),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.clients.setup.targets import (
+    MAX_PROJECT_BYTES,
     FileNotWritable,
     look_at,
     missing_folders,
@@ -16,7 +17,7 @@ from mcp_agent_mail.clients.setup.targets import (
     runnable,
     staged_at,
 )
-from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.failpoints import FailPoint, no_fault
 
 
 def test_a_link_stays_a_link_and_the_mode_stays(tmp_path: Path) -> None:
@@ -40,6 +41,19 @@ def test_what_a_kill_has_left_beside_a_file_is_written_anew(tmp_path: Path) -> N
     replace(look_at(path), b"new", no_fault)
 
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_folder_that_the_disk_does_not_take_is_no_failure_of_the_write(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+
+    def refuse(point: FailPoint) -> None:
+        if point is FailPoint.SETUP_NAMED:
+            raise OSError(5, "Input/output error")
+
+    replace(look_at(path), b"new", refuse)
+
+    assert path.read_bytes() == b"new"
+    assert not staged_at(path).exists()
 
 
 def test_a_file_that_changed_meanwhile_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
@@ -68,6 +82,17 @@ def test_what_is_no_plain_file_is_left_alone_at_once(tmp_path: Path) -> None:
             look_at(tmp_path / name)
     with pytest.raises(FileNotWritable):
         look_at(tmp_path / "round")
+
+
+def test_a_projects_file_may_be_a_mebibyte_long_and_ones_own_longer(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b" " * MAX_PROJECT_BYTES)
+    assert look_at(path, within=tmp_path).content is not None
+    path.write_bytes(b" " * (MAX_PROJECT_BYTES + 1))
+
+    with pytest.raises(FileNotWritable, match="more than the 1,048,576 bytes"):
+        look_at(path, within=tmp_path)
+    assert look_at(path).content is not None
 
 
 def test_no_link_leads_out_of_a_project(tmp_path: Path) -> None:

@@ -3,10 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
 from mcp_agent_mail.clients.setup.plan import carry_out, make_plan
+from mcp_agent_mail.clients.setup.targets import staged_at
 from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
-from tests.clients.setup.homes import KINDS, made_up, snapshot, wishes
+from tests.clients.setup.homes import KINDS, Kind, made_up, snapshot, wishes
 
 
 def set_up(home: Path, client: str, project: Path | None = None) -> Journal:
@@ -33,6 +36,24 @@ def test_a_file_that_somebody_removed_stays_removed(tmp_path: Path) -> None:
 
     assert not wanted[0].path.exists()
     assert not journal.path.exists()
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[2]], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("is_back", [True, False])
+def test_what_a_kill_has_left_beside_a_file_goes(is_back: bool, kind: Kind, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    wanted = made_up(home, "claude", kind)
+    before = snapshot(home)
+    contents = {wish.path: wish.path.read_bytes() for wish in wanted if wish.path.exists()}
+    journal = set_up(home, "claude")
+    for wish in wanted:
+        staged_at(wish.path).write_text("half")
+        if is_back and wish.path in contents:
+            wish.path.write_bytes(contents[wish.path])
+
+    assert undo(journal) == []
+
+    assert snapshot(home) == before
 
 
 def test_a_program_of_ours_that_somebody_changed_is_named_and_left(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS
-from mcp_agent_mail.clients.setup.wishes import FileWish, is_ours
+from mcp_agent_mail.clients.setup.wishes import FileWish, is_ours, is_ours_in_other_words
 from tests.clients.setup.homes import wishes
 
 
@@ -48,3 +48,39 @@ def test_a_handler_is_ours_by_the_words_that_it_runs(command: str, is_it: bool) 
 
 def test_a_handler_is_not_ours_by_a_key_that_nobody_runs() -> None:
     assert not is_ours({"type": "command", "command": "evil", "note": "/opt/am hook claude Stop"}, "hook claude Stop")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_it"),
+    [
+        ("/opt/bin/am hook claude Stop 2>/dev/null", True),
+        ("/opt/bin/am hook claude Stop||true", True),
+        ("'/opt/agent mail/bin/am' hook claude Stop ; true", True),
+        ("AGENT_NAME=BlueLake timeout 5 am hook  claude Stop", True),
+        ("/opt/bin/am hook claude Stop --x", True),
+        ("/opt/bin/am hook claude Stop --wakes", True),
+        ("sh -c 'am hook claude Stop'", True),
+        ("echo PWNED; /opt/bin/am hook claude Stop", True),
+        ('"C:\\\\agent mail\\\\am.exe" hook claude Stop || true', True),
+        ("/opt/bin/am hook claude Stop", False),
+        ("/opt/bin/am hook claude Stop --wake 2>/dev/null", False),
+        ("/opt/bin/am hook claude StopFailure || true", False),
+        ("/opt/bin/am hook claude Stop-all || true", False),
+        ("/opt/bin/am hook codex Stop || true", False),
+        ("/opt/bin/spam hook claude Stop || true", False),
+        ("my-am hook claude Stop || true", False),
+        ("/opt/bin/am guard check || true", False),
+    ],
+)
+def test_a_handler_that_somebody_worded_otherwise_is_known_and_is_none_of_ours(command: str, is_it: bool) -> None:
+    handler = {"type": "command", "bash": command}
+
+    assert is_ours_in_other_words(handler, "hook claude Stop") is is_it
+    assert not (is_it and is_ours(handler, "hook claude Stop"))
+
+
+def test_a_watcher_in_other_words_is_no_hook_in_other_words() -> None:
+    handler = {"command": "timeout 9 /opt/bin/am hook claude Stop --wake || true"}
+
+    assert is_ours_in_other_words(handler, "hook claude Stop --wake")
+    assert not is_ours_in_other_words(handler, "hook claude Stop")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mcp_agent_mail.domain.identity.name_words import ADJECTIVES, NOUNS
 from mcp_agent_mail.domain.identity.names import (
+    KnownNames,
     NameEnforcement,
     NamesExhausted,
     NameTaken,
@@ -228,3 +229,26 @@ def test_of_a_path_the_last_part_and_of_an_address_the_name_comes_first() -> Non
 )
 def test_a_new_name_is_mistaken_for_one_that_differs_by_a_slip_alone(wanted: str, meant: str | None) -> None:
     assert mistaken_for(wanted, ["Human", "worker-1", "api-reviewer", "RedStone", "GrayStone"]) == meant
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "told"),
+    [
+        ("BlueHerron", ["BlueHeron"], ["BlueHeron (retired)"]),
+        ("BlueLarks", ["BlueLark", "BlueLake"], ["BlueLark (retired)", "BlueLake"]),
+        ("blue-heron", ["BlueHeron"], ["BlueHeron (retired)"]),
+        ("/agents/BlueHeron", ["BlueHeron"], ["BlueHeron (retired)"]),
+        ("BlueLakes", ["BlueLake"], ["BlueLake"]),
+        ("GreenHero", [], []),
+        ("worker-9", ["worker-1"], ["worker-1"]),
+    ],
+)
+def test_a_retired_one_is_found_only_where_it_must_have_been_meant_and_is_told_so(
+    wanted: str, found: list[str], told: list[str]
+) -> None:
+    known = KnownNames(["BlueLake", "worker-1"], retired=["BlueHeron", "BlueLark", "worker-2"])
+
+    near = known.nearest(wanted)
+
+    assert near == found
+    assert known.told(near) == told

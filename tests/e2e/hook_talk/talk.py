@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.clients.contracts.reader import read_contract
+from mcp_agent_mail.domain.hooks.announcements import MAX_STOPS
 from tests.clients.payloads import payload
 from tests.served import Served
 
@@ -25,7 +26,7 @@ TURNS = 100
 RANKS = {"urgent": 0, "high": 1, "normal": 2, "low": 2}
 _TELLS = {"urgent": 0, "high": 1, "any": 2}
 _WITHIN_S = 30.0
-_ITEM = re.compile(r"#(\d+) from \S+, (?:un)?verified, ")
+_ITEM = re.compile(r"#(\d+) from [^,\n]+, (?:un)?verified, ")
 _STOP = re.compile(r"message #(\d+), urgent")
 _PROGRAM = {"program": "tests", "model": "none"}
 _REPRIMED = "Agent mail: you are "
@@ -78,6 +79,7 @@ class Talker:
     waiting: list[_Letter] = field(default_factory=list)
     told: list[int] = field(default_factory=list)
     unread: list[int] = field(default_factory=list)
+    stops: int = 0
 
     def tells(self, moment: str) -> int:
         """The lowest rank that is told at the event of this moment; -1 for none."""
@@ -187,7 +189,8 @@ class Talk:
                 self._send(sender, to, self.chance.choice(("low", "normal", "normal", "high", "urgent")))
 
     def _send(self, sender: Talker, to: Talker, importance: str) -> None:
-        is_stop = importance == "urgent" and self.chance.random() < 0.25
+        is_stop = importance == "urgent" and self.chance.random() < 0.25 and to.stops < MAX_STOPS
+        to.stops += is_stop
         number = len(self.turns)
         sent = self._call.call(
             "send_message",

@@ -70,3 +70,36 @@ async def test_who_lives_in_another_project_is_told_which(harness: IdentityHarne
 
     assert error.hint == "quietfox is an agent of /code/lib: give that as the project."
     assert error.data["projects"] == ["/code/lib"]
+
+
+async def retire(harness: IdentityHarness, name: str) -> None:
+    await harness.call("deregister_agent", project_key=PROJECT, agent_name=name)
+
+
+async def test_a_retired_agent_is_told_only_where_it_was_meant_and_as_retired(harness: IdentityHarness) -> None:
+    for name in ("BlueHeron", "BlueLake"):
+        await harness.register(name)
+    await retire(harness, "BlueHeron")
+
+    meant, other = await refused(harness, "BlueHerron"), await refused(harness, "BlueLane")
+
+    assert meant.hint.startswith("Did you mean BlueHeron (retired)")
+    assert meant.data["nearest"][0] == "BlueHeron"
+    assert (other.data["nearest"], "Heron" in other.hint) == (["BlueLake"], False)
+
+
+@pytest.mark.parametrize("is_retired", [False, True])
+async def test_an_agent_that_am_setup_tried_clients_out_with_is_never_told(
+    is_retired: bool, harness: IdentityHarness
+) -> None:
+    made = await harness.call("register_agent", project_key=PROJECT, program="am setup", model="none", name="BlueHeron")
+    if is_retired:
+        await retire(harness, made["name"])
+    await harness.call("ensure_project", human_key="/other")
+
+    for wanted, project in (("BlueHerron", PROJECT), ("Xyz", PROJECT), ("BlueHeron", "/other")):
+        with pytest.raises(UnknownAgent) as unknown:
+            await harness.call("whois", project_key=project, agent_name=wanted)
+        told = f"{unknown.value.hint} {unknown.value.data}"
+        assert "BlueHeron" not in told
+        assert PROJECT not in unknown.value.data.get("projects", [])

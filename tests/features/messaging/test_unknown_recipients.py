@@ -262,3 +262,59 @@ async def test_hundreds_of_projects_are_told_in_few_words(harness: MessagingHarn
 
     assert error.message.count("/elsewhere/") == error.message.count("/gone/") == 10
     assert len(error.hint) < 2_000
+
+
+async def retire(harness: MessagingHarness, name: str, project: str = APP, program: str = "test") -> None:
+    def unit(tx: Tx) -> None:
+        home = tx.projects.find_by_human_key(project)
+        assert home is not None
+        agent = tx.agents.find_by_name(home.id, name)
+        assert agent is not None
+        tx.agents.update_profile(
+            agent.id,
+            program=program,
+            model=agent.model,
+            task_description="",
+            attachments_policy=agent.attachments_policy,
+            now=tx.now,
+        )
+        tx.agents.set_retired(agent.id, tx.now, tx.now)
+
+    await harness.seeded.store.write(unit)
+
+
+async def test_a_retired_recipient_is_told_only_where_it_was_meant_and_as_retired(harness: MessagingHarness) -> None:
+    await add(harness, "BlueHeron")
+    await retire(harness, "BlueHeron")
+
+    meant, other = await refused(harness, "BlueHerron"), await refused(harness, "BlueLane")
+
+    assert "BlueHeron (retired)" in meant.hint
+    assert meant.data["nearest"][0] == "BlueHeron"
+    assert (other.data["nearest"], other.hint) == (["BlueLake"], "Did you mean BlueLake? Nothing was sent.")
+
+
+async def test_of_one_name_elsewhere_a_retired_agent_gives_way_to_one_that_is_not(harness: MessagingHarness) -> None:
+    await add(harness, "GoldFinch", project="/a")
+    await add(harness, "GoldFinch", project="/b")
+    await retire(harness, "GoldFinch", "/a")
+    alive = await refused(harness, "GoldFinch")
+    await retire(harness, "GoldFinch", "/b")
+
+    gone = await refused(harness, "GoldFinch")
+
+    assert [name.split("@")[0] for name in alive.data["nearest"]] == ["GoldFinch"]
+    assert "retired" not in alive.hint
+    assert len(gone.data["nearest"]) == 2
+    assert gone.hint.count("(retired)") == 2
+
+
+async def test_what_am_setup_tried_clients_out_with_was_never_meant(harness: MessagingHarness) -> None:
+    await add(harness, "GoldFinch")
+    await add(harness, "GoldFinch", project="/a")
+    for project in (APP, "/a"):
+        await retire(harness, "GoldFinch", project, program="am setup")
+
+    error = await refused(harness, "GoldFinsh")
+
+    assert "GoldFinch" not in f"{error.hint} {error.data}"

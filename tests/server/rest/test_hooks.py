@@ -231,32 +231,24 @@ async def test_human_stops_agents_of_every_project(team: Team) -> None:
 
 
 async def test_human_stops_an_agent_however_many_others_have(team: Team) -> None:
-    """The bound of stops is for what agents send: nobody keeps a person's from coming."""
-    for _ in range(8):
-        await team.send(importance="urgent", topic="stop")
+    _ = [await team.send(importance="urgent", topic="stop") for _ in range(5)]
     refused = [(await team.event(event="tool", stop=True))["stop"] is not None for _ in range(5)]
     letter = {"project_key": APP, "sender_name": "Human", "to": ["RedStone"], "subject": "Halt", "topic": "stop"}
     await team.app.call("send_message", BY_OPERATOR, **letter, body_md="Now", importance="urgent")
 
-    item = await team.event(event="tool", least="urgent", can_refuse=True)
     answer = await team.event(event="tool", stop=True)
 
-    assert refused == [True] * 3 + [False] * 2
-    assert "Human" not in [one["from"] for one in item["messages"]]
-    assert answer["stop"]["from"] == "Human"
+    assert (refused, answer["stop"]["from"]) == ([True] * 3 + [False] * 2, "Human")
 
 
 async def test_a_session_of_an_own_token_is_stopped_by_proven_senders_alone(team: Team) -> None:
-    """What somebody sends at its word is told, and says that it asks to stop. The operator's token is every agent's."""
     letter = {"project_key": APP, "sender_name": "BlueLake", "to": ["RedStone"], "subject": "x", "body_md": "y"}
     await team.app.call("send_message", {}, **letter, importance="urgent", topic="stop")
 
-    own = await team.event(event="tool", stop=True, can_refuse=True)
-    item = await team.event(event="tool", least="urgent", can_refuse=True)
-    operators = await team.event(BY_OPERATOR, session="s-2", event="tool", stop=True, can_refuse=True)
+    own = await team.event(event="tool", stop=True, least="urgent", can_refuse=True)
+    operators = await team.event(BY_OPERATOR, event="tool", session="s-2", stop=True, can_refuse=True)
 
-    assert own["stop"] is None
-    assert [(one["verified"], one["asks_stop"]) for one in item["messages"]] == [(False, True)]
+    assert (own["stop"], [(one["verified"], one["asks_stop"]) for one in own["messages"]]) == (None, [(False, True)])
     assert operators["stop"]["verified"] is False
 
 

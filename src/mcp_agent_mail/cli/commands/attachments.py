@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from mcp_agent_mail.cli.arguments import given_path
 from mcp_agent_mail.cli.output import Row, require_no_terminal
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, Unavailable
 
@@ -34,7 +35,7 @@ def attached(given: str) -> str:
     """What to send along, as the server reads it, which stands elsewhere: a file by its whole path."""
     if given.lower().startswith(_NO_FILES) or "://" in given:
         return given
-    return str(Path(given).expanduser().absolute())
+    return str(given_path(given, "--attach").absolute())
 
 
 def bare_digest(given: str) -> str:
@@ -48,7 +49,7 @@ def save_as(output: str, pieces: Iterable[bytes], sha256: str, *, is_forced: boo
     besides, before anything was asked for; of a WrongContent all that came was written there.
     """
     if output != _STDOUT:
-        return save(pieces, sha256, Path(output), is_forced=is_forced)
+        return save(pieces, sha256, given_path(output, "--output"), is_forced=is_forced)
     require_no_terminal("am mail attachment SHA256 -o -")
     digest = hashlib.sha256()
     for piece in pieces:
@@ -63,7 +64,7 @@ def save(pieces: Iterable[bytes], sha256: str, target: Path, *, is_forced: bool)
     """Write the content to `target`, whole or not at all, and over nothing unless `is_forced`. Raises FileInTheWay,
     UnfitFolder, WrongContent.
     """
-    target = target.expanduser().absolute()
+    target = target.absolute()
     if not is_forced and os.path.lexists(target):
         raise _in_the_way(target)
     try:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mcp_agent_mail.cli.arguments import given_path
 from mcp_agent_mail.cli.commands.guard_log import show_log
 from mcp_agent_mail.cli.context import read_client_settings
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError, code_of
@@ -170,7 +171,7 @@ def log(
 
 
 def _absolute(path: str) -> Path:
-    return Path(path).expanduser().absolute()
+    return given_path(path, "PATH").absolute()
 
 
 # --- The project --------------------------------------------------------------------------------------------------
@@ -179,7 +180,11 @@ def _absolute(path: str) -> Path:
 def _project(option: str | None, place: Path, settings: ClientSettings) -> tuple[str, str | None]:
     """Its human key, and what could not be made sure of. Raises NotFound for a name that no project has."""
     given = option or settings.agent_mail_project
-    key = absolute_key(given) if given else recorded_project(place) or default_project(find_code_repository(place))
+    key = (
+        absolute_key(given, "--project")
+        if given
+        else recorded_project(place) or default_project(find_code_repository(place))
+    )
     found, why_not = _look_up(key, settings)
     if found is not None:
         return found, None

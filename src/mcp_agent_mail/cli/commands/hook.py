@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.clients.contracts.reader import CLIENTS
 from mcp_agent_mail.clients.hook.entry import main as hook_main
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -18,7 +19,7 @@ def hook(
         str,
         typer.Argument(
             metavar="CLIENT",
-            help="claude, codex, gemini, cursor, opencode, copilot, windsurf, cline, droid or amp.",
+            help=f"{', '.join(CLIENTS[:-1])} or {CLIENTS[-1]}.",
         ),
     ],
     event: Annotated[str, typer.Argument(metavar="EVENT", help="The event, as the client calls it.")],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.cli.arguments import given_path
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import code_of
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
@@ -75,7 +76,7 @@ def _discovery(uid: str, name: str) -> str:
 
 # Plain JSON.
 def _mark(context: CliContext, directory: str | None, kind: _Kind) -> dict[str, Any]:
-    folder = Path(directory or ".").expanduser().resolve()
+    folder = given_path(directory or ".", "DIRECTORY").resolve()
     repository = WorkspaceIdentities().facts(str(folder)).repository
     if repository is None:
         raise NoRepository(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mcp_agent_mail.cli.arguments import reading_argument
+from mcp_agent_mail.cli.arguments import given_path, reading_argument
 from mcp_agent_mail.cli.commands.tokens import not_rebuilt_rows
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import NoServer
@@ -66,7 +65,7 @@ def save(
             require_no_terminal("am archive save -")
             answer = save_to_stdout(context, sys.stdout.buffer, keys, progress=told)
         else:
-            answer = save_offline(context, Path(file).expanduser(), keys, progress=told)
+            answer = save_offline(context, given_path(file, "FILE"), keys, progress=told)
     if file != _STDOUT:
         _print(answer, json=json)
     elif answer["pending_events"]:
@@ -84,7 +83,7 @@ def list_(
     from mcp_agent_mail.cli.offline.saved_archives import list_offline
 
     with progress_bars() as bars:
-        answer = list_offline(Path(file).expanduser(), progress=bars.bar("checking archives"))
+        answer = list_offline(given_path(file, "FILE"), progress=bars.bar("checking archives"))
     _print(answer, json=json)
 
 
@@ -114,8 +113,8 @@ def restore(
     with progress_bars() as bars:
         answer = restore_offline(
             context.settings,
-            Path(file).expanduser(),
-            into=None if into is None else Path(into).expanduser(),
+            given_path(file, "FILE"),
+            into=None if into is None else given_path(into, "--into"),
             new_paths=new_paths,
             unpacking=bars.bar("unpacking archives"),
             rebuilding=bars.bar("rebuilding the database"),
@@ -139,7 +138,7 @@ def export(
     context = _require_archives()
     key = project_key(project, context)
     with progress_bars() as bars:
-        target = Path(folder).expanduser()
+        target = given_path(folder, "DIR")
         answer = export_offline(context, key, target, is_exact=exact, progress=bars.bar("reading and writing commits"))
     if json:
         print_json(answer)

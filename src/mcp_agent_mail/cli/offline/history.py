@@ -35,7 +35,7 @@ Answer = dict[str, Any]
 def message_history(context: CliContext, message_id: MessageId, project: str | None, *, limit: int) -> Answer:
     """What became of a message, whoever's it is; seen from its sender's project unless one is named."""
     with _view(context) as view:
-        key = None if project is None else absolute_key(project)
+        key = None if project is None else absolute_key(project, "--project")
         return show_message_history(read_message_events(view, message_id, key, limit))
 
 

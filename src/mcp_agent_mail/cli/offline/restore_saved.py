@@ -77,7 +77,7 @@ def read_pair(text: str) -> NewPath:
         old, new = "=".join(parts[:at]), "=".join(parts[at:])
         if new.startswith(("/", ".", "~")):
             with suppress(UnfitPath):
-                return NewPath(old=canonical_path(old), new=resolved_path(absolute_key(new)))
+                return NewPath(old=canonical_path(old), new=resolved_path(absolute_key(new, "--map")))
     raise UnfitPair(
         f"{text!r:.300} is no --map OLD=NEW.",
         hint="Both are absolute paths: the project's path there, = and its path here: --map /home/ann/app=/home/bo/app",

@@ -123,12 +123,12 @@ def _known(context: CliContext) -> KnownStore | None:
 def _slugs(context: CliContext, keys: Sequence[str], known: KnownStore | None) -> list[str]:
     """Of projects by path or slug; without a database those whose archives are there."""
     if known is None:
-        return [find_slug(context.storage_root, key, absolute_key(key)) for key in keys]
+        return [find_slug(context.storage_root, key, absolute_key(key, "--project")) for key in keys]
     if not keys:
         return []
     with closing(open_own(context.settings.database_path)) as connection, looking_at_disk():
         view = View(connection, system_clock)
-        return [_slug(view, absolute_key(key)) for key in keys]
+        return [_slug(view, absolute_key(key, "--project")) for key in keys]
 
 
 def _slug(view: View, key: str) -> str:

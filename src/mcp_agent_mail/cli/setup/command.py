@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.arguments import Misuse
+from mcp_agent_mail.cli.arguments import UsageMistake, given_path
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
@@ -76,7 +76,7 @@ def setup(
     work, 2 usage (also without a terminal and without --yes), 69 no server, 78 bad configuration.
     """
     if undo and status:
-        raise Misuse(
+        raise UsageMistake(
             "--undo and --status are two commands: look with am setup --status, or with am setup --undo --dry-run."
         )
     asked = Asked(
@@ -107,7 +107,7 @@ def _clients(named: Sequence[str] | None) -> list[str]:
 def _project(given: str | None, *, must_exist: bool) -> Path | None:
     if given is None:
         return None
-    folder = Path(os.path.abspath(Path(given).expanduser()))  # noqa: PTH100  # without `..`, links as they are
+    folder = Path(os.path.abspath(given_path(given, "--project")))  # noqa: PTH100  # without `..`, links as they are
     if must_exist and not folder.is_dir():
         raise typer.BadParameter(f"{given} is no folder.", param_hint="--project")
     return folder
@@ -180,7 +180,7 @@ def _all_wishes(asked: Asked, settings: SetupSettings) -> list[FileWish]:
 def _require_consent_possible(plan: Plan, asked: Asked) -> None:
     """Nobody there to be asked, and something to ask: a mistake in how the command was called."""
     if plan.changes and not asked.is_sure and (asked.json or not sys.stdin.isatty()):
-        raise Misuse("There is no terminal to ask on: look with --dry-run, then give --yes.")
+        raise UsageMistake("There is no terminal to ask on: look with --dry-run, then give --yes.")
 
 
 def _is_agreed(plan: Plan, asked: Asked, question: str) -> bool:

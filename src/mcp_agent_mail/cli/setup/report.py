@@ -73,17 +73,7 @@ def tell_outcome(outcome: SetupReport, *, as_json: bool) -> None:
     before; in JSON they are part of it.
     """
     if as_json:
-        print_json(
-            {
-                **_plan_row(outcome.plan, "am setup"),
-                "proof": {
-                    client: [{"step": step.name, "outcome": step.outcome.value, "note": step.note} for step in steps]
-                    for client, steps in outcome.proofs.items()
-                },
-                "person": {client: list(steps) for client, steps in outcome.person.items()},
-                "notes": list(outcome.notes),
-            }
-        )
+        print_json(_outcome_row(outcome))
         return
     print_fields(_plan_lines(outcome.plan, "changed", "am setup"))
     for client, steps in outcome.proofs.items():
@@ -154,6 +144,18 @@ def _file_line(file: FileState) -> str:
     missing = [f"no {one.what}" for one in file.differences if one.line is None]
     more = f": {', '.join([*drifted, *missing])}" if file.differences else ""
     return f"{file.path} {file.state.value}{more}"
+
+
+def _outcome_row(outcome: SetupReport) -> Row:
+    return {
+        **_plan_row(outcome.plan, "am setup"),
+        "proof": {
+            client: [{"step": step.name, "outcome": step.outcome.value, "note": step.note} for step in steps]
+            for client, steps in outcome.proofs.items()
+        },
+        "person": {client: list(steps) for client, steps in outcome.person.items()},
+        "notes": list(outcome.notes),
+    }
 
 
 def _plan_row(plan: Plan, command: str) -> Row:

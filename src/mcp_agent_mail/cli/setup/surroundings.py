@@ -19,8 +19,8 @@ from mcp_agent_mail.clients.setup.proof import retire_scratch_agents
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.home_folder import home_folder
+from mcp_agent_mail.core.settings.mcp_paths import with_mcp_path
 
-_MCP_PATHS = ("/mcp", "/api")
 _WITHIN_S = 5.0
 
 
@@ -174,7 +174,5 @@ def _mcp_url(context: CliContext) -> str:
                 "AGENT_MAIL_URL names a user or a password, which would stand in the clear in clients' files.",
                 hint="Leave out what stands before the @, and give a token as AGENT_MAIL_TOKEN: files name that.",
             )
-        bare = named.rstrip("/")
-        known = (*_MCP_PATHS, context.settings.http_path.rstrip("/"))
-        return bare if any(path and bare.endswith(path) for path in known) else f"{bare}/mcp"
+        return with_mcp_path(named, context.settings.http_path)
     return f"{context.owner_url() or context.settings_url()}/mcp"

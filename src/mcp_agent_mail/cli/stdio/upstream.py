@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.stdio.background import BackgroundServer, sole_starter
 from mcp_agent_mail.core.settings.client import ClientSettings
+from mcp_agent_mail.core.settings.mcp_paths import with_mcp_path
 from mcp_agent_mail.core.store_owner import read_owner
 
 START_WITHIN_S = 30.0
@@ -187,9 +188,7 @@ class Upstream:
         named = self._settings.agent_mail_url
         if named is None:
             return None
-        bare = named.rstrip("/")
-        known = ("/mcp", "/api", self._settings.http_path.rstrip("/"))
-        return bare if any(path and bare.endswith(path) for path in known) else f"{bare}/mcp"
+        return with_mcp_path(named, self._settings.http_path)
 
     def _find(self, search: _Search) -> str:
         """The URL of the server that owns the store: waits for one that starts, starts one if none does."""

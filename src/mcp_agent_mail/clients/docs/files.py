@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from mcp_agent_mail.clients.docs.block import between, insert, remove
-from mcp_agent_mail.clients.setup.targets import look_at, replace
+from mcp_agent_mail.clients.setup import targets
+from mcp_agent_mail.clients.setup.targets import FileNotWritable, Target, look_at, missing_folders, require_writable
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.core.plain_files import UnfitFile, git_directory_above, read_plain, real_path
+from mcp_agent_mail.core.plain_files import UnfitFile, real_path
 
 NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
-MAX_BYTES = 4 * 2**20
 _TEXT = Path(__file__).with_name("usage.md")
 WRITTEN = ("79a7934288ee64363501a639dea348e64d8a9de2f0bac977883d6f0b25fd74fe",)
 """Digests of each text that we ever wrote between the marks, the present one last: only such a text is ours to take."""
@@ -46,9 +47,16 @@ class Edited:
 
 
 class UnfitDocument(InvalidInput):
-    """The file is left alone: it is read-only, has several names, has changed meanwhile, lies where nobody meant, or
-    has somebody's own text between the marks.
-    """
+    """The file is left alone: somebody's own text stands between the marks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Edit:
+    """What is to become of a file. `after` None: it goes, or none comes."""
+
+    target: Target
+    after: bytes | None
+    outcome: InsertOutcome
 
 
 def usage_text() -> str:
@@ -75,51 +83,77 @@ def edit_all(paths: Sequence[Path], *, removes: bool, within: Path | None = None
     edited: list[Edited] = []
     seen: set[str] = set()
     for path in paths:
-        target = str(path)
+        real = str(path)
         problem: AgentMailError | None = None
         outcome = InsertOutcome.REFUSED
         try:
-            target = real_path(str(path))
-            if target in seen:
+            real = real_path(str(path))
+            if real in seen:
                 continue
-            seen.add(target)
-            if within is not None:
-                _require_within(path, target, within)
-            outcome = _edit(target, removes=removes)
+            seen.add(real)
+            outcome = _edit(path, real, removes=removes, within=within)
         except AgentMailError as refused:
             problem = refused
         except OSError as failed:
             problem = UnfitFile(f"{failed.strerror or failed}.")
-        edited.append(Edited(path=str(path), real=target, outcome=outcome, problem=problem))
+        edited.append(Edited(path=str(path), real=real, outcome=outcome, problem=problem))
     return edited
 
 
-def _require_within(path: Path, target: str, within: Path) -> None:
-    """Raises UnfitDocument for what a repository's own links could make us write."""
-    real = Path(target)
-    hint = f"If you mean that file, name it: am docs insert {real}"
-    if not real.is_relative_to(real_path(str(within))):
-        raise UnfitDocument(f"It is a link that leads out of {within}, to {real}.", hint=hint)
-    if git_directory_above(real) is not None:
-        raise UnfitDocument(f"It is a link into a Git directory, to {real}.", hint=hint)
-    if path.is_symlink() and not real.exists():
-        raise UnfitDocument(f"It is a link to {real}, where nothing is.", hint=hint)
+def _edit(path: Path, real: str, *, removes: bool, within: Path | None) -> InsertOutcome:
+    try:
+        edit = _plan(path, removes=removes, within=within)
+    except FileNotWritable as refused:
+        if within is None:
+            raise
+        raise refused.reworded(hint=refused.hint or _way(real, removes=removes), data=refused.data) from refused
+    if edit.outcome is InsertOutcome.UNCHANGED:
+        return edit.outcome
+    if edit.after is None:
+        targets.remove(edit.target)
+    else:
+        targets.replace(edit.target, edit.after, no_fault)
+    return edit.outcome
 
 
-def _edit(target: str, *, removes: bool) -> InsertOutcome:
-    content = read_plain(target, MAX_BYTES)
-    if content is not None:
-        _require_ours(content)
-    if removes:
-        return InsertOutcome.UNCHANGED if content is None else _remove(target, content)
+def _way(real: str, *, removes: bool) -> str:
+    """The command by which a file is changed that a link leads to, unless it is refused or changes nothing too."""
+    try:
+        edit = _plan(Path(real), removes=removes, within=None)
+    except (AgentMailError, OSError):
+        return ""
+    if edit.outcome is InsertOutcome.UNCHANGED:
+        return ""
+    option = "--remove " if removes else ""
+    return f"If you mean that file, name it: am docs insert {option}{shlex.quote(real)}"
+
+
+def _plan(path: Path, *, removes: bool, within: Path | None) -> _Edit:
+    """Changes nothing. Raises FileNotWritable, and UnfitDocument and its like for what the file holds."""
+    target = look_at(path, within=within)
+    edit = _edit_of(target, removes=removes)
+    if edit.outcome is not InsertOutcome.UNCHANGED:
+        require_writable(target)
+        if missing := missing_folders(target):
+            hint = f"Make it first, if you mean it: mkdir -p {shlex.quote(str(missing[-1]))}"
+            raise FileNotWritable(f"there is no folder {missing[0]}", hint=hint)
+    return edit
+
+
+def _edit_of(target: Target, *, removes: bool) -> _Edit:
+    content = target.content
+    unchanged = _Edit(target=target, after=content, outcome=InsertOutcome.UNCHANGED)
     if content is None:
-        _write(target, insert(b"", usage_text(), is_new=True), None)
-        return InsertOutcome.MADE
+        made = replace(unchanged, after=insert(b"", usage_text(), is_new=True), outcome=InsertOutcome.MADE)
+        return unchanged if removes else made
+    _require_ours(content)
+    rest = remove(content)
+    if removes:
+        outcome = InsertOutcome.DELETED if rest is None else InsertOutcome.REMOVED
+        return unchanged if rest == content else replace(unchanged, after=rest, outcome=outcome)
     fresh = insert(content, usage_text())
-    if fresh == content:
-        return InsertOutcome.UNCHANGED
-    _write(target, fresh, content)
-    return InsertOutcome.INSERTED if remove(content) == content else InsertOutcome.UPDATED
+    outcome = InsertOutcome.INSERTED if rest == content else InsertOutcome.UPDATED
+    return unchanged if fresh == content else replace(unchanged, after=fresh, outcome=outcome)
 
 
 def _require_ours(content: bytes) -> None:
@@ -130,40 +164,3 @@ def _require_ours(content: bytes) -> None:
             f"From line {found[0]} on stands between the marks what am docs insert has not written.",
             hint="Move what is yours out of the marks, and empty what is between them; then run the command again.",
         )
-
-
-def _remove(target: str, content: bytes) -> InsertOutcome:
-    rest = remove(content)
-    if rest == content:
-        return InsertOutcome.UNCHANGED
-    if rest is None:
-        _require_fit(target, content)
-        os.unlink(target)  # noqa: PTH108  # as everything here, by the text of the path
-        return InsertOutcome.DELETED
-    _write(target, rest, content)
-    return InsertOutcome.REMOVED
-
-
-def _require_fit(target: str, content: bytes) -> None:
-    """Raises UnfitDocument unless what is known of the file just now is fit for a change."""
-    found = os.lstat(target)
-    if not found.st_mode & 0o222:
-        raise UnfitDocument("It is read-only.", hint=f"Make it writable if you mean it: chmod u+w {target}")
-    if found.st_nlink > 1:
-        raise UnfitDocument("It has several names (hard links), which a write would part.", hint="Change it by hand.")
-    if read_plain(target, MAX_BYTES) != content:
-        raise _changed()
-
-
-def _write(target: str, content: bytes, before: bytes | None) -> None:
-    """As am setup writes: by rename, with the mode and the owner that it has. Raises UnfitDocument and OSError."""
-    if before is not None:
-        _require_fit(target, before)
-    found = look_at(Path(target))
-    if found.content != before:
-        raise _changed()
-    replace(found, content, no_fault)
-
-
-def _changed() -> UnfitDocument:
-    return UnfitDocument("It was changed meanwhile.", hint="Run the command again.")

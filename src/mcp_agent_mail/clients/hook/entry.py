@@ -10,6 +10,7 @@ import os
 import signal
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
+from mcp_agent_mail.clients.hook.descriptors import write_words
 from mcp_agent_mail.clients.hook.output import HookOutput, neutral
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
 
@@ -30,30 +31,34 @@ _STDOUT, _STDERR = 1, 2
 
 
 class _Alarm:
-    """Prints the neutral output when time is over, unless something was printed, and ends the process."""
+    """Prints the neutral output when time is over, unless something was printed, and ends the process. So does Ctrl-C:
+    a code of its own, or a signal's, is a refusal to some clients.
+    """
 
     def __init__(self) -> None:
         self.neutral = HookOutput()
         self.is_printing = False
         self._code = 0
         signal.signal(signal.SIGALRM, self._over)
+        signal.signal(signal.SIGINT, self._over)
         signal.setitimer(signal.ITIMER_REAL, ALARM_S)
 
     def _over(self, _number: int, _frame: object) -> None:
         if not self.is_printing:
-            _write(_STDOUT, self.neutral.stdout)
+            write_words(_STDOUT, self.neutral.stdout)
         os._exit(self._code)
 
     def off(self) -> None:
         """Before Python ends: by then it has put the signal's default back, which kills."""
         signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def print(self, printed: HookOutput) -> bool:
         """Whether all of it has gone to the client. Standard error first, which can prove nothing."""
         self.is_printing = True
         self._code = printed.code
-        _write(_STDERR, printed.stderr)
-        return _write(_STDOUT, printed.stdout)
+        write_words(_STDERR, printed.stderr)
+        return write_words(_STDOUT, printed.stdout)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -106,14 +111,3 @@ def _reply(arguments: Sequence[str], alarm: _Alarm) -> Reply | None:
     from mcp_agent_mail.clients.hook.run import HookRun  # noqa: PLC0415  # only where there is something to do
 
     return HookRun(contract, name, payload, os.environ).reply()
-
-
-def _write(descriptor: int, words: str) -> bool:
-    """Straight to the descriptor: what `write` took has left this process."""
-    rest = words.encode("utf-8", "backslashreplace")
-    try:
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-    except OSError:
-        return False
-    return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 
+from mcp_agent_mail.core.home_folder import home_folder
 from mcp_agent_mail.core.unfilled_text import said
 
 TYPE_CHECKING = False
@@ -66,7 +67,7 @@ class _Sources:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self.home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  # as above
+        self.home = home_folder(environ)
         named = environ.get("AGENT_MAIL_ENV_FILE", "").strip()
         # A path without a home of its own is relative to where we stand.
         file = self.path(named, os.curdir) if named else f"{self.home}/.config/mcp-agent-mail/.env"

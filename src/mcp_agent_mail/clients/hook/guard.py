@@ -21,7 +21,7 @@ from mcp_agent_mail.guard.session import Session
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_agent_mail.clients.hook.identity import HookStanding
+    from mcp_agent_mail.clients.hook.identity import HookIdentity
     from mcp_agent_mail.domain.guard.decision import HeldPath
     from mcp_agent_mail.guard.lease_source import LeaseAnswer
     from mcp_agent_mail.guard.report import ReportContext
@@ -46,25 +46,25 @@ class GuardVerdict:
 
 
 def ask_guard(
-    paths: list[str], standing: HookStanding, environ: Mapping[str, str], patience_s: float
+    paths: list[str], identity: HookIdentity, environ: Mapping[str, str], patience_s: float
 ) -> GuardVerdict | None:
     """What the guard says of editing these files; None where they are free, or where it could not find out."""
-    named = {**environ, **({"AGENT_NAME": standing.agent} if standing.agent else {})}
-    if standing.project.startswith("/"):
-        named["AGENT_MAIL_PROJECT"] = standing.project
-    os.chdir(standing.folder)
+    named = {**environ, **({"AGENT_NAME": identity.agent} if identity.agent else {})}
+    if identity.project.startswith("/"):
+        named["AGENT_MAIL_PROJECT"] = identity.project
+    os.chdir(identity.folder)
     # What the guard says besides goes nowhere: one line is all that a hook may say there.
     with redirect_stderr(io.StringIO()):
         session = Session("check", "edit", read_client_settings(named), patience=Deadline(patience_s))
         try:
-            return _judge(session, paths, standing)
+            return _judge(session, paths, identity)
         except Exception:  # noqa: BLE001  # not found out: allowed, whatever it is
             return None
         finally:
             session.close()
 
 
-def _judge(session: Session, paths: list[str], standing: HookStanding) -> GuardVerdict | None:
+def _judge(session: Session, paths: list[str], identity: HookIdentity) -> GuardVerdict | None:
     inside: list[str] = []
     for path in paths:
         try:
@@ -76,10 +76,10 @@ def _judge(session: Session, paths: list[str], standing: HookStanding) -> GuardV
     answer = session.ask(list(dict.fromkeys(inside)))
     if not answer.held or all(path.is_own_too for path in answer.held):
         return None
-    return _decide(session, answer, standing)
+    return _decide(session, answer, identity)
 
 
-def _decide(session: Session, answer: LeaseAnswer, standing: HookStanding) -> GuardVerdict:
+def _decide(session: Session, answer: LeaseAnswer, identity: HookIdentity) -> GuardVerdict:
     facts = session.facts(answer)
     if session.rules.is_bypassed:
         session.record(GuardOutcome.BYPASSED, answer)
@@ -88,18 +88,18 @@ def _decide(session: Session, answer: LeaseAnswer, standing: HookStanding) -> Gu
         session.record(GuardOutcome.WARNED, answer)
         return GuardVerdict(is_refused=False, lines=warning_lines(facts, _WARNS))
     session.record(GuardOutcome.REFUSED, answer)
-    return GuardVerdict(is_refused=True, lines=refusal_lines(facts, standing))
+    return GuardVerdict(is_refused=True, lines=refusal_lines(facts, identity))
 
 
 # --- The guard's words ---
 
 
-def refusal_lines(facts: ReportContext, standing: HookStanding | None = None) -> list[str]:
-    """Why the edit is refused, and what its agent can do, whose calls `standing` names: not to pass all the same, since
+def refusal_lines(facts: ReportContext, identity: HookIdentity | None = None) -> list[str]:
+    """Why the edit is refused, and what its agent can do, whose calls `identity` names: not to pass all the same, since
     no agent can set the environment of its client's hooks. Ours but for paths and reasons, which stand behind the mark.
     """
     held = [one for one in facts.answer.held if not one.is_own_too]
-    return _fitting(report.refusal(facts)[0], held, facts, _what_to_do(held, facts, standing))
+    return _fitting(report.refusal(facts)[0], held, facts, _what_to_do(held, facts, identity))
 
 
 def warning_lines(facts: ReportContext, why_it_passes: str) -> list[str]:
@@ -146,8 +146,8 @@ def _unknown(facts: ReportContext) -> list[str]:
     return [f"No agent here is called {name_of(facts.answer.agent)}.{did_you_mean}"]
 
 
-def _what_to_do(held: Sequence[HeldPath], facts: ReportContext, standing: HookStanding | None) -> list[str]:
-    agent, project = (None, None) if standing is None else (standing.agent, standing.project)
+def _what_to_do(held: Sequence[HeldPath], facts: ReportContext, identity: HookIdentity | None) -> list[str]:
+    agent, project = (None, None) if identity is None else (identity.agent, identity.project)
     sender, caller = (whose(agent, project, role) for role in ("sender_name", "agent_name"))
     first = min(one.holding.expires_ts for one in held)
     holders = dict.fromkeys(one.holding.agent for one in held if name_of(one.holding.agent) == one.holding.agent)

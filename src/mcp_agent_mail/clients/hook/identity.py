@@ -13,6 +13,7 @@ import re
 from mcp_agent_mail.clients.hook.environment import NAME
 from mcp_agent_mail.clients.hook.our_tools import REGISTERING, our_call
 from mcp_agent_mail.core.git.ownership import believed_owners, is_owned_by, is_planted
+from mcp_agent_mail.core.home_folder import home_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ _MAX_CONFIG = 1024 * 1024
 _MAX_POINTER = 16 * 1024
 _MAX_LEVELS = 128
 _MAX_PROJECT = 4_096
-_MAX_LINE = 2 * _MAX_PROJECT
 _MAX_LOOKED_AT = 400
 _MAX_RESULT = 256 * 1024
 _OUR_SECTION = re.compile(rb"(?im)^[ \t]*\[[ \t]*agent-mail[ \t]*\][ \t]*\r?$")
@@ -42,7 +42,7 @@ _ODD = frozenset('"\\#;\r')
 """What `git config` writes in no value that we could read as it stands."""
 
 
-class HookStanding:
+class HookIdentity:
     """Who acts, and where. `agent` is None for nobody that is known; `folder` is where the session works."""
 
     __slots__ = ("agent", "folder", "project")
@@ -53,9 +53,9 @@ class HookStanding:
         self.folder = folder
 
 
-def find_standing(
+def find_hook_identity(
     settings: HookSettings, state: Mapping[str, Json], folder: str, environ: Mapping[str, str]
-) -> HookStanding:
+) -> HookIdentity:
     """By the order of precedence that the module names."""
     top, said = look_at_git(folder, environ)
     bound = known_name(state, "agent")
@@ -64,7 +64,7 @@ def find_standing(
     if not project and bound is not None and agent == bound:
         project = _bound_project(state)
     project = project or top or folder
-    return HookStanding(agent, os.path.realpath(project) if project.startswith("/") else project, folder)
+    return HookIdentity(agent, os.path.realpath(project) if project.startswith("/") else project, folder)
 
 
 def known_name(state: Mapping[str, Json], key: str) -> str | None:
@@ -90,7 +90,7 @@ def look_at_git(folder: str, environ: Mapping[str, str]) -> tuple[str | None, di
     """
     owners = believed_owners(environ)
     top, git = _find_git(folder, owners)
-    home = environ.get("HOME", "")
+    home = home_folder(environ)
     users = [environ.get("XDG_CONFIG_HOME") or f"{home}/.config", f"{home}/.gitconfig"]
     files = [f"{users[0]}/git/config", users[1]]
     if environ.get("GIT_CONFIG_GLOBAL"):
@@ -104,7 +104,7 @@ def look_at_git(folder: str, environ: Mapping[str, str]) -> tuple[str | None, di
             continue
         found = _plain_section(content)
         if found is None:
-            return top, _usable(_by_the_guard(folder, environ))
+            return top, _usable(_by_the_guard(folder, {**environ, "HOME": home}))
         said.update(found)
     return top, _usable(said)
 
@@ -165,8 +165,6 @@ def _plain_section(content: bytes) -> dict[str, str] | None:
 
 def _plain_line(line: str) -> tuple[str, str] | None:
     """Key and value, of a line as `git config` writes it; None for any other."""
-    if len(line) > _MAX_LINE:
-        return None
     key, _, value = line.partition("=")
     key, value = key.strip(" \t").lower(), value.strip(" \t\r")
     return None if key not in _KEYS or "=" not in line or _ODD & set(value) else (key, value)

@@ -70,6 +70,16 @@ class HookPayload:
         return found if isinstance(found, str) and found.startswith("/") and "\0" not in found else None
 
     @property
+    def work_folder(self) -> str:
+        """Where there is something to look at: the session's folder, else ours, else the root: either may be gone."""
+        if self.folder is not None and os.path.isdir(self.folder):  # noqa: PTH112  # starts faster
+            return self.folder
+        try:
+            return os.getcwd()  # noqa: PTH109  # as above
+        except OSError:
+            return "/"
+
+    @property
     def tool(self) -> str:
         found = self._find("tool")
         return found if isinstance(found, str) else ""

@@ -12,9 +12,9 @@ import time
 from mcp_agent_mail.clients.contracts.reader import can_refuse
 from mcp_agent_mail.clients.hook import text
 from mcp_agent_mail.clients.hook.environment import HookSettings
-from mcp_agent_mail.clients.hook.identity import find_standing, known_name, project_of_here, registered
+from mcp_agent_mail.clients.hook.identity import find_hook_identity, known_name, project_of_here, registered
 from mcp_agent_mail.clients.hook.output import HookOutput, encode, neutral
-from mcp_agent_mail.clients.hook.run_entries import is_alive, is_entry, is_within, seconds
+from mcp_agent_mail.clients.hook.run_entries import asking_in, begin_asking, end_asking, is_alive, is_within, seconds
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
 from mcp_agent_mail.core import running_server as wire
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcp_agent_mail.clients.contracts.reader import Contract
-    from mcp_agent_mail.clients.hook.identity import HookStanding
+    from mcp_agent_mail.clients.hook.identity import HookIdentity
     from mcp_agent_mail.clients.hook.payload import HookPayload
 
     # Any: JSON of the server, and our own.
@@ -49,7 +49,6 @@ MAX_CONTINUED = 3
 _ONE_START_S = 3.0
 """Two starts of one session within this time are one: its hook is installed twice."""
 
-_MAX_ASKING = 16
 _MAX_WIRE_SESSION = 200
 _WITH_MORE = 1
 
@@ -92,7 +91,7 @@ class HookRun:
         client = contract["client"]
         self._file = SessionFile(state_folder(environ), plain_name(client, self._session or ""))
         self._key = [os.getpid(), time.time()]
-        self._standing: HookStanding | None = None
+        self._identity: HookIdentity | None = None
         self._state: dict[str, Json] = {}
         self._missed: list[Json] = []
         self._notice: list[str] = []
@@ -105,29 +104,31 @@ class HookRun:
     def _moment(self) -> str:
         return str(self._event["moment"])
 
+    @property
+    def _ends_turn(self) -> bool:
+        return self._moment == "turn_end" and not self._payload.is_subagents
+
     def _can(self, what: str) -> bool:
         return what in self._event["can"] and not self._payload.is_subagents
 
     def reply(self) -> Reply:
         """What the client gets. Raises nothing that is expected."""
-        standing = self._find_standing()
+        identity = self._find_identity()
         self._server = wire.find_server(self._settings)
-        if standing.agent is None:
-            standing.agent = self._of_window(standing.project)
-        if self._session is None or standing.agent is None:
-            return self._as_nobody(standing)
-        answer = self._ask_event(standing)
+        if identity.agent is None:
+            identity.agent = self._of_window(identity.project)
+        if self._session is None or identity.agent is None:
+            return self._as_nobody(identity)
+        answer = self._ask_event(identity)
         if self._moment == "end":
             self._file.forget()
         if answer is None:
-            return self._without_mail(standing)
-        return self._with(answer, standing)
+            return self._without_mail(identity)
+        return self._with(answer, identity)
 
-    def _find_standing(self) -> HookStanding:
+    def _find_identity(self) -> HookIdentity:
         payload = self._payload
-        folder = payload.folder
-        if folder is None or not os.path.isdir(folder):  # noqa: PTH112  # starts faster
-            folder = os.getcwd()  # noqa: PTH109  # as above
+        folder = payload.work_folder
         self._state = self._file.read() if self._session is not None else {}
         if self._session is not None and self._moment == "after_tool" and not payload.is_subagents:
             found = registered(self._contract, payload)
@@ -135,8 +136,8 @@ class HookRun:
             if found is not None and project is not None:
                 self._state = self._file.change(lambda state: state.update(agent=found[0], project=project))
                 self._say_which_name(found[0])
-        self._standing = find_standing(self._settings, self._state, folder, self._environ)
-        return self._standing
+        self._identity = find_hook_identity(self._settings, self._state, folder, self._environ)
+        return self._identity
 
     def _say_which_name(self, registered_as: str) -> None:
         named = self._settings.agent
@@ -145,12 +146,12 @@ class HookRun:
 
             self._notice = [other_name_line(registered_as, named)]
 
-    def _say_why(self, refused: wire.Refused, standing: HookStanding) -> None:
+    def _say_why(self, refused: wire.Refused, identity: HookIdentity) -> None:
         """Where a session starts. Later it is silence: it would be said at every turn."""
         if self._moment == "start" and self._can("inject"):
             from mcp_agent_mail.clients.hook.notices import refused_lines  # noqa: PLC0415  # as above
 
-            self._notice = refused_lines(refused, standing.agent, standing.project)
+            self._notice = refused_lines(refused, identity.agent, identity.project)
 
     def _of_window(self, project: str) -> str | None:
         """Whom registrations from this terminal window go by; the session remembers it."""
@@ -166,18 +167,18 @@ class HookRun:
             self._state = self._file.change(lambda state: state.update(window_agent=name))
         return name
 
-    def _as_nobody(self, standing: HookStanding) -> Reply:
+    def _as_nobody(self, identity: HookIdentity) -> Reply:
         """Silence, and the guard; but a session that starts in a project that is known hears how to register."""
         if self._moment != "start" or not self._can("inject") or self._session is None:
-            return self._without_mail(standing)
-        asked: Json = {"project": standing.project, "agent": None, "author": None, "hook": "check", "paths": []}
+            return self._without_mail(identity)
+        asked: Json = {"project": identity.project, "agent": None, "author": None, "hook": "check", "paths": []}
         try:
             if self._server is None:
                 return self._nothing()
             self._server.ask(wire.GUARD_CHECK, asked, self._patience)
         except wire.Refused as refused:
             if self._settings.project is not None:
-                self._say_why(refused, standing)
+                self._say_why(refused, identity)
             return self._nothing()
         except wire.NoAnswer:
             return self._nothing()
@@ -185,17 +186,18 @@ class HookRun:
 
         return Reply(self._told("inject", NAMELESS))
 
-    def _ask_event(self, standing: HookStanding) -> Json:
+    def _ask_event(self, identity: HookIdentity) -> Json:
         """The server's answer to this event; None without one. What it may give is noted before it is asked."""
         self._is_reprimed = is_reprimed = self._wants_reprime()
         least = self._least()
         asks_stop = self._moment == "before_tool" and self._can("refuse") and not self._is_our_tool()
-        if least is not None or asks_stop or is_reprimed or self._moment in ("compact", "turn"):
+        is_noted = self._moment in ("compact", "turn") or self._ends_turn
+        if least is not None or asks_stop or is_reprimed or is_noted:
             self._state = self._file.change(self._begin)
         if self._server is None:
             return None
         value = {
-            **self._who(standing),
+            **self._who(identity),
             "client": self._contract["client"],
             "event": WIRE_EVENTS[self._moment],
             "least": least,
@@ -210,10 +212,11 @@ class HookRun:
         except wire.NoAnswer:
             return None
         except wire.Refused as refused:
-            # Nothing was given: an unknown name or project, a token that is wrong.
-            self._file.change(self._refused)
-            self._is_asking = False
-            self._say_why(refused, standing)
+            if refused.is_lasting:
+                # Nothing was given: an unknown name or project, a token that is wrong.
+                self._file.change(self._refused)
+                self._is_asking = False
+            self._say_why(refused, identity)
             return None
         return answer if isinstance(answer, dict) else None
 
@@ -222,9 +225,9 @@ class HookRun:
 
         return is_ours(self._contract, self._payload)
 
-    def _who(self, standing: HookStanding) -> dict[str, Json]:
+    def _who(self, identity: HookIdentity) -> dict[str, Json]:
         session = plain_name(self._contract["client"], self._session or "", _MAX_WIRE_SESSION)
-        return {"project_key": standing.project, "agent_name": standing.agent, "session": session}
+        return {"project_key": identity.project, "agent_name": identity.agent, "session": session}
 
     def _least(self) -> str | None:
         if self._payload.is_subagents or self._event["tells"] is None:
@@ -248,9 +251,8 @@ class HookRun:
     def _begin(self, state: dict[str, Json]) -> None:
         """Note that we ask, and find out whether an earlier run of this session was cut off."""
         now = time.time()
-        asking = [one for one in state.get("asking") or [] if is_entry(one)]
-        self._missed = [one for one in asking if not is_alive(one, now)]
-        state["asking"] = [*asking, self._key][-_MAX_ASKING:]
+        self._missed = [one for one in asking_in(state) if not is_alive(one, now)]
+        begin_asking(state, self._key)
         self._is_asking = True
         if self._is_reprimed and self._moment == "start":
             state["reprimed"] = [self._payload.start_source, now]
@@ -262,6 +264,8 @@ class HookRun:
         if self._moment == "turn":
             state["row"] = 0
             state["turned"] = now
+        if self._moment == "turn" or self._ends_turn:
+            state["ended"] = self._moment != "turn"
 
     # --- What is printed ---
 
@@ -273,12 +277,12 @@ class HookRun:
     def _told(self, kind: str, words: str) -> HookOutput:
         return encode(self._event["output"], self._name, kind, words)
 
-    def _without_mail(self, standing: HookStanding) -> Reply:
-        return self._guarded(standing, None) if self._moment == "before_tool" else self._nothing()
+    def _without_mail(self, identity: HookIdentity) -> Reply:
+        return self._guarded(identity, None) if self._moment == "before_tool" else self._nothing()
 
-    def _with(self, answer: dict[str, Json], standing: HookStanding) -> Reply:
+    def _with(self, answer: dict[str, Json], identity: HookIdentity) -> Reply:
         if self._moment == "before_tool":
-            return self._guarded(standing, answer)
+            return self._guarded(identity, answer)
         lines = self._lines(answer)
         said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim"), "has_told": bool(lines)}
         if not lines and not self._notice:
@@ -287,7 +291,7 @@ class HookRun:
         return Reply(self._told(kind, text.fit([*self._notice, *lines])), self, said)
 
     def _lines(self, answer: dict[str, Json]) -> list[str]:
-        agent, project = self._agent(), self._standing.project if self._standing is not None else None
+        agent, project = self._agent(), self._identity.project if self._identity is not None else None
         has_mail = text.items(answer.get("messages"), 1)
         room = text.MAX_BYTES - len("\n".join([*self._notice, ""]).encode("utf-8", "replace"))
         lines = text.mail_lines(agent, answer, self._event["tells"], room, project=project) if has_mail else []
@@ -302,7 +306,7 @@ class HookRun:
         return [text.count_line(agent, text.whole(answer.get("unread")), project)]
 
     def _agent(self) -> str:
-        return (self._standing.agent if self._standing is not None else None) or ""
+        return (self._identity.agent if self._identity is not None else None) or ""
 
     def _counts(self, unread: int) -> bool:
         """Is the bare count worth saying here? Where all mail is told, if it changed, and not too often."""
@@ -313,17 +317,17 @@ class HookRun:
         is_changed = unread != self._state.get("said")
         return is_changed and not is_within(seconds([self._state.get("said_at")]), self._settings.interval_s)
 
-    def _guarded(self, standing: HookStanding, answer: dict[str, Json] | None) -> Reply:
+    def _guarded(self, identity: HookIdentity, answer: dict[str, Json] | None) -> Reply:
         """Before a tool call: a stop refuses it, else the guard may."""
         stop = answer.get("stop") if answer is not None else None
         said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim")} if answer else None
         if isinstance(stop, dict) and "refuse" in self._event["can"]:
             return Reply(
-                self._told("refuse", text.fit(text.stop_lines(stop, standing.agent, standing.project))), self, said
+                self._told("refuse", text.fit(text.stop_lines(stop, identity.agent, identity.project))), self, said
             )
-        return Reply(self._ask_guard(standing), self, said)
+        return Reply(self._ask_guard(identity), self, said)
 
-    def _ask_guard(self, standing: HookStanding) -> HookOutput:
+    def _ask_guard(self, identity: HookIdentity) -> HookOutput:
         from mcp_agent_mail.clients.hook.targets import MAX_PATHS, targets  # noqa: PLC0415  # before a tool call alone
 
         nothing = neutral(self._event["neutral"])
@@ -336,7 +340,7 @@ class HookRun:
             patience_s = 0.0  # What the disk says, the guard may still read.
         from mcp_agent_mail.clients.hook.guard import ask_guard  # noqa: PLC0415  # for edits alone
 
-        verdict = ask_guard(paths[:MAX_PATHS], standing, self._environ, patience_s)
+        verdict = ask_guard(paths[:MAX_PATHS], identity, self._environ, patience_s)
         if verdict is not None and verdict.is_refused:
             return self._told("refuse", text.fit(verdict.lines))
         lines = [] if verdict is None else verdict.lines
@@ -353,20 +357,16 @@ class HookRun:
     def finish(self, said: dict[str, Json] | None, *, is_flushed: bool) -> None:
         """Confirm what was printed, and note what the session has been told."""
         claim = said.get("claim") if said is not None else None
-        if is_flushed and isinstance(claim, str) and self._server is not None and self._standing is not None:
+        if is_flushed and isinstance(claim, str) and self._server is not None and self._identity is not None:
             try:
-                self._server.ask(wire.HOOK_TOLD, {**self._who(self._standing), "claim": claim}, self._patience)
+                self._server.ask(wire.HOOK_TOLD, {**self._who(self._identity), "claim": claim}, self._patience)
             except (wire.NoAnswer, wire.Refused):
                 claim = None  # It stays unconfirmed, and counts as unread like all other mail.
         if self._is_asking:
             self._file.change(lambda state: self._note(state, said, is_flushed=is_flushed))
 
-    def _end(self, state: dict[str, Json]) -> None:
-        """Take our entry back: nothing was given that could be lost."""
-        state["asking"] = [one for one in state.get("asking") or [] if one != self._key]
-
     def _refused(self, state: dict[str, Json]) -> None:
-        self._end(state)
+        end_asking(state, self._key)
         self._owe(state)
 
     def _owe(self, state: dict[str, Json]) -> None:
@@ -377,10 +377,8 @@ class HookRun:
                 state.pop("reprimed", None)
 
     def _note(self, state: dict[str, Json], said: dict[str, Json] | None, *, is_flushed: bool) -> None:
-        self._end(state)
+        end_asking(state, self._key, is_lost=said is None or not is_flushed)
         if said is None or not is_flushed:
-            # Asked, and who knows what was given: the next count is said whatever it is.
-            state["must"] = True
             self._owe(state)
             return
         unread = said["unread"]
@@ -391,6 +389,7 @@ class HookRun:
             if self._moment == "turn_end":
                 state["row"] = _whole(state, "row") + 1
                 state["turned"] = time.time()
+                state["ended"] = False
         elif isinstance(state.get("said"), int):
             state["said"] = min(state["said"], unread)
 

@@ -15,10 +15,27 @@ if TYPE_CHECKING:
     Json = Any
 
 _ASKED_FOR_S = 5.0
+_MAX_ASKING = 16
 
 
 def is_entry(one: Json) -> bool:
     return isinstance(one, list) and len(one) == 2 and isinstance(one[0], int) and isinstance(one[1], float)
+
+
+def asking_in(state: dict[str, Json]) -> list[Json]:
+    return [one for one in state.get("asking") or [] if is_entry(one)]
+
+
+def begin_asking(state: dict[str, Json], entry: list[Json]) -> None:
+    """Note a run in its session's state, before it asks for what may be given to it."""
+    state["asking"] = [*asking_in(state), entry][-_MAX_ASKING:]
+
+
+def end_asking(state: dict[str, Json], entry: list[Json], *, is_lost: bool = False) -> None:
+    """Take the entry back. `is_lost`: who knows what was given and not told; the next count is said, whatever it is."""
+    state["asking"] = [one for one in state.get("asking") or [] if one != entry]
+    if is_lost:
+        state["must"] = True
 
 
 def is_alive(entry: list[Json], now: float) -> bool:

@@ -13,6 +13,7 @@ import json
 import os
 import time
 
+from mcp_agent_mail.clients.hook.descriptors import write_all
 from mcp_agent_mail.core.home_folder import home_folder
 
 TYPE_CHECKING = False
@@ -29,6 +30,9 @@ MAX_FILES = 400
 MAX_FILE_BYTES = 16 * 1024
 
 _KEPT = 300
+_AHEAD_S = 60.0
+"""So far two clocks may be apart: the folder can lie on another machine."""
+
 _MAX_NAME = 100
 _LOCK = ".lock"
 _LOCK_TRIES = 20
@@ -38,7 +42,7 @@ _MISREAD = (ValueError, RecursionError)
 _MAX_NUMBER = 1e15
 _TEXTS = ("agent", "project", "window_agent")
 _LISTS = ("asking", "reprimed", "watcher")
-_FLAGS = ("compacted", "must", "owed")
+_FLAGS = ("compacted", "ended", "must", "owed")
 _WHOLE = ("row", "said")
 _TIMES = ("said_at", "turned", "woken_at")
 """What we write, by its type."""
@@ -126,22 +130,16 @@ class SessionFile:
             is_new = not os.path.lexists(self._path)
             descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
-                _write_all(descriptor, text.encode())
+                write_all(descriptor, text.encode())
             finally:
                 os.close(descriptor)
             os.replace(fresh, self._path)  # noqa: PTH105  # as above
             if is_new:
-                _make_room(self._folder)
+                _make_room(self._folder, self._path)
         except OSError:
             # A full disk, as a rule: the file of before is whole, and this run goes on with what it knows.
             self._in_memory = dict(state)
             _unlink(fresh)
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    """A disk with room for a part takes that, and says no at the next write alone."""
-    while content:
-        content = content[os.write(descriptor, content) :]
 
 
 def _unlink(path: str) -> None:
@@ -163,17 +161,20 @@ def _is_ours(value: dict[str, Json]) -> bool:
     )
 
 
-def _make_room(folder: str) -> None:
+def _make_room(folder: str, fresh: str) -> None:
+    """`fresh` stays. A time that lies ahead is of before the clock was set back, so it counts as the longest ago."""
+    now = time.time()
     names = os.listdir(folder)  # noqa: PTH208  # as above
     if len(names) <= MAX_FILES:
         return
     aged = []
     for name in names:
         try:
-            aged.append((os.lstat(f"{folder}/{name}").st_mtime, name))
+            changed = os.lstat(f"{folder}/{name}").st_mtime
+            aged.append((f"{folder}/{name}" == fresh, changed <= now + _AHEAD_S, changed, name))
         except OSError:
             continue
     aged.sort(reverse=True)
-    for _, name in aged[_KEPT:]:
+    for *_, name in aged[_KEPT:]:
         if name != _LOCK:
             _unlink(f"{folder}/{name}")

@@ -15,9 +15,11 @@ import time
 
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, can_refuse, read_contract
 from mcp_agent_mail.clients.hook import text
+from mcp_agent_mail.clients.hook.descriptors import write_words
 from mcp_agent_mail.clients.hook.environment import HookSettings
-from mcp_agent_mail.clients.hook.identity import find_standing
+from mcp_agent_mail.clients.hook.identity import find_hook_identity
 from mcp_agent_mail.clients.hook.payload import HookPayload, read_payload
+from mcp_agent_mail.clients.hook.run_entries import begin_asking, end_asking
 from mcp_agent_mail.clients.hook.session_file import SessionFile, plain_name, state_folder
 from mcp_agent_mail.core import running_server as wire
 
@@ -41,7 +43,7 @@ SLICE_S = 50
 CHECK_EVERY_S = 1.0
 AGAIN_AFTER_S = (0.5, 1.0, 2.0, 5.0)
 MOST_REFUSALS = 12
-"""In a row: then it is no server that has just started anew."""
+"""In a row, of those that waiting does not change: then it is no server that has just started anew."""
 
 _WAIT = "/rpc/wait_for_messages"
 _POSITION = "/rpc/fetch_inbox_events"
@@ -52,11 +54,15 @@ _MAX_WIRE_SESSION = 200
 def main(arguments: Sequence[str]) -> int:
     """The exit code. Never raises."""
     try:
-        signal.signal(signal.SIGALRM, lambda *_: os._exit(SLEPT))
+        for number in (signal.SIGALRM, signal.SIGINT):
+            signal.signal(number, lambda *_: os._exit(SLEPT))
         signal.setitimer(signal.ITIMER_REAL, BEGUN_WITHIN_S)
         watcher = _watcher(arguments)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        return SLEPT if watcher is None else watcher.run()
+        if watcher is None:
+            return SLEPT
+        signal.signal(signal.SIGINT, lambda *_: os._exit(WOKEN if watcher.has_told else SLEPT))
+        return watcher.run()
     except Exception:  # noqa: BLE001  # whatever it is: a session is not woken by it
         return SLEPT
 
@@ -88,16 +94,16 @@ class Watcher:
         self._file = SessionFile(self._folder, self._name)
         state = self._file.read()
         self._turned = state.get("turned")
-        folder = payload.folder or os.getcwd()  # noqa: PTH109  # as in every hook
-        standing = find_standing(self._settings, state, folder, environ)
-        self.agent = standing.agent
-        self._place = {"project_key": standing.project, "agent_name": standing.agent}
+        identity = find_hook_identity(self._settings, state, payload.work_folder, environ)
+        self.agent = identity.agent
+        self._place = {"project_key": identity.project, "agent_name": identity.agent}
         self._session = plain_name(client, session, _MAX_WIRE_SESSION)
         self._key = [os.getpid(), time.time()]
         self._parent = os.getppid()
         self._until = time.monotonic() + LIFE_S
         self._cursor: int | None = None
         self._is_waking = threading.Lock()
+        self.has_told = False
 
     def run(self) -> int:
         """Until there is mail to wake for, or nobody is left to wake."""
@@ -115,9 +121,9 @@ class Watcher:
                 continue
             except wire.NoAnswer:
                 failures += 1
-            except wire.Refused:
+            except wire.Refused as refused:
                 # As a rule by a server that stops, or has started anew. The next look finds what came meanwhile.
-                failures, refusals = failures + 1, refusals + 1
+                failures, refusals = failures + 1, refusals + refused.is_lasting
                 self._cursor = None
             if refusals >= MOST_REFUSALS:
                 return SLEPT
@@ -139,8 +145,14 @@ class Watcher:
         elif not self._has_news(server):
             return False
         self._rest()
-        with self._is_waking:
-            return self._wake(server)
+        while True:
+            with self._is_waking:
+                if not self._is_wanted():
+                    os._exit(SLEPT)
+                # What started late, at an end from which the turn went on, waits for the next end, or a later one.
+                if self._file.read().get("ended") is not False:
+                    return self._wake(server)
+            time.sleep(CHECK_EVERY_S)
 
     def _has_news(self, server: wire.RunningServer) -> bool:
         value = {**self._place, "after_cursor": self._cursor, "timeout_s": SLICE_S}
@@ -156,16 +168,20 @@ class Watcher:
 
     def _wake(self, server: wire.RunningServer) -> bool:
         """Look again: the server decides what is still to be told, and gives it to this session alone, once."""
-        if not self._is_wanted():
-            os._exit(SLEPT)
-        value = {**self._place, "session": self._session, "client": self._client, "event": "idle", "least": "any"}
-        value |= {"limit": text.MAX_ITEMS, "stop": False, "can_refuse": self._can_refuse, "reprime": False}
-        answer = server.ask(wire.HOOK_EVENT, value, wire.Deadline(5.0))
-        if not text.items(answer.get("messages"), 1):
+        entry = [os.getpid(), time.time()]
+        self._file.change(lambda state: begin_asking(state, entry))
+        try:
+            answer = self._ask(server)
+        except (wire.NoAnswer, wire.Refused) as failed:
+            is_lost = not (isinstance(failed, wire.Refused) and failed.is_lasting)
+            self._file.change(lambda state: end_asking(state, entry, is_lost=is_lost))
+            raise
+        has_mail = bool(text.items(answer.get("messages"), 1))
+        self.has_told = has_mail and write_words(_STDERR, self._lines(answer))
+        if not self.has_told:
+            self._file.change(lambda state: end_asking(state, entry, is_lost=has_mail))
             return False
-        if not _write(text.fit(text.mail_lines(self.agent or "", answer, project=self._place["project_key"])) + "\n"):
-            return False
-        self._file.change(lambda state: state.update(woken_at=time.time(), said=text.whole(answer.get("unread"))))
+        self._file.change(lambda state: self._note(state, entry, text.whole(answer.get("unread"))))
         claim = answer.get("claim")
         if isinstance(claim, str):
             try:
@@ -174,6 +190,22 @@ class Watcher:
             except (wire.NoAnswer, wire.Refused):
                 return True  # Told, and not confirmed: it counts as unread like all other mail.
         return True
+
+    def _ask(self, server: wire.RunningServer) -> dict[str, Json]:
+        value = {**self._place, "session": self._session, "client": self._client, "event": "idle", "least": "any"}
+        value |= {"limit": text.MAX_ITEMS, "stop": False, "can_refuse": self._can_refuse, "reprime": False}
+        answer = server.ask(wire.HOOK_EVENT, value, wire.Deadline(5.0))
+        if not isinstance(answer, dict):
+            raise wire.NoAnswer(wire.STRANGER)
+        return answer
+
+    def _lines(self, answer: dict[str, Json]) -> str:
+        return text.fit(text.mail_lines(self.agent or "", answer, project=self._place["project_key"])) + "\n"
+
+    def _note(self, state: dict[str, Json], entry: list[Json], unread: int) -> None:
+        """What was told has the count in it."""
+        end_asking(state, entry)
+        state.update(woken_at=time.time(), said=unread, must=False)
 
     def _is_wanted(self) -> bool:
         """Is this the session's watcher still, is no turn under way, and is somebody there to read?"""
@@ -191,6 +223,8 @@ class Watcher:
         while True:
             time.sleep(CHECK_EVERY_S)
             with self._is_waking:
+                if self.has_told:
+                    return  # The words count by the code that it is about to end with.
                 if not self._is_wanted():
                     os._exit(SLEPT)
 
@@ -207,14 +241,3 @@ def _is_broken(descriptor: int) -> bool:
     looked = select.poll()
     looked.register(descriptor, 0)
     return any(happened & (select.POLLERR | select.POLLNVAL) for _, happened in looked.poll(0))
-
-
-def _write(words: str) -> bool:
-    """Whether all of it has left this process."""
-    rest = words.encode("utf-8", "backslashreplace")
-    try:
-        while rest:
-            rest = rest[os.write(_STDERR, rest) :]
-    except OSError:
-        return False
-    return True

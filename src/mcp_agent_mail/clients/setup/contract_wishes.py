@@ -16,8 +16,8 @@ from mcp_agent_mail.clients.setup.wishes import (
     EntryWish,
     FileFormat,
     FileWish,
-    HiddenFile,
     HookWish,
+    IgnoredFile,
     Json,
     Part,
     Scope,
@@ -58,9 +58,9 @@ def wishes_of(client: str, settings: SetupSettings, around: Surroundings, projec
     return found
 
 
-def _hidden(row: Contract, path: Path, by: Path) -> HiddenFile:
+def _hidden(row: Contract, path: Path, by: Path) -> IgnoredFile:
     step = row["step"].replace("{path}", str(by))
-    return HiddenFile(path=path, keys=row["keys"], reason=row["reason"], step=step)
+    return IgnoredFile(path=path, keys=row["keys"], reason=row["reason"], step=step)
 
 
 def lacks_token_reference(contract: Contract) -> bool:
@@ -72,7 +72,7 @@ def lacks_token_reference(contract: Contract) -> bool:
 class _Place:
     path: Path
     scope: Scope
-    hides: Sequence[HiddenFile]
+    hides: Sequence[IgnoredFile]
 
 
 def _mcp(contract: Contract, row: Contract, place: _Place, settings: SetupSettings) -> Iterator[FileWish]:

@@ -19,8 +19,8 @@ _EDITORS: dict[FileFormat, ModuleType] = {
 
 
 def put_into(content: bytes | None, wishes: Sequence[FileWish]) -> bytes:
-    """What the file should be; the same bytes where all is there. Raises UnfitText, and HidesAnother where there is no
-    file and there should better be none.
+    """What the file should be; the same bytes where all is there. Raises UnfitText, and OtherFileIgnored where there is
+    no file and there should better be none.
     """
     if content is None:
         require_nothing_hidden(wishes)
@@ -32,7 +32,7 @@ def put_into(content: bytes | None, wishes: Sequence[FileWish]) -> bytes:
 
 
 def differences(content: bytes | None, wish: FileWish) -> list[Difference]:
-    """What of a wish is missing (`line` None), or differs. Raises UnfitText, and HidesAnother."""
+    """What of a wish is missing (`line` None), or differs. Raises UnfitText, and OtherFileIgnored."""
     if content is None:
         require_nothing_hidden([wish])
     if content is None or (wish.file_format is FileFormat.FILE and not content.strip()):

@@ -26,6 +26,7 @@ from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
 FOLDER = ".config/mcp-agent-mail/setup"
 _FILE = "journal.json"
+_FILES = (_FILE, f"{Path(_FILE).stem}.new")
 _VERSION = 1
 _MAX_FILES = 1_000
 _MAX_JOURNAL_BYTES = 64 * MAX_BYTES
@@ -170,13 +171,34 @@ class Journal:
 
     def has_traces(self) -> bool:
         """Whether anything of ours is there, be it what a kill has left: `held` takes it away."""
-        return self._folder.exists() or any(staged_at(folder).exists() for folder in self._own)
+        beside = [trace for folder in self._own for trace in (staged_at(folder), _aside_of(folder))]
+        return any(trace.exists() for trace in (self._folder, *beside))
 
     def _leave(self) -> None:
-        """Our own two folders go even if a kill came before it was noted who made them."""
-        self._path.unlink(missing_ok=True)
-        self._path.with_suffix(".new").unlink(missing_ok=True)
+        """Our folder goes aside in one step, with the journal in it, which says who made those above: so a kill leaves
+        what `held` takes away. Our own two go even if a kill came before it was noted who made them.
+        """
+        outermost = next((each for each in self._own if each in self._made), self._own[1])
+        aside = _aside_of(outermost)
+        try:
+            if {path.name for path in self._folder.iterdir()} <= set(_FILES):
+                self._folder.rename(aside)
+        except OSError:
+            # A link to another file system, or none: then a kill may leave a folder that is empty.
+            pass
+        self._reach(FailPoint.SETUP_LEAVING)
+        _clear(self._folder)
         remove_folders([*self._made, *self._own[1:]])
+        self._reach(FailPoint.SETUP_LEAVING)
+        _clear(aside)
+
+    def _finish_leaving(self) -> None:
+        """After a kill. Of what such a journal names only our own folders are meant."""
+        for aside in map(_aside_of, self._own):
+            if aside.is_dir():
+                made = _folders_made(aside / _FILE)
+                remove_folders([each for each in self._own if each in made or each != self._own[0]])
+                _clear(aside)
 
     def _write(self) -> None:
         self._write_into(self._folder, self._made, list(self.records.values()))
@@ -201,7 +223,7 @@ class Journal:
         except BaseException:
             staged.unlink(missing_ok=True)
             raise
-        sync_path(folder)
+        _sync(folder)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -227,6 +249,7 @@ class Journal:
         with _locked(above):
             for each in self._own:
                 self._remove_staged(each)
+            self._finish_leaving()
             missing = [each for each in self._own if not each.exists()]
             if not missing:
                 return
@@ -239,16 +262,41 @@ class Journal:
             except BaseException:
                 self._remove_staged(missing[0])
                 raise
-            sync_path(missing[0].parent)
+            _sync(missing[0].parent)
 
     def _remove_staged(self, of: Path) -> None:
         """What a kill, or a full disk, has left of making it: nothing of others' lies there."""
         staged = staged_at(of)
         below = [staged / each.relative_to(of) for each in self._own if each.is_relative_to(of)]
-        for name in (_FILE, f"{Path(_FILE).stem}.new"):
-            with suppress(OSError):
-                (below[-1] / name).unlink()
+        _clear(below[-1])
         remove_folders(below)
+
+
+def _aside_of(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.agent-mail-gone")
+
+
+def _clear(folder: Path) -> None:
+    """A folder of a journal goes with what is ours in it."""
+    for name in _FILES:
+        with suppress(OSError):
+            (folder / name).unlink()
+    remove_folders([folder])
+
+
+def _folders_made(journal: Path) -> set[Path]:
+    """Those that a journal says we made; none where it says nothing that can be read."""
+    try:
+        kept = json.loads(read_plain(str(journal), _MAX_JOURNAL_BYTES, follow=False) or b"{}")
+        return {Path(folder) for folder in kept["folders"]}
+    except (UnfitFile, LookupError, TypeError, ValueError, RecursionError):
+        return set()
+
+
+def _sync(folder: Path) -> None:
+    """Where the disk does not take a folder, what was renamed in it has its name all the same."""
+    with suppress(OSError):
+        sync_path(folder)
 
 
 def _running() -> SetupRunning:

@@ -146,12 +146,28 @@ def _carry_out(change: FileChange, journal: Journal, fault_hook: FaultHook) -> N
         make_folders(target.real.parent, 0o700 if change.wishes[0].scope is Scope.USER else 0o777)
         replace(target, change.after, fault_hook, mode=change.mode)
     except BaseException:
-        if former is None:
-            journal.forget(target.path)
-        else:
-            journal.keep(former)
+        # Ctrl-C comes at any instant: also when the new content has its name already.
+        if not _is_written(change):
+            _forget_change(target, journal, former)
         raise
     fault_hook(FailPoint.SETUP_WRITTEN)
+
+
+def _forget_change(target: Target, journal: Journal, former: Record | None) -> None:
+    if former is None:
+        journal.forget(target.path)
+    else:
+        journal.keep(former)
+
+
+def _is_written(change: FileChange) -> bool:
+    """Does the file hold what we meant to write? Where nobody can tell, it may."""
+    before = change.target
+    try:
+        now = look_at(before.path)
+    except FileNotWritable:
+        return True
+    return digest(now.content) == digest(change.after) and (now.content, now.mode) != (before.content, before.mode)
 
 
 def _record(change: FileChange, former: Record | None) -> Record:

@@ -14,7 +14,7 @@ from mcp_agent_mail.clients.setup.contract_wishes import lacks_token_reference, 
 from mcp_agent_mail.clients.setup.edits.look import Difference
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import differences
-from mcp_agent_mail.clients.setup.hidden_files import HidesAnother
+from mcp_agent_mail.clients.setup.hidden_files import OtherFileIgnored
 from mcp_agent_mail.clients.setup.plan import follows_links
 from mcp_agent_mail.clients.setup.targets import FileNotWritable, look_at, runnable
 from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish, Part
@@ -171,7 +171,7 @@ def _look_at_file(wish: FileWish, project: Path | None) -> FileState:
         return FileState(
             path=wish.path,
             part=wish.part,
-            state=State.LEFT_ALONE if isinstance(unfit, HidesAnother) else State.UNREADABLE,
+            state=State.LEFT_ALONE if isinstance(unfit, OtherFileIgnored) else State.UNREADABLE,
             reason=unfit.message,
             line=(line := unfit.line if isinstance(unfit, UnfitText) else None),
             hint=unfit.hint or hint_for(line),

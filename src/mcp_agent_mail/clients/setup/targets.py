@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.plain_files import UnfitFile, git_directory_above, read_plain, real_path
 
 MAX_BYTES = 16 * 1024 * 1024
+MAX_PROJECT_BYTES = 1024 * 1024
+"""Of a file that a stranger may have laid out."""
 STAGED_SUFFIX = ".agent-mail-new"
 
 _NEW_FILE = 0o644
@@ -53,7 +56,7 @@ def look_at(path: Path, *, within: Path | None = None, follows: bool = True) -> 
     if not stat.S_ISREG(found.st_mode):
         raise FileNotWritable("it is no plain file")
     try:
-        content = read_plain(str(real), MAX_BYTES)
+        content = read_plain(str(real), MAX_BYTES if within is None else MAX_PROJECT_BYTES)
     except UnfitFile as unfit:
         raise FileNotWritable(unfit.message) from unfit
     mode = stat.S_IMODE(found.st_mode)
@@ -76,7 +79,9 @@ def _require_fit(path: Path, real: Path, within: Path | None, *, follows: bool) 
 def require_writable(target: Target) -> None:
     """Raises FileNotWritable for a file that is read-only, has several names, or lies where nothing can be written."""
     if target.mode is not None and not (target.mode & 0o222 and os.access(target.real, os.W_OK)):
-        raise FileNotWritable("it is read-only")
+        is_closed = not target.mode & 0o222 and os.geteuid() in (0, target.real.stat().st_uid)
+        hint = f"Make it writable if you mean it: chmod u+w {shlex.quote(str(target.real))}" if is_closed else ""
+        raise FileNotWritable("it is read-only", hint=hint)
     if target.mode is not None and target.real.stat().st_nlink > 1:
         raise FileNotWritable("it has several names (hard links), which a write would part")
     folder = target.real.parent
@@ -110,7 +115,8 @@ def runnable(mode: int | None) -> int:
 def replace(target: Target, content: bytes, fault_hook: FaultHook, *, mode: int | None = None) -> None:
     """Put `content` there in one step, if there still is what `target` says. Its mode stays, unless one is given.
 
-    Raises FileNotWritable, OSError.
+    Raises FileNotWritable and OSError, before the file has changed: a folder that the disk does not take is no failure
+    of the write.
     """
     staged = staged_at(target.real)
     with suppress(FileNotFoundError):
@@ -134,7 +140,9 @@ def replace(target: Target, content: bytes, fault_hook: FaultHook, *, mode: int 
     except BaseException:
         staged.unlink(missing_ok=True)
         raise
-    sync_path(target.real.parent)
+    with suppress(OSError):
+        fault_hook(FailPoint.SETUP_NAMED)
+        sync_path(target.real.parent)
 
 
 def remove(target: Target) -> None:
@@ -142,6 +150,7 @@ def remove(target: Target) -> None:
     require_unchanged(target)
     with suppress(FileNotFoundError):
         target.real.unlink()
+    with suppress(OSError):
         sync_path(target.real.parent)
 
 

@@ -76,7 +76,7 @@ class HookWish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenFile:
+class IgnoredFile:
     """Another file of the client's, of which it does not read what stands at `keys` (no keys: anything) once ours is
     there. `reason` says so after the words "… in FILE", `step` what a person does then.
     """
@@ -102,7 +102,7 @@ class FileWish:
     hooks: Sequence[HookWish] = ()
     content: str | None = None
     is_executable: bool = False
-    hides: Sequence[HiddenFile] = ()
+    hides: Sequence[IgnoredFile] = ()
 
     def to_json(self) -> dict[str, Json]:
         kept = {**asdict(self), "path": str(self.path)}

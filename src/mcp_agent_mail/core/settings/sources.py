@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from mcp_agent_mail.core.home_folder import home_folder
 from mcp_agent_mail.core.settings import kinds, names
 from mcp_agent_mail.core.settings.env_file import EnvFile, read_env_file
 from mcp_agent_mail.core.settings.kinds import MASK, BadValue, PathContext, Row, mask_url_password
@@ -171,7 +172,7 @@ def open_sources(
     `cwd=None` is for what runs in other people's repositories: a `./.env` is not even mentioned there.
     `read_values` reads the values; without it they are those of `read_env_file`.
     """
-    home = Path(environ.get("HOME") or Path.home())
+    home = Path(home_folder(environ))
     start = cwd or Path.cwd()
     file = _chosen_file(environ, findings, env_file=env_file, start=start, home=home)
     if cwd is not None:

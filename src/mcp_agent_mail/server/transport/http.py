@@ -19,6 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.core.profiles import Profiles
+from mcp_agent_mail.core.settings.mcp_paths import MCP_PATHS
 from mcp_agent_mail.server.auth import Gate, HttpRefusal, is_from_elsewhere
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
@@ -38,7 +39,6 @@ from mcp_agent_mail.server.transport.limits import (
 
 logger = logging.getLogger("mcp_agent_mail.http")
 
-MCP_PATHS = ("/mcp", "/api")
 _WELL_KNOWN = "/.well-known/"
 _TOO_LARGE = (
     "The request body is over 4 MiB; nothing was done. A message's body_md may have 1 MiB (MESSAGE_BODY_MAX_BYTES): "

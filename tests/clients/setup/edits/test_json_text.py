@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.clients.setup.edits.json_text import MAX_DEPTH, Json, parse
+from mcp_agent_mail.clients.setup.edits.json_text import MAX_DEPTH, MOST_WORK, Json, parse
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 
 VALUES = st.recursive(
@@ -85,3 +85,35 @@ def test_what_is_nested_beyond_reason_is_refused_and_no_fault() -> None:
 
     with pytest.raises(UnfitText, match="nested"):
         parse(f'{{"a": {deep}}}')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + "1," * MOST_WORK + "]",
+        "[" + "{},/**/" * MOST_WORK + "]",
+        "[" * 50 + '"' + "x" * 256 * (MOST_WORK // 50 + 1) + '",' + "]" * 50,
+        "[" + "1," * MOST_WORK,
+    ],
+    ids=["values", "containers", "again-and-again", "broken"],
+)
+def test_what_only_we_can_read_may_be_only_so_large(text: str) -> None:
+    with pytest.raises(UnfitText, match="too large to be read with comments"):
+        parse(text)
+
+
+def test_what_the_standard_library_reads_may_be_large_but_where_our_entry_goes() -> None:
+    text = '{"a": [' + "1," * MOST_WORK + "1]}"
+    array = parse(text).find_path(["a"])
+
+    assert array is not None
+    assert len(array.value) == MOST_WORK + 1
+    with pytest.raises(UnfitText, match="too many values"):
+        _ = array.items
+
+
+def test_a_text_is_read_once_and_so_are_its_parts() -> None:
+    root = parse("[[1,],]")
+
+    assert parse("[[1,],]") is root
+    assert root.items[0].items[0] is root.items[0].items[0]

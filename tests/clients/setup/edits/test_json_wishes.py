@@ -69,6 +69,66 @@ def test_a_handler_of_ours_below_a_matcher_of_others_is_drift_and_gets_a_group_o
     assert differences(text, WISH) == []
 
 
+LINT = {"type": "command", "command": "lint"}
+OLD = {"type": "command", "command": "'/old place/am' hook claude Stop"}
+OLDER = {"type": "command", "command": "am hook claude Stop", "timeout": 1}
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [
+        [{"matcher": "Bash", "hooks": [OLD]}],
+        [{"matcher": "Bash", "hooks": [LINT, OLD]}],
+        [{"matcher": "Bash", "hooks": [OLD, LINT]}, {"hooks": [LINT]}],
+        [{"hooks": [OLD, LINT]}],
+        [{"hooks": [LINT]}, {"matcher": "Bash", "hooks": [OLD, OLDER]}],
+        [{"matcher": "Bash", "hooks": [OLD, LINT, OLDER]}],
+        [{"matcher": "Bash", "hooks": [OLD, LINT]}, {"matcher": "Edit", "hooks": [LINT, OLDER]}],
+        [OLD],
+        [{"matcher": "Edit", **OLD}, LINT],
+        [{"matcher": "Bash", "hooks": [OLD]}, {"matcher": "Edit", "hooks": [OLDER]}],
+    ],
+)
+@pytest.mark.parametrize("matcher", [None, "*"])
+def test_undo_gives_a_handler_back_in_the_group_and_below_the_matcher_that_it_stood_in(
+    stop: list[Any], matcher: str | None
+) -> None:
+    ours = {"matcher": matcher, **OURS} if matcher else OURS
+    wish = replace(WISH, hooks=[replace(WISH.hooks[0], item=ours)])
+    before = json.dumps({"version": 1, **ENTRY, "hooks": {"Stop": stop}}, indent=2).replace("[\n", "[ // why\n")
+    text = put_into(before, wish)
+    changed = text.replace('"version": 1', '"version": 7')
+
+    assert differences(text, wish) == []
+    assert take_out(changed, wish, before) == before.replace('"version": 1', '"version": 7')
+
+
+def test_what_others_have_made_of_groups_since_stays_with_undo() -> None:
+    wish = replace(WISH, hooks=[replace(WISH.hooks[0], item={"matcher": "*", **OURS})])
+
+    def back(before: list[Any], since: list[Any]) -> Any:
+        original, now = (json.dumps({"version": 1, **ENTRY, "hooks": {"Stop": stop}}) for stop in (before, since))
+        return json.loads(take_out(now, wish, original) or "")["hooks"]["Stop"]
+
+    bash, ours = {"matcher": "Bash"}, {"matcher": "*", **OURS}
+    alone = [{**bash, "hooks": [OLD]}]
+    assert back(alone, [{"matcher": "Mine", **OURS}]) == [{"matcher": "Mine", "hooks": [OLD]}]
+    assert back(alone, [{"matcher": "*", "hooks": [*OURS["hooks"], LINT]}]) == [
+        {"matcher": "*", "hooks": [LINT]},
+        {**bash, "hooks": [OLD]},
+    ]
+    shared = [{**bash, "hooks": [OLD, LINT]}]
+    more = {"type": "command", "command": "more"}
+    assert back(shared, [{**bash, "hooks": [LINT, more]}, ours]) == [{**bash, "hooks": [LINT, more, OLD]}]
+    assert back(shared, [ours]) == [{**bash, "hooks": [OLD]}]
+    assert back(shared, [{"matcher": "Mine", "hooks": [LINT]}, ours]) == [
+        {"matcher": "Mine", "hooks": [LINT]},
+        {**bash, "hooks": [OLD]},
+    ]
+    # Whoever took ours away wants none.
+    assert back(shared, [{**bash, "hooks": [LINT]}]) == [{**bash, "hooks": [LINT]}]
+
+
 def test_what_is_foreign_in_an_entry_of_a_project_is_drift_with_its_line_and_goes_and_comes_back() -> None:
     most = {"url": "u", "headers": {"A": "1", "T": "t"}, "also": [2]}
     wish = replace(WISH, entries=[replace(WISH.entries[1], at_most=most)], hooks=[])

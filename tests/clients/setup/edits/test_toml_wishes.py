@@ -69,6 +69,37 @@ def test_what_is_foreign_in_a_table_of_a_project_is_drift_with_its_line_and_goes
     assert tomllib.loads(take_out(text, wish, before) or "") == tomllib.loads(before)
 
 
+@pytest.mark.parametrize(
+    "lost",
+    [
+        'env.A = "1"\n',
+        'env.A = "1" # theirs\nenv."b c".d = [\n  2,\n]\nstartup = "evil"\n',
+        'env.A = "1"\n[mcp_servers.agent-mail.env.more]\nB.c = "2"\n',
+        '[mcp_servers.agent-mail.env]\nA.b = "1"\n[[mcp_servers.agent-mail.list]]\nC = 3\n',
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_dotted_keys_and_tables_below_come_back_where_others_have_added_a_table_since(lost: str, end: str) -> None:
+    wish = replace(WISH, entries=[replace(WISH.entries[0], at_most={"url": "u", "n": 1})])
+    before = f'[mcp_servers.agent-mail]\nurl = "u"\n{lost}'.replace("\n", end)
+    text = put_into(before, wish) + f"{end}[z]{end}mine = 1"
+
+    back = take_out(text, wish, before) or ""
+
+    assert tomllib.loads(text) == {"mcp_servers": {"agent-mail": {"url": "u", "n": 1}}, "z": {"mine": 1}}
+    assert tomllib.loads(back) == {**tomllib.loads(before), "z": {"mine": 1}}
+
+
+def test_what_others_wrote_since_by_the_name_of_what_went_stays() -> None:
+    wish = replace(WISH, entries=[replace(WISH.entries[0], at_most={"url": "u", "n": 1})])
+    for lost in ('env.A = "1"\n', 'env = { A = "1" }\n', '[mcp_servers.agent-mail.env]\nA = "1"\n'):
+        before = f'[mcp_servers.agent-mail]\nurl = "old"\n{lost}'
+        for since in ('env.B = "2"\n', '[mcp_servers.agent-mail.env]\nB = "2"\n'):
+            back = take_out(put_into(before, wish) + since, wish, before) or ""
+
+            assert tomllib.loads(back) == {"mcp_servers": {"agent-mail": {"url": "old", "env": {"B": "2"}}}}
+
+
 def test_what_is_left_to_a_person_is_no_drift_and_stays() -> None:
     wish = replace(WISH, entries=[replace(WISH.entries[0], free={"n": "number", "more": "number"}, at_most={"n": 1})])
     before = '[mcp_servers.agent-mail]\nurl = "u"\nn = 7 # mine\nmore = 2.5\n'

@@ -19,11 +19,10 @@ from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.hooks.announcements import ImportanceBound
+from mcp_agent_mail.domain.hooks.announcements import MAX_STOPS, ImportanceBound
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import Importance, Terms
 from mcp_agent_mail.domain.presence import SessionEvent
-from mcp_agent_mail.features.delivery.hooks import known_sessions
 from mcp_agent_mail.features.delivery.hooks.announcements import HookAnswer
 from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.requests import HeartbeatRequest, HookClaimRequest, HookEventRequest
@@ -31,7 +30,7 @@ from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.worker import FeedWorker
 from mcp_agent_mail.store.database import Store
 from tests.features.delivery.harness import open_waiters
-from tests.features.delivery.hooks.hearing import Heard
+from tests.features.delivery.hooks.hearings import Heard
 from tests.seeded_store import SeededStore, SetClock, open_seeded_store
 
 LENGTH = 40
@@ -83,6 +82,7 @@ class HookHistory:
     opened: AsyncExitStack
     store: Store
     service: DeliveryService
+    most_stops: int = MAX_STOPS
     inboxes: dict[AgentId, list[_Copy]] = field(default_factory=dict)
     sessions: list[_Session] = field(default_factory=list)
     confirmed: set[tuple[AgentId, int]] = field(default_factory=set)
@@ -258,7 +258,7 @@ class HookHistory:
             for one in self.inboxes.get(session.agent, [])
             if one.is_unread and one.id not in session.remembered and one.seq > session.passed
         ]
-        is_bound = session.stops >= known_sessions.MAX_STOPS
+        is_bound = session.stops >= self.most_stops
         self.seen["bound"] += is_bound and any(one.refuses for one in unread)
         stop = next((one for one in unread if one.refuses), None) if request.stop and not is_bound else None
         left = [one for one in unread if one is not stop]
@@ -363,7 +363,7 @@ STEPS: dict[_Step, float] = {
 
 
 # The history itself is what a caller looks at.
-async def play(folder: Path, seed: int, length: int = LENGTH) -> Any:
+async def play(folder: Path, seed: int, length: int = LENGTH, most_stops: int = MAX_STOPS) -> Any:
     """A history of this seed in `folder`, which is there, until its first fault at the latest."""
     async with open_seeded_store(folder) as seeded:
         pass
@@ -378,6 +378,7 @@ async def play(folder: Path, seed: int, length: int = LENGTH) -> Any:
             opened=opened,
             store=store,
             service=_service(store, clock),
+            most_stops=most_stops,
         )
         readers = (("one", seeded.red), ("another", seeded.red), ("one", seeded.green))
         history.sessions = [_Session(agent=agent.id, name=name) for name, agent in readers]

@@ -15,7 +15,7 @@ from mcp_agent_mail.features.delivery.hooks import announcements as rules
 from mcp_agent_mail.features.delivery.hooks import known_sessions
 from mcp_agent_mail.store import announcements as rows
 from tests.features.delivery.harness import DeliveryHarness, open_delivery, refused
-from tests.features.delivery.hooks.hearing import Heard
+from tests.features.delivery.hooks.hearings import Heard
 
 A_HOOK = Credentials(via="rpc")
 

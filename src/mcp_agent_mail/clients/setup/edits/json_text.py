@@ -1,6 +1,7 @@
 """JSON as text: each value with the place where it stands. Comments and trailing commas are read over.
 
-Clients differ in whether they allow those; whoever wrote them into a file knows that the client does.
+Clients differ in whether they allow those; whoever wrote them into a file knows that the client does. What has them is
+read by us, value by value, and may be only so large.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, line_at
 
 MAX_DEPTH = 100
+MOST_WORK = 20_000
+"""Of values that are read by us, and of pieces of `_PIECE` characters that were read in vain before: some 0.1 s."""
+_PIECE = 256
 
 # Any: a plain JSON value; mypy's recursive form hides more than it says.
 Json = Any
@@ -39,16 +44,29 @@ class Node:
     start: int
     end: int
     value: Json = field(repr=False)
+    parts: Sequence[Member] | Sequence[Node] | None = field(default=None, repr=False, compare=False)
+    """Those that are read already, as of what the standard library cannot read."""
 
     @property
     def members(self) -> Sequence[Member]:
         """Those of an object, in order."""
-        return _Reading(self.text, at=self.start).members() if isinstance(self.value, dict) else ()
+        if not isinstance(self.value, dict):
+            return ()
+        if self.parts is None:
+            return self._reading().members()
+        return [part for part in self.parts if isinstance(part, Member)]
 
     @property
     def items(self) -> Sequence[Node]:
         """Those of an array, in order."""
-        return _Reading(self.text, at=self.start).items() if isinstance(self.value, list) else ()
+        if not isinstance(self.value, list):
+            return ()
+        if self.parts is None:
+            return self._reading().items()
+        return [part for part in self.parts if isinstance(part, Node)]
+
+    def _reading(self) -> _Reading:
+        return _Reading(self.text, at=self.start, too_much="too many values stand where our entry has its place")
 
     @property
     def close(self) -> int:
@@ -81,8 +99,11 @@ class Member:
     node: Node
 
 
+@lru_cache(maxsize=2)
 def parse(text: str) -> Node:
-    """The one value that the text holds. Raises UnfitText with the line."""
+    """The one value that the text holds. Raises UnfitText with the line. The last ones are remembered: an edit asks for
+    the same text many times. Nobody may change what they hold.
+    """
     return _Reading(text).whole()
 
 
@@ -109,6 +130,8 @@ class _Reading:
     text: str
     at: int = 0
     depth: int = 0
+    work: int = 0
+    too_much: str = "it is too large to be read with comments, trailing commas or a fault"
 
     def whole(self) -> Node:
         self._skip()
@@ -155,10 +178,16 @@ class _Reading:
     def _node(self, start: int, value: Json) -> Node:
         return Node(text=self.text, start=start, end=self.at, value=value)
 
+    def _toil(self, work: int) -> None:
+        self.work += work
+        if self.work > MOST_WORK:
+            raise self._unfit(self.too_much)
+
     def _value(self) -> Node:
         start, first = self.at, self._next()
         if first in ("{", "["):
-            return self._node(start, self._container(first))
+            return self._container(first)
+        self._toil(1)
         if first == '"':
             return self._node(start, self._string())
         found = _PLAIN.match(self.text, start)
@@ -170,23 +199,32 @@ class _Reading:
         except ValueError:
             raise self._unfit("that number is too long") from None
 
-    def _container(self, first: str) -> Json:
+    def _container(self, first: str) -> Node:
+        start = self.at
+        self._toil(1)
         try:
-            value, self.at = _PLAIN_JSON.raw_decode(self.text, self.at)
-        except (ValueError, RecursionError):
+            value, self.at = _PLAIN_JSON.raw_decode(self.text, start)
+        except json.JSONDecodeError as broken:
             # With comments, trailing commas, or a fault of which we say the line.
-            pass
+            self._toil((broken.pos - start) // _PIECE)
+        except ValueError:
+            self._toil((len(self.text) - start) // _PIECE)
+        except RecursionError:
+            pass  # So deep that it is refused below.
         else:
-            return value
+            return self._node(start, value)
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self._unfit(f"it is nested more than {MAX_DEPTH} deep")
+        parts: Sequence[Member] | Sequence[Node]
         if first == "{":
-            value = {member.key: member.node.value for member in self.members()}
+            parts = members = self.members()
+            value = {member.key: member.node.value for member in members}
         else:
-            value = [item.value for item in self.items()]
+            parts = items = self.items()
+            value = [item.value for item in items]
         self.depth -= 1
-        return value
+        return Node(text=self.text, start=start, end=self.at, value=value, parts=parts)
 
     def _string(self) -> str:
         found = _STRING.match(self.text, self.at)

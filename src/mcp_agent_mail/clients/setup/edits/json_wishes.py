@@ -65,7 +65,7 @@ def take_out(text: str, wish: FileWish, original: str | None) -> str | None:
     """
     before = parse(json_edit.begun(original or ""))
     for hook in reversed(wish.hooks):
-        text = _take_hook(text, hook, before)
+        text = _take_hook(text, hook, before, original or "")
         text = _tidied(text, hook.path, before, original)
     for entry in wish.entries:
         if not entry.is_scaffold:
@@ -221,19 +221,97 @@ def _is_same_group(item: dict[str, Json], wanted: dict[str, Json]) -> bool:
     return {**item, "hooks": None} == {**wanted, "hooks": None} and "hooks" in wanted
 
 
-def _take_hook(text: str, hook: HookWish, before: Node) -> str:
+def _take_hook(text: str, hook: HookWish, before: Node, original: str) -> str:
+    """Without ours, and with what ran `am` there before us: in the groups, below the matchers, that it stood in."""
     array, former = parse(text).find_path(hook.path), before.find_path(hook.path)
     places = _places(array.value if array is not None else None, hook.mark)
-    earlier = _places(former.value if former is not None else None, hook.mark)
     for place in reversed(places[1:]):
         text = _without_place(text, hook.path, place)
     if not places:
         return text
-    if not earlier or former is None:
-        return _without_place(text, hook.path, places[0])
-    was = former.value[earlier[0][0]]
-    handler = was if earlier[0][1] is None else was["hooks"][earlier[0][1]]
-    return _with_handler(text, hook.path, places[0], handler)
+    earlier = _places(former.value if former is not None else None, hook.mark)
+    lost = list(dict.fromkeys(index for index, _ in earlier))
+    mended = _mended(text, hook, places[0], original, lost[0]) if lost else None
+    text = mended or _without_place(text, hook.path, places[0])
+    for index in lost[1:] if mended else lost:
+        text = _put_back(text, hook, original, index)
+    return text
+
+
+def _mended(text: str, hook: HookWish, place: _Place, original: str, lost: int) -> str | None:
+    """With a former item in the place of ours; None where ours stands among what is others', or that does."""
+    index, inner = place
+    was, item = _item(original, hook.path, lost), _item(text, hook.path, index)
+    ours, others = _parted(was.value, hook.mark)
+    is_ours_alone = inner is None or (len(item.value["hooks"]) == 1 and _is_same_group(item.value, hook.item))
+    if is_ours_alone and not others:
+        return _with_item(text, hook.path, index, was)
+    if inner is None or not ours:
+        return None
+    if not _is_same_group(item.value, was.value) and (others or len(item.value["hooks"]) > 1):
+        return None
+    # A matcher that somebody has changed since is theirs.
+    text = _with_handler(text, hook.path, place, ours[0])
+    return _with_handlers(text, hook.path, index, ours[1:])
+
+
+def _put_back(text: str, hook: HookWish, original: str, lost: int) -> str:
+    """With a former item at the end; of a group that is still there, with what ran `am` in it."""
+    was = _item(original, hook.path, lost)
+    ours, others = _parted(was.value, hook.mark)
+    array = parse(text).find_path(hook.path)
+    groups = array.items if array is not None else []
+    index = next((at for at, group in enumerate(groups) if _is_rest_of(group.value, was.value, others)), None)
+    if index is None:
+        text = json_edit.add_item(text, hook.path, {**was.value, "hooks": ours} if ours else was.value)
+        # As it was written, unless others of it are gone by somebody's wish.
+        return text if others else _with_item(text, hook.path, len(groups), was)
+    bare = original
+    for place in reversed([one for one in _places(_array_value(original, hook.path), hook.mark) if one[0] == lost]):
+        bare = _without_place(bare, hook.path, place)
+    if _source(_item(bare, hook.path, lost)) == _source(groups[index]):
+        return _with_item(text, hook.path, index, was)
+    return _with_handlers(text, hook.path, index, ours)
+
+
+def _parted(item: Json, mark: str) -> tuple[list[Json], list[Json]]:
+    """The handlers of a group that are ours, and the others; none of an item that is a handler itself."""
+    handlers = item.get("hooks") if isinstance(item, dict) else None
+    handlers = handlers if isinstance(handlers, list) else []
+    return [one for one in handlers if is_ours(one, mark)], [one for one in handlers if not is_ours(one, mark)]
+
+
+def _is_rest_of(group: Json, was: Json, others: Sequence[Json]) -> bool:
+    """Whether a group is what is left of another one without ours: some of the others' run there, as they did."""
+    handlers = group.get("hooks") if isinstance(group, dict) else None
+    if not isinstance(handlers, list) or not any(one in handlers for one in others):
+        return False
+    return _is_same_group(group, was)
+
+
+def _array_value(text: str, path: Sequence[str]) -> Json:
+    array = parse(text).find_path(path)
+    return array.value if array is not None else None
+
+
+def _item(text: str, path: Sequence[str], index: int) -> Node:
+    item = parse(text).find_path([*path, index])
+    assert item is not None
+    return item
+
+
+def _source(node: Node) -> str:
+    return node.text[node.start : node.end]
+
+
+def _with_item(text: str, path: Sequence[str], index: int, was: Node) -> str:
+    return json_edit.set_source(text, [*path, index], _source(was))
+
+
+def _with_handlers(text: str, path: Sequence[str], index: int, handlers: Sequence[Json]) -> str:
+    for handler in handlers:
+        text = json_edit.add_item(text, [*path, index, "hooks"], handler)
+    return text
 
 
 def _without_place(text: str, path: Sequence[str], place: _Place) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, line_at, newline_of
@@ -119,40 +119,65 @@ def restore_table(text: str, path: Sequence[str], original: str) -> str:
         return text
     for name in [name for name in now if name not in before]:
         text = _without(text, (*path, name))
-    for statement in [one for one in statements(original) if _is_in(one, path)]:
-        name = statement.path[len(path)]
-        if len(statement.path) == len(path) + 1 and now.get(name) != before[name]:
-            assert statement.equals is not None
-            text = _with_source(text, path, name, original[statement.equals : statement.end])
-    return _with_tables(text, path, original)
+    for name, pairs in _pairs_of(original, path).items():
+        is_one = len(pairs[0].path) == len(path) + 1
+        if now.get(name) == before[name] or (name in now and (not is_one or _is_spread(text, (*path, name)))):
+            # As it was, or what somebody has written there since.
+            continue
+        for pair in pairs:
+            assert pair.equals is not None
+            text = _with_source(text, path, pair.path[len(path) :], original[pair.equals : pair.end])
+    return _with_tables(text, path, original, [name for name in before if name not in now])
 
 
-def _with_tables(text: str, path: Sequence[str], original: str) -> str:
-    """The text with the tables below this one that were in `original` and are gone, at its end. Raises UnfitText."""
+def _pairs_of(text: str, path: Sequence[str]) -> dict[str, list[Statement]]:
+    """The pairs below the table's own header, by the name in the table that they set: dotted ones are several."""
+    found: dict[str, list[Statement]] = {}
+    for header, statement in _below_headers(text):
+        if header == tuple(path) and not statement.is_header:
+            found.setdefault(statement.path[len(path)], []).append(statement)
+    return found
+
+
+def _below_headers(text: str) -> Iterator[tuple[tuple[str, ...], Statement]]:
+    """The statements in order, each with the path of the header that it is, or stands below; none at the top."""
+    header: tuple[str, ...] = ()
+    for one in statements(text):
+        if one.is_header:
+            header = tuple(one.path)
+        yield header, one
+
+
+def _is_spread(text: str, path: Sequence[str]) -> bool:
+    """Whether what is there is written in more than one pair, or below a header."""
+    return any(
+        len(one.path) > len(path) or one.is_header
+        for one in statements(text)
+        if tuple(one.path[: len(path)]) == tuple(path)
+    )
+
+
+def _with_tables(text: str, path: Sequence[str], original: str, gone: Collection[str]) -> str:
+    """The text with what stood in `original` below headers of these names, at its end. Raises UnfitText."""
+    lost = [
+        one
+        for header, one in _below_headers(original)
+        if len(header) > len(path) and header[: len(path)] == tuple(path) and header[len(path)] in gone
+    ]
+    if not lost:
+        return text
     before, now = find_table(read_values(original), path), find_table(read_values(text), path)
     assert isinstance(before, Mapping)
     assert isinstance(now, Mapping)
-    gone = {(*path, name) for name in before if name not in now}
-    lost = [one for one in statements(original) if tuple(one.path[: len(path) + 1]) in gone]
-    if not lost:
-        return text
     newline = newline_of(text)
     body = newline.join(original[one.start : one.end] for one in lost)
     changed = f"{text}{'' if text.endswith(newline) else newline}{newline}{body}{newline}"
-    return _judged(text, changed, path, {**now, **{name: before[name] for *_, name in gone}})
+    return _judged(text, changed, path, {**now, **{one.path[len(path)]: before[one.path[len(path)]] for one in lost}})
 
 
 def line_of(text: str, path: Sequence[str]) -> int:
     """Where the table, or what stands for it, is written."""
     return _line_of(text, path)
-
-
-def _is_in(statement: Statement, path: Sequence[str]) -> bool:
-    return (
-        not statement.is_header
-        and len(statement.path) > len(path)
-        and tuple(statement.path[: len(path)]) == tuple(path)
-    )
 
 
 def _appended(text: str, path: Sequence[str], wanted: Mapping[str, Any]) -> str:
@@ -187,19 +212,22 @@ def _line_of(text: str, path: Sequence[str]) -> int:
 
 
 def _with_value(text: str, path: Sequence[str], name: str, value: object) -> str:
-    return _with_source(text, path, name, _value(value))
+    return _with_source(text, path, [name], _value(value))
 
 
-def _with_source(text: str, path: Sequence[str], name: str, source: str) -> str:
-    """The value in the place of the one that is there, else on a line of its own at the end of the table."""
-    whole = (*path, name)
+def _with_source(text: str, path: Sequence[str], names: Sequence[str], source: str) -> str:
+    """The value in the place of the one that is there, else on a line of its own at the end of the table.
+
+    More than one name make a dotted key.
+    """
+    whole = (*path, *names)
     pair = next((one for one in statements(text) if not one.is_header and tuple(one.path) == whole), None)
     if pair is not None:
         return text[: pair.equals] + source + text[pair.end :]
     if any(tuple(one.path[: len(whole)]) == whole for one in statements(text)):
         raise UnfitText(f"{'.'.join(whole)} is written in more than one statement", line=_line_of(text, whole))
     at = _end_of_section(text, path)
-    return text[:at] + newline_of(text) + f"{_name([name])} = {source}" + text[at:]
+    return text[:at] + newline_of(text) + f"{_name(names)} = {source}" + text[at:]
 
 
 def _end_of_section(text: str, path: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""A call whose beginning a test chooses."""
+"""When a call was heard, as a history wants it."""
 
 from __future__ import annotations
 
