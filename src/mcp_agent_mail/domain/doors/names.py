@@ -1,0 +1,145 @@
+"""The names that agents go by at doors: what each door takes, by what they are compared, and who may speak as one."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, PermissionDenied
+from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.domain.identity.caller import AgentAuth
+
+MAX_WIRE_NAME = 128
+"""Characters."""
+
+_SHOWN = 100
+# Controls, halves of surrogates, what breaks a line, and what turns the direction of the text that stands beside it.
+_UNPRINTED = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_TURNING = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+class Door(StrEnum):
+    """The system whose users come in by it."""
+
+    POSTAL = "postal"
+    AGENTMAIL = "agentmail"
+    CLAUDE_MAILBOX = "claude-mailbox"
+
+
+class UnfitWireName(InvalidInput):
+    """What was written is no name at this door."""
+
+
+class UnknownWireName(NotFound):
+    """No door knows the name."""
+
+
+class NameOwnedElsewhere(Conflict):
+    """Callers of another door, or agents with a token, speak as this name."""
+
+
+class DoorNotLinked(PermissionDenied):
+    """AGENT_AUTH=strict: the name is an agent's of this server, and the operator has not linked it with the door."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireName:
+    """A name that doors know an agent by. Without an `owner` nobody of a door has spoken as it yet; `linked` are the
+    doors that the operator let speak as it besides.
+    """
+
+    id: int
+    project_id: ProjectId
+    agent_id: AgentId
+    name: str
+    owner: Door | None
+    linked: frozenset[Door]
+    created_ts: Micros
+
+
+def wire_key(name: str) -> str:
+    """What wire names are compared by: letter case, outer blanks and the way in which accents are written are ignored.
+    For names of the native form it is their `name_key`.
+    """
+    folded = unicodedata.normalize("NFD", name.strip()).casefold()
+    return unicodedata.normalize("NFC", folded)
+
+
+def require_wire_name(door: Door, name: str) -> str:
+    """The name as it is kept. Raises UnfitWireName.
+
+    At postal it is letters, digits, `-` and `_`. Elsewhere it is any line of text: window names, and what a header may
+    hold; blanks around it are no part of it.
+    """
+    kept = name if door is Door.POSTAL else name.strip()
+    is_fit = _is_url_word(kept) if door is Door.POSTAL else _is_line(kept)
+    if 0 < len(kept) <= MAX_WIRE_NAME and is_fit and len(wire_key(kept)) <= 2 * MAX_WIRE_NAME:
+        return kept
+    form = "letters, digits, - and _" if door is Door.POSTAL else "characters of one line"
+    raise UnfitWireName(
+        "Invalid agent name.",
+        hint=f"A name has 1 to {MAX_WIRE_NAME} {form}.",
+        data={"parameter": "name", "name": _printed(name), "door": door.value, "max_length": MAX_WIRE_NAME},
+    )
+
+
+def is_wire_name(name: str) -> bool:
+    """Whether some door takes it, as it stands: what is kept of names."""
+    return 0 < len(name) <= MAX_WIRE_NAME and name == name.strip() and _is_line(name)
+
+
+def _is_url_word(name: str) -> bool:
+    return all(one.isalnum() or one in "-_" for one in name)
+
+
+def _is_line(name: str) -> bool:
+    return all(unicodedata.category(one) not in _UNPRINTED and one not in _TURNING for one in name)
+
+
+def _printed(name: str) -> str:
+    return name[:_SHOWN].encode("utf-8", "backslashreplace").decode()
+
+
+def require_to_speak(door: Door, known: WireName, *, has_token: bool, auth: AgentAuth) -> bool:
+    """May a caller of the door speak as the name? True where it is the door's own by that from now on. Raises
+    NameOwnedElsewhere and DoorNotLinked.
+
+    A mailbox that nobody has spoken as is the first one's. An agent with a token of its own that no door owns is a
+    native one: under `open` any door is taken at its word, as any caller is; under `strict` only one that is linked.
+    """
+    if known.owner is door or door in known.linked:
+        return False
+    if known.owner is not None:
+        raise NameOwnedElsewhere(
+            f"{known.name} is a name of {known.owner.value}: only its callers speak as it.",
+            hint=f"Use another name, or let the operator run: {_link(known.name, door)}",
+            data={"name": known.name, "owner": known.owner.value, "door": door.value},
+        )
+    if not has_token:
+        return True
+    if auth is AgentAuth.STRICT:
+        raise DoorNotLinked(
+            f"{known.name} is an agent with a token of its own (AGENT_AUTH=strict): no door speaks as it unasked.",
+            hint=f"Use another name, or let the operator run: {_link(known.name, door)}",
+            data={"name": known.name, "door": door.value},
+        )
+    return False
+
+
+def _link(name: str, door: Door) -> str:
+    quoted = name if _is_url_word(name) and name.isascii() else "'" + name.replace("'", "'\\''") + "'"
+    return f"am facade link {quoted} {door.value}"
+
+
+def shown_to(door: Door, names: Collection[WireName]) -> str | None:
+    """Of the names of one agent that which the door shows: its own, else one that is linked, else the oldest. None
+    where it has none.
+    """
+
+    def rank(one: WireName) -> tuple[bool, bool, int]:
+        return (one.owner is not door, door not in one.linked, one.id)
+
+    return min(names, key=rank).name if names else None
