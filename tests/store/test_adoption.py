@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.store.adoption import AGENT_COLUMNS, PROJECT_COLUMNS
-from mcp_agent_mail.store.transaction import View
+from mcp_agent_mail.store.transaction import Tx, View
 from tests.seeded_store import SeededStore, open_seeded_store
 
 
@@ -101,6 +102,35 @@ async def test_names_clash_ignoring_case_and_threads_unless_a_message_is_mail_of
     assert plan.clashing_names == ("BlueLake",)
     assert plan.clashing_threads == ("parser",)
     assert (plan.agents, plan.messages, plan.neighbours) == (3, 2, ())
+
+
+async def test_names_that_doors_know_clash_with_each_other_and_with_agents(tmp_path: Path) -> None:
+    async with open_seeded_store(tmp_path) as seeded:
+
+        def name(tx: Tx) -> None:
+            for project, agent, names in (
+                (seeded.app, seeded.red, ("Bob", "quietfox", "only-app")),
+                (seeded.lib, seeded.fox, ("bob", "GREENFIELD", "only-lib")),
+            ):
+                for one in names:
+                    tx.wire_names.add(project.id, agent.id, one, tx.now)
+
+        await seeded.store.write(name)
+
+        plan = await seeded.store.read(lambda view: view.adoption.plan(seeded.app.id, seeded.lib.id, Micros(0)))
+
+    assert plan.clashing_names == ("BlueLake", "Bob", "GreenField", "quietfox")
+
+
+async def test_names_that_doors_know_come_along(tmp_path: Path) -> None:
+    async with open_seeded_store(tmp_path) as seeded:
+        known = await seeded.store.write(lambda tx: tx.wire_names.add(seeded.app.id, seeded.red.id, "bob", tx.now))
+
+        await join(seeded)
+
+        found = await seeded.store.read(lambda view: view.wire_names.find(seeded.lib.id, "bob"))
+
+    assert found == replace(known, project_id=seeded.lib.id)
 
 
 @pytest.mark.parametrize("kind", ["tie", "former"])

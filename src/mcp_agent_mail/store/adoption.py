@@ -38,6 +38,7 @@ PROJECT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("project_aliases", "project_id"): AdoptionRule.MOVE,
     ("project_contents", "project_id"): AdoptionRule.MERGE,
     ("stale_aliases", "project_id"): AdoptionRule.MERGE,
+    ("wire_names", "project_id"): AdoptionRule.MOVE,
     ("windows", "project_id"): AdoptionRule.MERGE,
 }
 """Every column that refers to a project. A test compares it with the schema: whoever adds one decides."""
@@ -55,14 +56,29 @@ AGENT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("leases", "agent_id"): AdoptionRule.MOVE,
     ("messages", "sender_id"): AdoptionRule.MOVE,
     ("outbox", "agent_id"): AdoptionRule.MOVE,
+    ("pops", "agent_id"): AdoptionRule.MERGE,
     ("recipients", "agent_id"): AdoptionRule.MERGE,
     ("recipients", "sender_id"): AdoptionRule.MOVE,
+    ("wire_ids", "recipient_id"): AdoptionRule.MERGE,
+    ("wire_ids", "sender_id"): AdoptionRule.MOVE,
+    ("wire_names", "agent_id"): AdoptionRule.MOVE,
 }
 """Every column that refers to an agent: `Human` and `System` of both projects become one each."""
 
+# Names that doors know agents by count too: nobody could tell which of two is meant.
 _NAMES = """
-    SELECT s.name FROM agents s JOIN agents d ON d.project_id = :target AND d.name_key = s.name_key
-    WHERE s.project_id = :source AND s.kind = 'agent' ORDER BY s.name_key LIMIT :limit
+    SELECT name FROM (
+        SELECT s.name, s.name_key FROM agents s JOIN agents d ON d.project_id = :target AND d.name_key = s.name_key
+        WHERE s.project_id = :source AND s.kind = 'agent'
+        UNION SELECT s.name, s.name_key FROM wire_names s
+        JOIN wire_names d ON d.project_id = :target AND d.name_key = s.name_key WHERE s.project_id = :source
+        UNION SELECT s.name, s.name_key FROM wire_names s
+        JOIN agents d ON d.project_id = :target AND d.name_key = s.name_key AND d.kind = 'agent'
+        WHERE s.project_id = :source
+        UNION SELECT s.name, s.name_key FROM agents s
+        JOIN wire_names d ON d.project_id = :target AND d.name_key = s.name_key
+        WHERE s.project_id = :source AND s.kind = 'agent') AS clashing
+    GROUP BY name_key ORDER BY name_key LIMIT :limit
 """
 # A thread with a message that is mail of both is one conversation already.
 _THREADS = """

@@ -14,6 +14,9 @@ from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.announcements import Announcements
 from mcp_agent_mail.store.backfill import Backfill
 from mcp_agent_mail.store.contacts import ContactHistory, Contacts
+from mcp_agent_mail.store.doors.pops import Pops
+from mcp_agent_mail.store.doors.wire_ids import WireIds
+from mcp_agent_mail.store.doors.wire_names import WireNames
 from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
 from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.migrate import require_same
@@ -72,6 +75,9 @@ class View:
         self.feed = Feed(connection)
         self.deliveries = Deliveries(connection)
         self.announcements = Announcements(connection)
+        self.wire_names = WireNames(connection)
+        self.wire_ids = WireIds(connection)
+        self.pops = Pops(connection)
         self.acquaintance = ContactHistory(connection)
         self.leases = Leases(connection)
         self.guard_events = GuardEvents(connection)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from uuid import UUID
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
-from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.doors.names import Door
 
 MAX_WIRE_ID = 256
@@ -27,6 +28,19 @@ _BASE62 = re.compile(r"[0-9A-Za-z]{8}")
 _INTEGER = re.compile(r"[1-9][0-9]{0,18}")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _NUMBER_BITS = 62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WirePlace:
+    """Of one place there is one message. `answers` is the newest message of the same id that its sender had had from
+    the recipient, 0 for none: so an answer may have the id of what it answers, in both directions, for ever.
+    """
+
+    door: Door
+    external_id: str
+    sender_id: AgentId
+    recipient_id: AgentId
+    answers: int
 
 
 class UnfitWireId(InvalidInput):

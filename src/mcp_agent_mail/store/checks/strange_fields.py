@@ -20,6 +20,7 @@ from mcp_agent_mail.core.json_limits import read_bounded, require_bounded
 from mcp_agent_mail.domain.agents import AgentStatus, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.archive_format.names import UnsafeName, safe_name
 from mcp_agent_mail.domain.attachments import MAX_NAME, Attachment, from_json, is_content_path
+from mcp_agent_mail.domain.doors.names import Door, is_wire_name, wire_key
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.identity.names import name_key
 from mcp_agent_mail.domain.identity.windows import find_window_uuid
@@ -311,8 +312,14 @@ _RULES: dict[str, Callable[[Any], bool]] = {  # `Any`: what SQLite passes on
     "contact_policy": _one_of(ContactPolicy),
     "attachments_policy": _one_of(AttachmentsPolicy),
     "status": _one_of(AgentStatus),
+    "door": _one_of(Door),
+    "wire_name": is_wire_name,
 }
-_DERIVED: dict[str, Callable[[str], str]] = {"name_key_of": name_key, "plain_slug_of": plain_slug}
+_DERIVED: dict[str, Callable[[str], str]] = {
+    "name_key_of": name_key,
+    "plain_slug_of": plain_slug,
+    "wire_key_of": wire_key,
+}
 _TEXTS = {
     ("projects", "slug"): "slug",
     ("projects", "human_key"): "directory",
@@ -325,6 +332,9 @@ _TEXTS = {
     ("", "topic"): "topic",
     ("", "topic_key"): "topic",
     ("", "sha256"): "digest",
+    ("", "door"): "door",
+    ("wire_names", "owner"): "door",
+    ("wire_names", "name"): "wire_name",
     ("commits", "hexsha"): "commit",
     ("announcements", "claim"): "claim",
     ("message_attachments", "attachments"): "attachments",
@@ -340,4 +350,8 @@ _TEXTS = {
 }
 """By table and column, or by column alone: which of `_RULES` its texts obey. Those of all others may be anything."""
 
-_FOLLOWS = {("agents", "name_key"): "name_key_of(name)", ("projects", "plain_slug"): "plain_slug_of(human_key)"}
+_FOLLOWS = {
+    ("agents", "name_key"): "name_key_of(name)",
+    ("projects", "plain_slug"): "plain_slug_of(human_key)",
+    ("wire_names", "name_key"): "wire_key_of(name)",
+}

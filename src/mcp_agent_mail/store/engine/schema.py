@@ -28,8 +28,8 @@ from mcp_agent_mail.store.engine.migrate import (
 
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
 
-NEWEST_VERSION = 21
-NEWEST_SHA256 = "22a05b8ad15e4c7eeaf6e0f6576446a41eea73b26c1a460bf66e14907c7a116f"
+NEWEST_VERSION = 22
+NEWEST_SHA256 = "0c9bacebf23bcb2dc73b2d5d21b28d0b3997024651d62b8421618d60ae0ce752"
 """Of what all migrations make: a database that has it need not be compared with that, which is made in 0.1 s. Another
 SQLite may spell a definition otherwise; it is compared then."""
 

@@ -1,0 +1,86 @@
+"""The names that doors know agents by: each once in its project, of one agent, and of one owner at most."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.domain.doors.names import Door, WireName, wire_key
+
+MAX_NAMES_EACH = 16
+"""Of one agent so many are looked at, the oldest."""
+
+_SELECT = """
+SELECT n.id, n.project_id, n.agent_id, n.name, n.owner, n.created_ts,
+       (SELECT group_concat(d.door) FROM wire_name_doors d WHERE d.wire_name_id = n.id)
+FROM wire_names n
+"""
+_FIND = f"{_SELECT} WHERE n.project_id = ? AND n.name_key = ?"
+_FIND_BY_ID = f"{_SELECT} WHERE n.id = ?"
+_OF_AGENT = f"{_SELECT} WHERE n.agent_id = ? ORDER BY n.id LIMIT {MAX_NAMES_EACH}"
+_LIST = f"{_SELECT} WHERE n.id > ? ORDER BY n.id LIMIT ?"
+_ADD = """
+INSERT INTO wire_names (project_id, agent_id, name, name_key, created_ts) VALUES (?, ?, ?, ?, ?) RETURNING id
+"""
+_OWN = "UPDATE wire_names SET owner = ? WHERE id = ? AND owner IS NULL"
+_LINK = "INSERT INTO wire_name_doors (wire_name_id, door) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_UNLINK = "DELETE FROM wire_name_doors WHERE wire_name_id = ? AND door = ?"
+
+
+class WireNames:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def find(self, project_id: ProjectId, name: str) -> WireName | None:
+        """By its key: see `wire_key`."""
+        row = self._connection.execute(_FIND, (project_id, wire_key(name))).fetchone()
+        return None if row is None else _name(row)
+
+    def of_agent(self, agent_id: AgentId) -> list[WireName]:
+        """The agent's names, oldest first, at most MAX_NAMES_EACH."""
+        return [_name(row) for row in self._connection.execute(_OF_AGENT, (agent_id,))]
+
+    def list_(self, *, after: int = 0, limit: int) -> list[WireName]:
+        """Names of all projects with numbers above `after`, in their order."""
+        return [_name(row) for row in self._connection.execute(_LIST, (after, limit))]
+
+    def add(self, project_id: ProjectId, agent_id: AgentId, name: str, now: Micros) -> WireName:
+        """A name that the project does not know yet, for an agent of it; nobody's until `own`."""
+        values = (project_id, agent_id, name, wire_key(name), now)
+        (number,) = self._connection.execute(_ADD, values).fetchone()
+        return self._require(number)
+
+    def own(self, known: WireName, door: Door) -> WireName:
+        """Give the name, which nobody has, to the callers of the door."""
+        changed = self._connection.execute(_OWN, (door.value, known.id)).rowcount
+        assert changed == 1, known
+        return self._require(known.id)
+
+    def link(self, known: WireName, door: Door) -> WireName:
+        """Let callers of the door speak as the name besides. A repeat does nothing more."""
+        self._connection.execute(_LINK, (known.id, door.value))
+        return self._require(known.id)
+
+    def unlink(self, known: WireName, door: Door) -> WireName:
+        """What it owns stays the owner's. A repeat does nothing more."""
+        self._connection.execute(_UNLINK, (known.id, door.value))
+        return self._require(known.id)
+
+    def _require(self, number: int) -> WireName:
+        return _name(self._connection.execute(_FIND_BY_ID, (number,)).fetchone())
+
+
+def _name(row: Sequence[Any]) -> WireName:  # Any: SQLite's rows are untyped
+    number, project_id, agent_id, name, owner, created_ts, linked = row
+    return WireName(
+        id=number,
+        project_id=ProjectId(project_id),
+        agent_id=AgentId(agent_id),
+        name=name,
+        owner=None if owner is None else Door(owner),
+        linked=frozenset(Door(door) for door in linked.split(",")) if linked else frozenset(),
+        created_ts=Micros(created_ts),
+    )
