@@ -17,6 +17,7 @@ from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
+from mcp_agent_mail.features.doors.service import DoorService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
@@ -75,6 +76,7 @@ class Services:
     messaging: MessagingService
     delivery: DeliveryService
     delivery_marks: DeliveryMarks
+    doors: DoorService
     subscriptions: Subscriptions
     search: SearchService
     summaries: SummaryService
@@ -98,6 +100,7 @@ class Services:
 
     def start(self) -> None:
         """Start all that works beside the requests. Commands without a server leave it out."""
+        self.doors.start()
         self.archiving.start()
         self.guard_spool.start()
         self.leases.sweeper.start()

@@ -37,6 +37,8 @@ from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
 from mcp_agent_mail.features.delivery.waiters import Waiters
+from mcp_agent_mail.features.doors.names import NamingRule
+from mcp_agent_mail.features.doors.service import DoorService, DoorServices
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.features.health.service import HealthService
 from mcp_agent_mail.features.identity.activity import Activity
@@ -68,6 +70,8 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
+
+NEIGHBOURS_FOLDER = "neighbours"
 
 
 def identity_service(
@@ -236,6 +240,24 @@ def delivery_service(
     store: Store, waiters: Waiters, identity: IdentityService, hooks: DeliveryHooks, presence: Presences
 ) -> DeliveryService:
     return DeliveryService(store, waiters, note_activity=identity.touch, note_handed=hooks.handed, presence=presence)
+
+
+def door_service(
+    settings: Settings,
+    store: Store,
+    identity: IdentityService,
+    messaging: MessagingService,
+    projects: ProjectService,
+    waiters: Waiters,
+) -> DoorService:
+    """By AGENT_AUTH and PROJECT_ADMISSION. The mail of doors that know no projects is in a project of its own."""
+    return DoorService(
+        store,
+        DoorServices(messaging=messaging, projects=projects, waiters=waiters),
+        project_key=str(settings.storage_root / NEIGHBOURS_FOLDER),
+        rule=NamingRule(auth=AgentAuth(settings.agent_auth), admission=ProjectAdmission(settings.project_admission)),
+        note_activity=identity.touch,
+    )
 
 
 def contact_service(settings: Settings, store: Store, identity: IdentityService) -> ContactService:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import JoinCodeId, ProjectId
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 
 MIN_LIFETIME_S = 60
 MAX_LIFETIME_S = 2_592_000
@@ -64,8 +64,8 @@ class JoinCode:
 
 def lets_in(admission: ProjectAdmission, caller: Caller, project_id: ProjectId) -> bool:
     """May `caller`, by what it is alone, let a new name into a project that has agents?"""
-    if admission is ProjectAdmission.OPEN or caller.is_operator:
-        return True
+    if admission is ProjectAdmission.OPEN or caller.is_operator or caller.kind is CallerKind.DOOR:
+        return True  # The operator has opened the door.
     return admission is ProjectAdmission.MEMBER and caller.name_in(project_id) is not None
 
 

@@ -13,9 +13,12 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind
 
 
 class CallerKind(StrEnum):
+    """`door`: another system's caller, who acts as one agent and is proven by nothing; see `domain.doors.names`."""
+
     ANONYMOUS = "anonymous"
     AGENT = "agent"
     OPERATOR = "operator"
+    DOOR = "door"
 
 
 class AgentAuth(StrEnum):
@@ -70,7 +73,7 @@ class Caller:
 
     @property
     def is_verified(self) -> bool:
-        return self.kind is not CallerKind.ANONYMOUS
+        return self.kind in (CallerKind.AGENT, CallerKind.OPERATOR)
 
     def name_in(self, project_id: ProjectId) -> str | None:
         """The agent of this project that a token proved the caller to be."""
@@ -88,6 +91,10 @@ class ReservedIdentity(PermissionDenied):
 
 class WrongToken(PermissionDenied):
     """The token given proves another agent than the one named."""
+
+
+class NotTheDoors(PermissionDenied):
+    """A door's caller speaks as one agent, and this is another."""
 
 
 class TokenMissing(AuthenticationRequired):
@@ -118,6 +125,10 @@ def require_to_act(caller: Caller, agent: Agent) -> bool:
                 hint=_send_the_token(caller, agent.name),
             )
         return True
+    if caller.kind is CallerKind.DOOR:
+        if caller.agent_id != agent.id:
+            raise NotTheDoors(f"This caller of a door speaks as no {agent.name}.", hint="Use the name of its own.")
+        return False
     if caller.join_code is not None:
         raise WrongToken(
             f"A join code lets a new name in; it does not prove {agent.name}.",

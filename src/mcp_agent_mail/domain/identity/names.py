@@ -113,6 +113,13 @@ def flaw_of(name: str, *, program: str = "", model: str = "") -> str | None:
     return None
 
 
+def has_names_form(name: str) -> bool:
+    """Whether an agent that comes by a door can have the name: agents of other systems are called as programs and
+    models are.
+    """
+    return _NAME.fullmatch(name) is not None and re.sub(r"[-_]", "", name.lower()) not in _RESERVED
+
+
 def require_fit(name: str, *, program: str = "", model: str = "") -> str:
     """`name` less outer blanks, or UnfitName with the reason."""
     cleaned = name.strip()

@@ -58,7 +58,8 @@ class _Written:
 def choose_named(view: View, sender: Actor, named: RecipientList) -> list[NewRecipient]:
     """The agents named, `to` before `cc` before `bcc`, each once. Raises when one is unknown: nothing is guessed.
 
-    A bare name that no agent here has is the one elsewhere that the sender has an approved link to.
+    A name that no agent has is the one that doors know by it; a bare one that no door knows either is the one elsewhere
+    that the sender has an approved link to.
     """
     written, unknown = _understand(view, sender.project, named)
     names: dict[ProjectId, set[str]] = {}
@@ -69,6 +70,8 @@ def choose_named(view: View, sender: Actor, named: RecipientList) -> list[NewRec
     for one in written:
         meant = one
         agent = agents[one.project.id].get(name_key(one.name))
+        if agent is None and (known := view.wire_names.find(one.project.id, one.name)) is not None:
+            agent = view.agents.find(known.agent_id)
         if agent is None and one.is_bare and (linked := _by_link(view, sender, one)) is not None:
             agent, meant = linked
         if agent is None or agent.kind is AgentKind.SYSTEM:

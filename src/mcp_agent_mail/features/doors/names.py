@@ -1,0 +1,136 @@
+"""From a name at a door to the agent that it is of, which is made where there is none; and who speaks as it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
+from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name
+from mcp_agent_mail.domain.identity.admission import ProjectAdmission
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
+from mcp_agent_mail.domain.identity.names import candidate_names, first_free, has_names_form, recipient_name
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
+from mcp_agent_mail.features.identity.door_callers import newcomers_caller, resolve_door_caller
+from mcp_agent_mail.features.identity.register import record_event
+from mcp_agent_mail.features.projects.lookup import require_writable
+from mcp_agent_mail.store.transaction import Tx, View
+
+_MODEL = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamingRule:
+    """By which rules names come in by doors."""
+
+    auth: AgentAuth
+    admission: ProjectAdmission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supplies:
+    """What making names needs and a unit of work may not draw itself."""
+
+    rule: NamingRule
+    candidates: Sequence[str]
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speaker:
+    """Who speaks by a door, as whom."""
+
+    caller: Caller
+    actor: Actor
+    wire_name: WireName
+
+
+def draw_supplies(rule: NamingRule, choose: Callable[[Sequence[str]], str] | None) -> Supplies:
+    """A new set for each call; without `choose` no name is to be made. The token is told to nobody: what a door owns is
+    not to be had by registering.
+    """
+    candidates = [] if choose is None else candidate_names(choose)
+    return Supplies(rule=rule, candidates=candidates, token=new_token(AGENT_TOKEN_PREFIX))
+
+
+def find_agent(view: View, project: Project, name: str) -> Agent | None:
+    """The agent of a name that some door knows, else of a native one; Human too. System gets no mail."""
+    known = view.wire_names.find(project.id, name)
+    if known is not None:
+        return view.agents.find(known.agent_id)
+    agent = view.agents.find_by_name(project.id, recipient_name(name))
+    return None if agent is None or agent.kind is AgentKind.SYSTEM else agent
+
+
+def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: Supplies) -> Agent:
+    """The agent of the name, which is made with a mailbox of its own where there is none. Raises UnfitWireName."""
+    written = require_wire_name(door, name)
+    found = find_agent(tx, project, written)
+    if found is not None:
+        return found
+    agent = _add_agent(tx, project, door, written, supplies)
+    tx.wire_names.add(project.id, agent.id, written, tx.now)
+    return agent
+
+
+def ensure_wire_name(tx: Tx, project: Project, name: str, agent: Agent) -> WireName:
+    """The agent's name at doors: its native one where no door has named it yet."""
+    known = tx.wire_names.find(project.id, name)
+    if known is not None:
+        return known
+    tx.require_room()
+    return tx.wire_names.add(project.id, agent.id, agent.name, tx.now)
+
+
+def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: Supplies) -> Speaker:
+    """Who calls by the name: a mailbox that nobody had is the door's own by that, and one of its own that had retired
+    comes back. Raises UnfitWireName, ReservedIdentity, NameOwnedElsewhere, DoorNotLinked.
+    """
+    require_writable(project)
+    agent = ensure_agent(tx, project, door, name, supplies)
+    if agent.kind is not AgentKind.AGENT:
+        require_to_act(newcomers_caller(supplies.rule.auth), agent)
+    known = ensure_wire_name(tx, project, name, agent)
+    caller, becomes_own = resolve_door_caller(tx, door, known, agent, supplies.rule.auth)
+    if becomes_own:
+        known = tx.wire_names.own(known, door)
+        tx.agents.set_token_hash(agent.id, token_hash(supplies.token))
+    if agent.is_retired and known.owner is door:
+        agent = tx.agents.set_retired(agent.id, None, tx.now)
+        record_event(tx, agent, agent.id)
+    actor = Actor(agent=agent, project=project, verified=require_to_act(caller, agent))
+    return Speaker(caller=caller, actor=actor, wire_name=known)
+
+
+def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: Supplies) -> Agent:
+    """Under the name itself where it can be an agent's and is free, else under a generated one. It has no token:
+    whoever speaks as it first, at a door or natively, has it.
+    """
+
+    def is_taken(candidate: str) -> bool:
+        is_native = tx.agents.find_by_name(project.id, candidate) is not None
+        return is_native or tx.wire_names.find(project.id, candidate) is not None
+
+    native = name if has_names_form(name) and not is_taken(name) else first_free(supplies.candidates, is_taken)
+    admission_request = AdmissionRequest(
+        project=project,
+        caller=newcomers_caller(supplies.rule.auth),
+        admission=supplies.rule.admission,
+        name=native,
+    )
+    new = NewAgent(
+        project_id=project.id,
+        kind=AgentKind.AGENT,
+        name=native,
+        program=door.value,
+        model=_MODEL,
+        task_description="",
+        attachments_policy=AttachmentsPolicy.AUTO,
+        token_hash=None,
+    )
+    agent = add_agent(tx, admission_request, new)
+    record_event(tx, agent, None)
+    return agent

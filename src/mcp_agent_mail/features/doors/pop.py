@@ -1,0 +1,82 @@
+"""The oldest message of a mailbox, given to one caller: its for as long as the answer is under way, read once that was
+written, and the next one's where it was not.
+"""
+
+from __future__ import annotations
+
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.doors.ids import made_id
+from mcp_agent_mail.domain.doors.names import Door, shown_to
+from mcp_agent_mail.domain.doors.texts import shown_text
+from mcp_agent_mail.domain.messages import Message, ReceiptStep
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.doors.names import Speaker, find_agent
+from mcp_agent_mail.features.doors.results import Pending, Popped
+from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.messaging.receipts import mark_own
+from mcp_agent_mail.store.transaction import Tx, View
+
+
+def take(tx: Tx, speaker: Speaker, door: Door) -> Popped | None:
+    """The head of the speaker's mailbox. None where nothing waits that is nobody's."""
+    agent = speaker.actor.agent
+    head = tx.pops.head(agent.id)
+    if head is None:
+        return None
+    tx.pops.take(agent.id, door, tx.now)
+    message = tx.messages.find(head.message_id)
+    assert message is not None, head
+    return Popped(
+        id=tx.wire_ids.find(message.id, door) or made_id(door, message.id),
+        sender=sender_shown(tx, door, message, speaker.actor.project),
+        body=shown_text(message.subject, message.body_md, is_from_door=tx.wire_ids.is_from_door(message.id)),
+        created_ts=head.since_ts,
+        message_id=message.id,
+        agent_id=agent.id,
+        door=door,
+        popped_ts=tx.now,
+    )
+
+
+def sender_shown(view: View, door: Door, message: Message, home: Project) -> str:
+    """The name that the door knows, else the native one, `Name@slug` from another project."""
+    if message.project_id == home.id and (known := shown_to(door, view.wire_names.of_agent(message.sender_id))):
+        return known
+    return shown_name(message.sender_name, message.project_id, message.project_slug, home.id)
+
+
+def settle(tx: Tx, popped: Popped) -> bool:
+    """Its answer was written: the message is read, as by its recipient. False, and nothing changes, where it is not
+    this caller's any more.
+    """
+    if not tx.pops.end(popped.message_id, popped.agent_id, popped.popped_ts):
+        return False
+    agent = tx.agents.find(popped.agent_id)
+    project = None if agent is None else tx.projects.find(agent.project_id)
+    assert agent is not None, popped
+    assert project is not None, popped
+    mark_own(tx, Actor(agent=agent, project=project), [popped.message_id], ReceiptStep.READ)
+    return True
+
+
+def give_back(tx: Tx, popped: Popped) -> bool:
+    """It is the next one's again. False where it was not this caller's any more."""
+    return tx.pops.end(popped.message_id, popped.agent_id, popped.popped_ts)
+
+
+def count_pending(view: View, project: Project | None, name: str) -> Pending:
+    """Of a name that nobody has there is none."""
+    agent = None if project is None else find_agent(view, project, name)
+    if agent is None:
+        return Pending(count=0, oldest_ts=None)
+    head = view.pops.head(agent.id)
+    return Pending(count=view.pops.count_waiting(agent.id), oldest_ts=None if head is None else head.since_ts)
+
+
+def is_empty(view: View, project: Project, door: Door, name: str) -> bool:
+    """Whether a look has nothing to write: the name is the door's, nobody has to come back, and nothing waits."""
+    known = view.wire_names.find(project.id, name)
+    if known is None or known.owner is not door:
+        return False
+    agent = view.agents.find(known.agent_id)
+    return agent is not None and not agent.is_retired and view.pops.head(agent.id) is None

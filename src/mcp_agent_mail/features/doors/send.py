@@ -1,0 +1,108 @@
+"""One message in by a door: name, id, decision and insert stand or fall in one unit of work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.doors.ids import IdTaken, WirePlace, body_digest, made_id, number_of
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.domain.doors.texts import subject_of
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.features.doors.names import Speaker
+from mcp_agent_mail.features.doors.requests import DoorSendRequest
+from mcp_agent_mail.features.doors.results import DoorSent
+from mcp_agent_mail.features.identity.idempotency import Replay
+from mcp_agent_mail.features.messaging.requests import RecipientList, SendRequest
+from mcp_agent_mail.features.messaging.send import Sent
+from mcp_agent_mail.store.transaction import Tx, View
+
+
+class MailboxFull(Conflict):
+    """It holds as many unread messages as it may; reading makes room."""
+
+
+class SendWithin(Protocol):
+    """`MessagingService.send_within`."""
+
+    def __call__(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | Replay: ...
+
+
+def send(
+    tx: Tx, speaker: Speaker, recipient: Agent, request: DoorSendRequest, door: Door, send_within: SendWithin
+) -> DoorSent:
+    """Send it, unless it is there. Raises IdTaken, MailboxFull, and what a send raises."""
+    sender, digest = speaker.actor.agent, body_digest(request.body)
+    answered = _find_answered(tx, door, request.external_id, sender.id, recipient.id)
+    chosen = None
+    if request.external_id is not None:
+        chosen = _place(door, request.external_id, sender, recipient, answered or 0)
+        if (there := tx.wire_ids.at(chosen)) is not None:
+            return _repeat(tx, chosen, there, digest)
+    _require_room(tx, recipient, request)
+    sent = send_within(
+        tx,
+        speaker.caller,
+        SendRequest(
+            project_key=speaker.actor.project.human_key,
+            sender_name=sender.name,
+            recipients=RecipientList(to=(recipient.name,)),
+            subject=subject_of(request.body),
+            body_md=request.body,
+            reply_to=answered,
+        ),
+    )
+    assert isinstance(sent, Sent), sent  # A request without a key of its own is no repeat.
+    assert sent.message is not None, sent
+    message_id = sent.message.id
+    place = chosen or _place(door, made_id(door, message_id), sender, recipient, 0)
+    if chosen is None and tx.wire_ids.at(place) is not None:  # Somebody chose it before it was made.
+        place = replace(place, answers=message_id)
+    tx.wire_ids.add(message_id, place, digest)
+    return DoorSent(id=place.external_id, message_id=message_id, held=bool(sent.held))
+
+
+def _place(door: Door, external_id: str, sender: Agent, recipient: Agent, answers: int) -> WirePlace:
+    return WirePlace(
+        door=door, external_id=external_id, sender_id=sender.id, recipient_id=recipient.id, answers=answers
+    )
+
+
+def _find_answered(
+    view: View, door: Door, external_id: str | None, sender_id: AgentId, recipient_id: AgentId
+) -> MessageId | None:
+    """The newest message of this id that the sender has had from the recipient, also where nobody chose its id."""
+    if external_id is None:
+        return None
+    found = view.wire_ids.newest_had(door, external_id, recipient_id, sender_id)
+    made = number_of(door, external_id)
+    if made is not None and view.wire_ids.has_had(made, recipient_id, sender_id):
+        return made if found is None else max(made, found)
+    return found
+
+
+def _repeat(view: View, place: WirePlace, there: tuple[MessageId, bytes], digest: bytes) -> DoorSent:
+    message_id, known = there
+    if known != digest:
+        raise IdTaken(
+            f"A message with the id {place.external_id!r:.100} was sent there already, with other content.",
+            hint="Nothing was sent. Use another id, or none to be given one.",
+            data={"parameter": "msg_id", "id": place.external_id},
+        )
+    held = view.held.is_held(message_id, place.recipient_id)
+    return DoorSent(id=place.external_id, message_id=message_id, held=held, is_repeat=True)
+
+
+def _require_room(view: View, recipient: Agent, request: DoorSendRequest) -> None:
+    if not request.mailbox_max:
+        return
+    unread = view.inboxes.counts(recipient.id).unread
+    if unread >= request.mailbox_max:
+        raise MailboxFull(
+            f"Mailbox of {request.to.strip()} is full ({unread} unread).",
+            hint="Nothing was sent. Send again once some of it is read.",
+            data={"name": request.to.strip(), "unread": unread, "max": request.mailbox_max},
+        )

@@ -1,0 +1,257 @@
+"""Doors: the use cases. A door converts, calls one of these, and shows what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.agents import Agent, AgentKind
+from mcp_agent_mail.domain.doors.ids import require_wire_id
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
+from mcp_agent_mail.domain.identity.caller import Caller, require_operator
+from mcp_agent_mail.domain.projects import Project, is_path
+from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
+from mcp_agent_mail.features.doors import pop as popping
+from mcp_agent_mail.features.doors.names import (
+    NamingRule,
+    Supplies,
+    draw_supplies,
+    ensure_agent,
+    ensure_wire_name,
+    find_agent,
+    speak_as,
+)
+from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
+from mcp_agent_mail.features.doors.results import DoorSent, Pending, Popped, WireNameRow
+from mcp_agent_mail.features.doors.send import send
+from mcp_agent_mail.features.messaging.service import MessagingService
+from mcp_agent_mail.features.projects.lookup import find_known_path, require_project
+from mcp_agent_mail.features.projects.service import ProjectService
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.transaction import Tx, View
+
+MAX_WAIT_S = 300
+MAX_NAMES_LISTED = 1_000
+
+_Taken = tuple[AgentId, Popped | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorServices:
+    """What doors stand on."""
+
+    messaging: MessagingService
+    projects: ProjectService
+    waiters: Waiters
+
+
+class DoorService:
+    """`project_key` is the path or the slug of the project of doors that know none; a path's is made at first use.
+    `note_activity` is told of every agent that acts.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        services: DoorServices,
+        *,
+        project_key: str,
+        rule: NamingRule,
+        note_activity: Callable[[Agent], None],
+        choose: Callable[[Sequence[str]], str] = secrets.choice,
+    ) -> None:
+        self._store = store
+        self._services = services
+        self._project_key = project_key
+        self._rule = rule
+        self._note_activity = note_activity
+        self._choose = choose
+
+    async def send(
+        self, caller: DoorCaller, to: str, body: str, *, external_id: str | None = None, mailbox_max: int = 0
+    ) -> DoorSent:
+        """Deliver one message; a mailbox that is not there is made. A repeat with an id of the sender's own gives what
+        the first one gave.
+
+        Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, UnfitWireId, IdTaken, MailboxFull, and what sending
+        raises: then nothing was stored.
+        """
+        request = DoorSendRequest(
+            to=require_wire_name(caller.door, to),
+            body=body,
+            external_id=require_wire_id(external_id),
+            mailbox_max=mailbox_max,
+        )
+        require_wire_name(caller.door, caller.name)
+        await self._services.messaging.before_sending(body)
+        project, supplies = await self._ready(caller, caller.name, request.to)
+
+        def unit(tx: Tx) -> tuple[Agent, DoorSent]:
+            speaker = speak_as(tx, project, caller.door, caller.name, supplies)
+            recipient = ensure_agent(tx, project, caller.door, request.to, supplies)
+            sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_within)
+            return speaker.actor.agent, sent
+
+        agent, sent = await self._store.write(unit)
+        self._note_activity(agent)
+        return sent
+
+    async def pop(self, caller: DoorCaller, *, wait_s: float) -> Popped | None:
+        """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); None where none came.
+
+        It is read once the answer of the running call was written, and given back where it was not. A call that is no
+        request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an error after all.
+        Raises as `send` does, and as waiting does: NoPlaceToWait, WaitingEnds, WaiterLeft.
+        """
+        require_wire_name(caller.door, caller.name)
+        project, supplies = await self._ready(caller, caller.name)
+        is_empty = await self._store.read(lambda view: popping.is_empty(view, project, caller.door, caller.name))
+        if is_empty and wait_s <= 0:
+            return None
+        agent_id, popped = await self._take(caller, project, supplies)
+        if popped is None and wait_s > 0:
+            popped = await self._wait(caller, project, supplies, agent_id, min(wait_s, MAX_WAIT_S))
+        if popped is not None:
+            hearing, given = current_hearing(), popped
+            hearing.unless_heard(lambda: self._give_back_soon(given))
+            hearing.once_sent(lambda: self._settle_soon(given), _nothing, _nothing)
+        return popped
+
+    async def _wait(
+        self, caller: DoorCaller, project: Project, supplies: Supplies, agent_id: AgentId, wait_s: float
+    ) -> Popped | None:
+        loop, waiters = asyncio.get_running_loop(), self._services.waiters
+        until = loop.time() + wait_s
+        await waiters.hear()
+        with waiters.place(agent_id, WaiterKind.WAIT) as waiter, current_hearing().watched(waiter.leave):
+            while True:
+                # In this order: what is committed once the look has begun wakes.
+                waiter.begin_look()
+                is_last = loop.time() >= until
+                _, popped = await self._take(caller, project, supplies)
+                if waiter.has_left:
+                    if popped is not None:
+                        await self.give_back(popped)
+                    raise WaiterLeft("The caller has left.")
+                if popped is not None or is_last:
+                    return popped
+                waiters.require_open()
+                await waiter.woken(until - loop.time())
+
+    async def _take(self, caller: DoorCaller, project: Project, supplies: Supplies) -> _Taken:
+        """Who speaks is judged with each look. What nobody waits for any more is given back."""
+        loop = asyncio.get_running_loop()
+
+        def unit(tx: Tx) -> tuple[Agent, Popped | None]:
+            speaker = speak_as(tx, project, caller.door, caller.name, supplies)
+            return speaker.actor.agent, popping.take(tx, speaker, caller.door)
+
+        def unheard(tx: Tx, taken: tuple[Agent, Popped | None]) -> None:
+            if (popped := taken[1]) is not None:
+                popping.give_back(tx, popped)
+                # Those who wait look by a unit of work, which comes after this one; once too often does no harm.
+                loop.call_soon_threadsafe(self._wake, popped)
+
+        agent, popped = await self._store.write(unit, unheard=unheard)
+        self._note_activity(agent)
+        return agent.id, popped
+
+    async def settle(self, popped: Popped) -> None:
+        """The answer was written: the message is read. A repeat, and one that was given back, change nothing."""
+        await self._store.write(lambda tx: popping.settle(tx, popped))
+
+    async def give_back(self, popped: Popped) -> None:
+        """The answer was not written: the message is the next one's. A repeat, and a settled one, change nothing."""
+        await self._store.write(lambda tx: popping.give_back(tx, popped))
+        self._wake(popped)
+
+    def _settle_soon(self, popped: Popped) -> None:
+        self._store.write_soon(lambda tx: popping.settle(tx, popped))
+
+    def _give_back_soon(self, popped: Popped) -> None:
+        self._store.write_soon(lambda tx: popping.give_back(tx, popped))
+        self._wake(popped)  # Those who wait look by a unit of work, which comes after this one.
+
+    def _wake(self, popped: Popped) -> None:
+        for waiter in self._services.waiters.of(popped.agent_id):
+            waiter.wake()
+
+    def start(self) -> None:
+        """As `give_back_open`, queued before anything that a caller asks for."""
+        self._store.write_soon(lambda tx: tx.pops.end_all())
+
+    async def give_back_open(self) -> int:
+        """At the start, before anybody is served: whatever was given and never settled waits again. How many."""
+        return await self._store.write(lambda tx: tx.pops.end_all())
+
+    async def pending(self, caller: DoorCaller) -> Pending:
+        """What waits in the mailbox of this name. Changes nothing and makes nothing. Raises UnfitWireName."""
+        name = require_wire_name(caller.door, caller.name)
+        key = caller.project_key or self._project_key
+        return await self._store.read(lambda view: popping.count_pending(view, _find_project(view, key), name))
+
+    async def names(self, caller: Caller, *, after: int = 0) -> list[WireNameRow]:
+        """For the operator: what doors know, oldest first: MAX_NAMES_LISTED with numbers above `after`."""
+        require_operator(caller)
+        return await self._store.read(
+            lambda view: [_row(view, one) for one in view.wire_names.list_(after=after, limit=MAX_NAMES_LISTED)]
+        )
+
+    async def link(self, caller: Caller, name: str, door: Door) -> WireNameRow:
+        """For the operator: let callers of the door speak as the name, a native agent's too. Safe to repeat."""
+        return await self._change(caller, name, lambda tx, known: tx.wire_names.link(known, door))
+
+    async def unlink(self, caller: Caller, name: str, door: Door) -> WireNameRow:
+        """For the operator: take a link back; what the door owns stays its own. Safe to repeat."""
+        return await self._change(caller, name, lambda tx, known: tx.wire_names.unlink(known, door))
+
+    async def _change(self, caller: Caller, name: str, change: Callable[[Tx, WireName], WireName]) -> WireNameRow:
+        require_operator(caller)
+        key = self._project_key
+
+        def unit(tx: Tx) -> WireNameRow:
+            project = _find_project(tx, key)
+            agent = None if project is None else find_agent(tx, project, name)
+            if project is None or agent is None or agent.kind is not AgentKind.AGENT:
+                raise UnknownWireName(
+                    f"No door and no agent of {key} knows the name {name!r:.100}.",
+                    hint="am facade names lists those that doors know.",
+                    data={"name": name[:100]},
+                )
+            return _row(tx, change(tx, ensure_wire_name(tx, project, name, agent)))
+
+        return await self._store.write(unit)
+
+    async def _ready(self, caller: DoorCaller, *names: str) -> tuple[Project, Supplies]:
+        """The project, made where it is not there yet, and what a unit of work needs that brings these names into it:
+        names are drawn only where one is missing, since none goes again.
+        """
+        key = caller.project_key or self._project_key
+
+        def look(view: View) -> tuple[Project | None, bool]:
+            project = _find_project(view, key)
+            return project, project is None or any(find_agent(view, project, name) is None for name in names)
+
+        known, are_missing = await self._store.read(look)
+        project = known or (await self._services.projects.ensure(key)).project
+        return project, draw_supplies(self._rule, self._choose if are_missing else None)
+
+
+def _find_project(view: View, key: str) -> Project | None:
+    """None for a directory that is no project yet. Raises UnknownProject for a slug that there is not."""
+    return find_known_path(view, key) if is_path(key) else require_project(view, key)
+
+
+def _row(view: View, known: WireName) -> WireNameRow:
+    agent, project = view.agents.find(known.agent_id), view.projects.find(known.project_id)
+    assert agent is not None, known
+    assert project is not None, known
+    return WireNameRow(wire_name=known, agent=agent.name, project=project.slug)
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,24 @@
+"""For whom a door speaks. What a door's caller is called proves nothing: a path and a header are anybody's to write."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.doors.names import Door, WireName, require_to_speak
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.store.transaction import View
+
+
+def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, auth: AgentAuth) -> tuple[Caller, bool]:
+    """The caller, who may act as this agent and is proven by nothing; and whether the name is the door's own by that
+    from now on. Raises NameOwnedElsewhere and DoorNotLinked.
+    """
+    becomes_own = require_to_speak(door, known, has_token=view.agents.has_token(agent.id), auth=auth)
+    caller = Caller(
+        kind=CallerKind.DOOR, auth=auth, agent_id=agent.id, agent_name=agent.name, project_id=agent.project_id
+    )
+    return caller, becomes_own
+
+
+def newcomers_caller(auth: AgentAuth) -> Caller:
+    """Who brings a name by a door that nobody had: the operator has opened the door."""
+    return Caller(kind=CallerKind.DOOR, auth=auth)

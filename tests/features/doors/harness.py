@@ -1,0 +1,89 @@
+"""Doors over a real store, beside native tools."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_agent_mail.core.tools import Credentials, ToolTable
+from mcp_agent_mail.domain.contacts import ContactRules
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.domain.identity.admission import ProjectAdmission
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.features.archiving.backpressure import Backpressure
+from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
+from mcp_agent_mail.features.delivery.waiters import Waiters
+from mcp_agent_mail.features.doors.names import NamingRule
+from mcp_agent_mail.features.doors.requests import DoorCaller
+from mcp_agent_mail.features.doors.results import DoorSent, Popped
+from mcp_agent_mail.features.doors.service import DoorService, DoorServices
+from mcp_agent_mail.features.messaging.service import MessagingService
+from mcp_agent_mail.features.messaging.tools import messaging_tools
+from mcp_agent_mail.features.projects.service import ProjectService
+from tests.features.delivery.harness import open_waiters
+from tests.features.messaging.harness import NOBODY, Identities
+from tests.seeded_store import SeededStore, open_seeded_store
+
+HOME = "/neighbours"
+OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
+
+
+def at(name: str, door: Door = Door.POSTAL, project: str | None = None) -> DoorCaller:
+    return DoorCaller(door=door, name=name, project_key=project)
+
+
+@dataclass
+class DoorsHarness:
+    seeded: SeededStore
+    doors: DoorService
+    tools: ToolTable
+    waiters: Waiters
+    noted: list[str]
+
+    async def send(self, sender: str, to: str, body: str, external_id: str | None = None, **rest: Any) -> DoorSent:
+        return await self.doors.send(at(sender), to, body, external_id=external_id, **rest)
+
+    async def pop(self, name: str) -> Popped | None:
+        """Given, and its answer written."""
+        popped = await self.doors.pop(at(name), wait_s=0)
+        if popped is not None:
+            await self.doors.settle(popped)
+        return popped
+
+    async def call(self, tool: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> Any:
+        return await self.tools.run(tool, {"project_key": HOME, **arguments}, credentials)
+
+    async def rows(self, sql: str) -> list[Any]:
+        return await self.seeded.store.read(lambda view: view.pops._connection.execute(sql).fetchall())
+
+
+@asynccontextmanager
+async def open_doors(
+    directory: Path, auth: AgentAuth = AgentAuth.OPEN, admission: ProjectAdmission = ProjectAdmission.OPEN
+) -> AsyncIterator[DoorsHarness]:
+    async with open_seeded_store(directory) as seeded:
+        store, noted = seeded.store, list[str]()
+        identities = Identities(store, auth)
+        messaging = MessagingService(
+            store,
+            body_max_bytes=100_000,
+            note_activity=lambda agent: noted.append(agent.name),
+            throttle=Backpressure().keep,
+            clock=seeded.clock,
+            delivery=DeliveryPolicy(rules=ContactRules()),
+        )
+        waiters = open_waiters(store)
+        places = ArchivePlaces(projects_path=directory / "projects", in_workspace=False)
+        doors = DoorService(
+            store,
+            DoorServices(messaging=messaging, projects=ProjectService(store, places=places), waiters=waiters),
+            project_key=HOME,
+            rule=NamingRule(auth=auth, admission=admission),
+            note_activity=lambda agent: noted.append(agent.name),
+        )
+        tools = ToolTable(messaging_tools(messaging, identities.caller))
+        yield DoorsHarness(seeded, doors, tools, waiters, noted)

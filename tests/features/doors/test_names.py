@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.domain.agents import AttachmentsPolicy
+from mcp_agent_mail.domain.doors.names import Door, DoorNotLinked, NameOwnedElsewhere
+from mcp_agent_mail.domain.identity.admission import ProjectAdmission
+from mcp_agent_mail.domain.identity.caller import (
+    AgentAuth,
+    Caller,
+    CallerKind,
+    ReservedIdentity,
+    TokenMissing,
+)
+from mcp_agent_mail.domain.identity.names import NameEnforcement, is_generated_form
+from mcp_agent_mail.features.identity import register as registering
+from mcp_agent_mail.features.identity.admission import NamingRules
+from tests.features.doors.harness import HOME, OPERATOR, DoorsHarness, at, open_doors
+
+
+async def register(harness: DoorsHarness, name: str, auth: AgentAuth) -> registering.Registered:
+    wanted = registering.Registration(
+        project_key=HOME,
+        program="p",
+        model="m",
+        name=name,
+        task_description="",
+        attachments_policy=AttachmentsPolicy.AUTO,
+    )
+    rules = NamingRules(enforcement=NameEnforcement.FREE)
+    supplies = registering.Supplies(new_names=rules, candidates=["BlueLake"], token="amt_native")
+    caller = Caller(kind=CallerKind.ANONYMOUS, auth=auth)
+    return await harness.seeded.store.write(lambda tx: registering.register(tx, caller, wanted, supplies))
+
+
+@pytest.mark.parametrize("name", ["alice", "claude-code", "gemini", "x_1"])
+async def test_a_name_of_the_native_form_is_the_agents_name(harness: DoorsHarness, name: str) -> None:
+    await harness.send(name, "bob", "hi")
+
+    (row, _) = await harness.doors.names(OPERATOR)
+
+    assert (row.wire_name.name, row.agent, row.wire_name.owner) == (name, name, Door.POSTAL)
+    assert row.project.startswith("neighbours-")
+
+
+@pytest.mark.parametrize("name", ["名前", "1st", "all", "System", "-", "a" * 65])
+async def test_any_other_name_is_an_alias_of_a_generated_one(harness: DoorsHarness, name: str) -> None:
+    await harness.send(name, "bob", "hi")
+
+    (row, _) = await harness.doors.names(OPERATOR)
+    got = await harness.pop("bob")
+
+    assert is_generated_form(row.agent)
+    assert row.wire_name.name == name
+    assert got is not None
+    assert got.sender == name
+
+
+async def test_letter_case_tells_nobody_apart_and_the_first_spelling_stays(harness: DoorsHarness) -> None:
+    await harness.send("Bob", "alice", "1")
+    await harness.send("BOB", "ALICE", "2")
+
+    got = [await harness.pop("alice"), await harness.pop("aLiCe")]
+
+    assert [one.sender for one in got if one] == ["Bob", "Bob"]
+    assert await harness.rows("SELECT name, owner FROM wire_names ORDER BY id") == [
+        ("Bob", "postal"),
+        ("alice", "postal"),
+    ]
+
+
+async def test_being_written_to_makes_a_mailbox_that_the_first_door_gets(harness: DoorsHarness) -> None:
+    await harness.send("alice", "bob", "hi")
+    before = await harness.rows("SELECT name, owner FROM wire_names ORDER BY id")
+
+    popped = await harness.doors.pop(at("bob", Door.CLAUDE_MAILBOX), wait_s=0)
+
+    assert before == [("alice", "postal"), ("bob", None)]
+    assert popped is not None
+    assert await harness.rows("SELECT name, owner FROM wire_names ORDER BY id") == [
+        ("alice", "postal"),
+        ("bob", "claude-mailbox"),
+    ]
+    with pytest.raises(NameOwnedElsewhere, match="claude-mailbox"):
+        await harness.pop("bob")
+    with pytest.raises(NameOwnedElsewhere):
+        await harness.send("bob", "alice", "as bob")
+    await harness.send("alice", "bob", "anybody may write")
+
+
+async def test_a_link_lets_a_door_speak_until_it_is_taken_back(harness: DoorsHarness) -> None:
+    await harness.send("alice", "bob", "hi")
+    await harness.doors.pop(at("bob", Door.AGENTMAIL), wait_s=0)
+    await harness.send("alice", "bob", "ho")
+
+    row = await harness.doors.link(OPERATOR, "BOB", Door.POSTAL)
+    got = await harness.pop("bob")
+    await harness.doors.unlink(OPERATOR, "bob", Door.POSTAL)
+
+    assert (row.wire_name.owner, row.wire_name.linked) == (Door.AGENTMAIL, {Door.POSTAL})
+    assert got is not None
+    assert got.body == "ho"
+    with pytest.raises(NameOwnedElsewhere):
+        await harness.pop("bob")
+
+
+@pytest.mark.parametrize("auth", list(AgentAuth))
+async def test_a_native_agent_is_spoken_as_under_open_or_where_it_is_linked(auth: AgentAuth, tmp_path: Path) -> None:
+    async with open_doors(tmp_path, auth) as harness:
+        await harness.send("alice", "x", "makes the project")
+        await register(harness, "GreenLake", auth)
+        await harness.send("alice", "GreenLake", "anybody may write")
+
+        if auth is AgentAuth.STRICT:
+            with pytest.raises(DoorNotLinked):
+                await harness.pop("greenlake")
+            await harness.doors.link(OPERATOR, "greenlake", Door.POSTAL)
+        got = await harness.pop("greenlake")
+        await harness.send("GreenLake", "alice", "thanks")
+
+        assert got is not None
+        assert got.body == "anybody may write"
+        owners = await harness.rows("SELECT owner FROM wire_names WHERE name = 'GreenLake'")
+        assert owners == [(None,)]  # It is nobody's: its own token has it.
+
+
+async def test_what_a_door_owns_is_not_to_be_had_by_registering(tmp_path: Path) -> None:
+    async with open_doors(tmp_path, AgentAuth.STRICT) as harness:
+        await harness.send("alice", "bob", "hi")
+
+        with pytest.raises(TokenMissing):
+            await register(harness, "alice", AgentAuth.STRICT)
+        registered = await register(harness, "bob", AgentAuth.STRICT)
+
+        assert registered.token == "amt_native"  # Nobody had spoken as bob yet.
+        with pytest.raises(DoorNotLinked):
+            await harness.pop("bob")
+
+
+@pytest.mark.parametrize("auth", list(AgentAuth))
+async def test_human_gets_mail_and_is_spoken_as_by_nobody(auth: AgentAuth, tmp_path: Path) -> None:
+    async with open_doors(tmp_path, auth) as harness:
+        await harness.send("alice", "human", "hi")
+
+        with pytest.raises(ReservedIdentity):
+            await harness.pop("Human")
+        with pytest.raises(ReservedIdentity):
+            await harness.send("HumanOverseer", "alice", "hi")
+
+        found = await harness.rows("SELECT a.kind FROM recipients r JOIN agents a ON a.id = r.agent_id")
+        assert found == [("human",)]
+
+
+async def test_mail_of_a_door_proves_nobody(harness: DoorsHarness) -> None:
+    await harness.send("alice", "bob", "hi")
+
+    assert await harness.rows("SELECT is_verified FROM messages") == [(0,)]
+
+
+async def test_a_closed_project_lets_in_whoever_comes_by_a_door(tmp_path: Path) -> None:
+    async with open_doors(tmp_path, admission=ProjectAdmission.OPERATOR) as harness:
+        await harness.send("alice", "bob", "hi")
+        await harness.send("carol", "dave", "hi")
+
+        assert await harness.rows("SELECT count(*) FROM wire_names") == [(4,)]
+
+
+async def test_a_mailbox_of_a_door_that_had_retired_comes_back_with_its_next_call(harness: DoorsHarness) -> None:
+    await harness.send("alice", "bob", "hi")
+    await harness.seeded.store.write(
+        lambda tx: tx.agents._connection.execute("UPDATE agents SET retired_ts = 1 WHERE name = 'alice'").rowcount
+    )
+
+    await harness.send("alice", "bob", "again")
+
+    assert await harness.rows("SELECT retired_ts FROM agents WHERE name = 'alice'") == [(None,)]
+
+
+async def test_a_sender_from_another_project_is_shown_with_its_project(harness: DoorsHarness) -> None:
+    seeded = harness.seeded
+    await harness.doors.pop(at("RedStone", project="/code/app"), wait_s=0)
+    await seeded.post(seeded.letter(seeded.fox), *seeded.addressed([seeded.red]))
+
+    got = await harness.doors.pop(at("RedStone", project="/code/app"), wait_s=0)
+
+    assert got is not None
+    assert got.sender == "QuietFox@code-lib"
