@@ -21,14 +21,14 @@ NOUNS = frozenset(
  assembly attachment auth backfill background backpressure backup blob block boundary branch breaker bu budget bundle
  cache call caller catalog chain change charset check client clock code command committer completion computation
  config conflict connection consent contact content context conversion converter coordination copie copy count cue
- cursor database decision deliverie delivery description descriptor digest dispatch doc doctor drain dump edit end
+ cursor database decision deliverie delivery description descriptor digest dispatch doc doctor door drain dump edit end
  endpoint entry env environment error escaping event evidence expansion export fact failpoint fault feed field file
  finding flag folder format foundation git grant guard guidance hearing hint history holder hook http id idempotency
  identifier identitie identity image import inbox inboxe index inline inspection instrumentation integrity journal
  keeper kernel key kind ladder layout lease ledger lifespan likenes limit line link listener llm lock log logging
  look lookup mail maintenance manifest mark markdown marker mcp message meta metric month mount name new notice
  number openapi option outbox output owner ownership pace pack page param parameter part participant pas path
- pathspec pattern payload people place plan port preference preparation presence problem proces product profile
+ pathspec pattern payload people place plan pop port preference preparation presence problem proces product profile
  progres project prompt proof protocol proxy query queue ranking read reader readership receipt recipient record
  recording recovery redaction refinement refiner refresh refusal relocation repair report repository request
  reservation resolution resource response restore result retention rewrite round route row rpc rule save saved schema

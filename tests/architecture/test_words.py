@@ -20,7 +20,7 @@ a abandoned acquired action activity addres addresse addressed addressee admissi
  client clock closed closing column command committed completion config contradict conversation conversion converted
  copie costly count counter counting cue cursor cutoff cycled damaged data database deadline declined definition
  deliverie denied derived differ difference direction directory disk document done draft drained draining duration
- echo echoing edited either else empty ended endpoint enforcement entry env error exceeded exhausted exit expected
+ echo echoing edited either else elsewhere empty ended endpoint enforcement entry env error exceeded exhausted exit expected
  expired expiry fact fail failed failure field figure filter finding fixture flag flaw follow forced foreign
  forgotten found full function gate gateway git given glob gone grant group growth guarded guarding guidance
  handshake hard head health hearing history hit holder http identifier identitie ignored importance inboxe index
@@ -30,8 +30,8 @@ a abandoned acquired action activity addres addresse addressed addressee admissi
  long lost mail maker many markdown marked matching mcp memory message messaging meta metric migration mismatch
  misread missing mistake mode model month move moved much name named naming near nearby need neighbourhood new
  newcomer newer newest no nobody node not note noted nothing notice occupied old older once open option order origin
- other our out outcome output outside pace pack pair param part party pas path pattern people periodic permission
- phrase piece place plain plan planned point pong port position preference preparation prepared preview probe problem
+ other our out outcome output outside owned pace pack pair param part party pas path pattern pending people periodic permission
+ phrase piece place plain plan planned point pong popped port position preference preparation prepared preview probe problem
  proces program progres prompt proof proxy pushed pusher query question queued quota ranked raw reached reader
  readership reading ready real rebuilt recent recipient record recorded recording recovered ref refined refiner
  refresher refusal refused registered relation released remembered remote renamed renew renewed repack repairer
@@ -43,7 +43,7 @@ a abandoned acquired action activity addres addresse addressed addressee admissi
  sweep syncing table taken target tell template text the there time to too tracer translation tx type unavailable
  undecodable undo unfit uninstalled unknown unqueued unreachable unread unreadable unsafe unsaid unverified
  unwritable upstream uri usage use used value verify via view waiting watchable watched way web welcome why
- wire with without worker workflow workload workspace writable written wrong yielding
+ wire with within without worker workflow workload workspace writable written wrong yielding
     """.split()
 )
 """Without the `s` of several. A word that means something of its own here belongs in the glossary instead."""

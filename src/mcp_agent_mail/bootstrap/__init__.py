@@ -72,12 +72,10 @@ def build_services(
     attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
     messaging = messaging_service(
-        settings, store, identity, attachments, hooks=hooks, throttle=archiving.pace.keep, clock=clock
+        settings, store, identity, attachments, hooks=hooks, throttle=(pace := archiving.pace.keep), clock=clock
     )
     leases = lease_services(settings, store, identity, activity, looks, clock)
-    workers = build_workers(
-        settings, store, bus, waiters, throttle=archiving.pace.keep, contents=attachments.files, clock=clock
-    )
+    workers = build_workers(settings, store, bus, waiters, throttle=pace, contents=attachments.files, clock=clock)
     services = Services(
         projects=projects,
         identity=identity,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +87,42 @@ async def open_doors(
         )
         tools = ToolTable(messaging_tools(messaging, identities.caller))
         yield DoorsHarness(seeded, doors, tools, waiters, noted)
+
+
+@dataclass
+class ToldHearing:
+    """A request of which the test says what became of its answer."""
+
+    began_s: float = 0.0
+    leave: list[Callable[[], None]] = field(default_factory=list)
+    lost: list[Callable[[], None]] = field(default_factory=list)
+    written: list[Callable[[], None]] = field(default_factory=list)
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        self.leave.append(tell)
+        yield
+
+    def unless_heard(self, undo: Callable[[], None]) -> None:
+        self.lost.append(undo)
+
+    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
+        assert read is not None
+        assert unread is not None
+        self.written.append(sent)
+
+
+async def waiting(harness: DoorsHarness, name: str, count: int = 1) -> None:
+    """Until so many wait for the mail of this name."""
+    (agent_id,) = (await harness.rows(f"SELECT agent_id FROM wire_names WHERE name = '{name}'"))[0]
+    while len(harness.waiters.of(agent_id)) < count:
+        await settled(harness)
+
+
+async def settled(harness: DoorsHarness) -> None:
+    await harness.seeded.store.write(lambda _: None)
+
+
+async def unread(harness: DoorsHarness, name: str) -> int:
+    found = await harness.rows(f"SELECT unread_count FROM agents WHERE name = '{name}'")
+    return int(found[0][0])

@@ -99,7 +99,7 @@ async def test_a_link_lets_a_door_speak_until_it_is_taken_back(harness: DoorsHar
     got = await harness.pop("bob")
     await harness.doors.unlink(OPERATOR, "bob", Door.POSTAL)
 
-    assert (row.wire_name.owner, row.wire_name.linked) == (Door.AGENTMAIL, {Door.POSTAL})
+    assert (row.wire_name.owner, row.wire_name.linked) == (Door.AGENTMAIL, frozenset({Door.POSTAL}))
     assert got is not None
     assert got.body == "ho"
     with pytest.raises(NameOwnedElsewhere):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.doors.ids import WirePlace, body_digest
+from mcp_agent_mail.domain.doors.ids import WireMessage, WirePlace, body_digest
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.store.doors import wire_ids as rows
 from tests.seeded_store import SeededStore, open_seeded_store
@@ -61,7 +61,7 @@ async def test_a_message_has_its_id_at_the_door_that_it_came_by(seeded: SeededSt
         ]
     )
 
-    assert found == ["m-1", None, True, False, (message, HASH), None]
+    assert found == ["m-1", None, True, False, WireMessage(message_id=message, body_hash=HASH), None]
 
 
 async def test_there_is_one_message_at_a_place(seeded: SeededStore) -> None:

@@ -43,6 +43,14 @@ class WirePlace:
     answers: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireMessage:
+    """What came in at a place, and the digest of its body."""
+
+    message_id: MessageId
+    body_hash: bytes
+
+
 class UnfitWireId(InvalidInput):
     """An id that no message can have."""
 

@@ -31,7 +31,7 @@ class NamingRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Supplies:
+class NameSupplies:
     """What making names needs and a unit of work may not draw itself."""
 
     rule: NamingRule
@@ -40,7 +40,7 @@ class Supplies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Speaker:
+class DoorActor:
     """Who speaks by a door, as whom."""
 
     caller: Caller
@@ -48,12 +48,12 @@ class Speaker:
     wire_name: WireName
 
 
-def draw_supplies(rule: NamingRule, choose: Callable[[Sequence[str]], str] | None) -> Supplies:
+def draw_supplies(rule: NamingRule, choose: Callable[[Sequence[str]], str] | None) -> NameSupplies:
     """A new set for each call; without `choose` no name is to be made. The token is told to nobody: what a door owns is
     not to be had by registering.
     """
     candidates = [] if choose is None else candidate_names(choose)
-    return Supplies(rule=rule, candidates=candidates, token=new_token(AGENT_TOKEN_PREFIX))
+    return NameSupplies(rule=rule, candidates=candidates, token=new_token(AGENT_TOKEN_PREFIX))
 
 
 def find_agent(view: View, project: Project, name: str) -> Agent | None:
@@ -65,7 +65,7 @@ def find_agent(view: View, project: Project, name: str) -> Agent | None:
     return None if agent is None or agent.kind is AgentKind.SYSTEM else agent
 
 
-def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: Supplies) -> Agent:
+def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
     """The agent of the name, which is made with a mailbox of its own where there is none. Raises UnfitWireName."""
     written = require_wire_name(door, name)
     found = find_agent(tx, project, written)
@@ -85,7 +85,7 @@ def ensure_wire_name(tx: Tx, project: Project, name: str, agent: Agent) -> WireN
     return tx.wire_names.add(project.id, agent.id, agent.name, tx.now)
 
 
-def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: Supplies) -> Speaker:
+def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> DoorActor:
     """Who calls by the name: a mailbox that nobody had is the door's own by that, and one of its own that had retired
     comes back. Raises UnfitWireName, ReservedIdentity, NameOwnedElsewhere, DoorNotLinked.
     """
@@ -102,10 +102,10 @@ def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: Supplies
         agent = tx.agents.set_retired(agent.id, None, tx.now)
         record_event(tx, agent, agent.id)
     actor = Actor(agent=agent, project=project, verified=require_to_act(caller, agent))
-    return Speaker(caller=caller, actor=actor, wire_name=known)
+    return DoorActor(caller=caller, actor=actor, wire_name=known)
 
 
-def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: Supplies) -> Agent:
+def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
     """Under the name itself where it can be an agent's and is free, else under a generated one. It has no token:
     whoever speaks as it first, at a door or natively, has it.
     """

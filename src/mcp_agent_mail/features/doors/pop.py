@@ -10,14 +10,14 @@ from mcp_agent_mail.domain.doors.names import Door, shown_to
 from mcp_agent_mail.domain.doors.texts import shown_text
 from mcp_agent_mail.domain.messages import Message, ReceiptStep
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doors.names import Speaker, find_agent
+from mcp_agent_mail.features.doors.names import DoorActor, find_agent
 from mcp_agent_mail.features.doors.results import Pending, Popped
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.receipts import mark_own
 from mcp_agent_mail.store.transaction import Tx, View
 
 
-def take(tx: Tx, speaker: Speaker, door: Door) -> Popped | None:
+def take(tx: Tx, speaker: DoorActor, door: Door) -> Popped | None:
     """The head of the speaker's mailbox. None where nothing waits that is nobody's."""
     agent = speaker.actor.agent
     head = tx.pops.head(agent.id)

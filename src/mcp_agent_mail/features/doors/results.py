@@ -44,7 +44,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WireNameRow:
+class KnownWireName:
     """A name that doors know, with the agent that it is of."""
 
     wire_name: WireName

@@ -8,11 +8,11 @@ from typing import Protocol
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.doors.ids import IdTaken, WirePlace, body_digest, made_id, number_of
+from mcp_agent_mail.domain.doors.ids import IdTaken, WireMessage, WirePlace, body_digest, made_id, number_of
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.doors.texts import subject_of
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.features.doors.names import Speaker
+from mcp_agent_mail.features.doors.names import DoorActor
 from mcp_agent_mail.features.doors.requests import DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent
 from mcp_agent_mail.features.identity.idempotency import Replay
@@ -32,7 +32,7 @@ class SendWithin(Protocol):
 
 
 def send(
-    tx: Tx, speaker: Speaker, recipient: Agent, request: DoorSendRequest, door: Door, send_within: SendWithin
+    tx: Tx, speaker: DoorActor, recipient: Agent, request: DoorSendRequest, door: Door, send_within: SendWithin
 ) -> DoorSent:
     """Send it, unless it is there. Raises IdTaken, MailboxFull, and what a send raises."""
     sender, digest = speaker.actor.agent, body_digest(request.body)
@@ -84,16 +84,15 @@ def _find_answered(
     return found
 
 
-def _repeat(view: View, place: WirePlace, there: tuple[MessageId, bytes], digest: bytes) -> DoorSent:
-    message_id, known = there
-    if known != digest:
+def _repeat(view: View, place: WirePlace, there: WireMessage, digest: bytes) -> DoorSent:
+    if there.body_hash != digest:
         raise IdTaken(
             f"A message with the id {place.external_id!r:.100} was sent there already, with other content.",
             hint="Nothing was sent. Use another id, or none to be given one.",
             data={"parameter": "msg_id", "id": place.external_id},
         )
-    held = view.held.is_held(message_id, place.recipient_id)
-    return DoorSent(id=place.external_id, message_id=message_id, held=held, is_repeat=True)
+    held = view.held.is_held(there.message_id, place.recipient_id)
+    return DoorSent(id=place.external_id, message_id=there.message_id, held=held, is_repeat=True)
 
 
 def _require_room(view: View, recipient: Agent, request: DoorSendRequest) -> None:

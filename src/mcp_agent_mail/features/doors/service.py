@@ -17,8 +17,8 @@ from mcp_agent_mail.domain.projects import Project, is_path
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import pop as popping
 from mcp_agent_mail.features.doors.names import (
+    NameSupplies,
     NamingRule,
-    Supplies,
     draw_supplies,
     ensure_agent,
     ensure_wire_name,
@@ -26,7 +26,7 @@ from mcp_agent_mail.features.doors.names import (
     speak_as,
 )
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
-from mcp_agent_mail.features.doors.results import DoorSent, Pending, Popped, WireNameRow
+from mcp_agent_mail.features.doors.results import DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.projects.lookup import find_known_path, require_project
@@ -37,7 +37,13 @@ from mcp_agent_mail.store.transaction import Tx, View
 MAX_WAIT_S = 300
 MAX_NAMES_LISTED = 1_000
 
-_Taken = tuple[AgentId, Popped | None]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """What a look took, and whose it is."""
+
+    agent: Agent
+    popped: Popped | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +118,10 @@ class DoorService:
         is_empty = await self._store.read(lambda view: popping.is_empty(view, project, caller.door, caller.name))
         if is_empty and wait_s <= 0:
             return None
-        agent_id, popped = await self._take(caller, project, supplies)
+        taken = await self._take(caller, project, supplies)
+        popped = taken.popped
         if popped is None and wait_s > 0:
-            popped = await self._wait(caller, project, supplies, agent_id, min(wait_s, MAX_WAIT_S))
+            popped = await self._wait(caller, project, supplies, taken.agent.id, min(wait_s, MAX_WAIT_S))
         if popped is not None:
             hearing, given = current_hearing(), popped
             hearing.unless_heard(lambda: self._give_back_soon(given))
@@ -122,7 +129,7 @@ class DoorService:
         return popped
 
     async def _wait(
-        self, caller: DoorCaller, project: Project, supplies: Supplies, agent_id: AgentId, wait_s: float
+        self, caller: DoorCaller, project: Project, supplies: NameSupplies, agent_id: AgentId, wait_s: float
     ) -> Popped | None:
         loop, waiters = asyncio.get_running_loop(), self._services.waiters
         until = loop.time() + wait_s
@@ -132,7 +139,7 @@ class DoorService:
                 # In this order: what is committed once the look has begun wakes.
                 waiter.begin_look()
                 is_last = loop.time() >= until
-                _, popped = await self._take(caller, project, supplies)
+                popped = (await self._take(caller, project, supplies)).popped
                 if waiter.has_left:
                     if popped is not None:
                         await self.give_back(popped)
@@ -142,23 +149,23 @@ class DoorService:
                 waiters.require_open()
                 await waiter.woken(until - loop.time())
 
-    async def _take(self, caller: DoorCaller, project: Project, supplies: Supplies) -> _Taken:
+    async def _take(self, caller: DoorCaller, project: Project, supplies: NameSupplies) -> _Taken:
         """Who speaks is judged with each look. What nobody waits for any more is given back."""
         loop = asyncio.get_running_loop()
 
-        def unit(tx: Tx) -> tuple[Agent, Popped | None]:
+        def unit(tx: Tx) -> _Taken:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
-            return speaker.actor.agent, popping.take(tx, speaker, caller.door)
+            return _Taken(agent=speaker.actor.agent, popped=popping.take(tx, speaker, caller.door))
 
-        def unheard(tx: Tx, taken: tuple[Agent, Popped | None]) -> None:
-            if (popped := taken[1]) is not None:
-                popping.give_back(tx, popped)
+        def unheard(tx: Tx, taken: _Taken) -> None:
+            if taken.popped is not None:
+                popping.give_back(tx, taken.popped)
                 # Those who wait look by a unit of work, which comes after this one; once too often does no harm.
-                loop.call_soon_threadsafe(self._wake, popped)
+                loop.call_soon_threadsafe(self._wake, taken.popped)
 
-        agent, popped = await self._store.write(unit, unheard=unheard)
-        self._note_activity(agent)
-        return agent.id, popped
+        taken = await self._store.write(unit, unheard=unheard)
+        self._note_activity(taken.agent)
+        return taken
 
     async def settle(self, popped: Popped) -> None:
         """The answer was written: the message is read. A repeat, and one that was given back, change nothing."""
@@ -194,26 +201,26 @@ class DoorService:
         key = caller.project_key or self._project_key
         return await self._store.read(lambda view: popping.count_pending(view, _find_project(view, key), name))
 
-    async def names(self, caller: Caller, *, after: int = 0) -> list[WireNameRow]:
+    async def names(self, caller: Caller, *, after: int = 0) -> list[KnownWireName]:
         """For the operator: what doors know, oldest first: MAX_NAMES_LISTED with numbers above `after`."""
         require_operator(caller)
         return await self._store.read(
             lambda view: [_row(view, one) for one in view.wire_names.list_(after=after, limit=MAX_NAMES_LISTED)]
         )
 
-    async def link(self, caller: Caller, name: str, door: Door) -> WireNameRow:
+    async def link(self, caller: Caller, name: str, door: Door) -> KnownWireName:
         """For the operator: let callers of the door speak as the name, a native agent's too. Safe to repeat."""
         return await self._change(caller, name, lambda tx, known: tx.wire_names.link(known, door))
 
-    async def unlink(self, caller: Caller, name: str, door: Door) -> WireNameRow:
+    async def unlink(self, caller: Caller, name: str, door: Door) -> KnownWireName:
         """For the operator: take a link back; what the door owns stays its own. Safe to repeat."""
         return await self._change(caller, name, lambda tx, known: tx.wire_names.unlink(known, door))
 
-    async def _change(self, caller: Caller, name: str, change: Callable[[Tx, WireName], WireName]) -> WireNameRow:
+    async def _change(self, caller: Caller, name: str, change: Callable[[Tx, WireName], WireName]) -> KnownWireName:
         require_operator(caller)
         key = self._project_key
 
-        def unit(tx: Tx) -> WireNameRow:
+        def unit(tx: Tx) -> KnownWireName:
             project = _find_project(tx, key)
             agent = None if project is None else find_agent(tx, project, name)
             if project is None or agent is None or agent.kind is not AgentKind.AGENT:
@@ -226,7 +233,7 @@ class DoorService:
 
         return await self._store.write(unit)
 
-    async def _ready(self, caller: DoorCaller, *names: str) -> tuple[Project, Supplies]:
+    async def _ready(self, caller: DoorCaller, *names: str) -> tuple[Project, NameSupplies]:
         """The project, made where it is not there yet, and what a unit of work needs that brings these names into it:
         names are drawn only where one is missing, since none goes again.
         """
@@ -246,11 +253,11 @@ def _find_project(view: View, key: str) -> Project | None:
     return find_known_path(view, key) if is_path(key) else require_project(view, key)
 
 
-def _row(view: View, known: WireName) -> WireNameRow:
+def _row(view: View, known: WireName) -> KnownWireName:
     agent, project = view.agents.find(known.agent_id), view.projects.find(known.project_id)
     assert agent is not None, known
     assert project is not None, known
-    return WireNameRow(wire_name=known, agent=agent.name, project=project.slug)
+    return KnownWireName(wire_name=known, agent=agent.name, project=project.slug)
 
 
 def _nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from mcp_agent_mail.core.ids import AgentId, MessageId
-from mcp_agent_mail.domain.doors.ids import WirePlace
+from mcp_agent_mail.domain.doors.ids import WireMessage, WirePlace
 from mcp_agent_mail.domain.doors.names import Door
 
 _FIND = "SELECT external_id FROM wire_ids WHERE message_id = ? AND door = ?"
@@ -45,10 +45,10 @@ class WireIds:
     def is_from_door(self, message_id: MessageId) -> bool:
         return self._connection.execute(_IS_FROM_DOOR, (message_id,)).fetchone() is not None
 
-    def at(self, place: WirePlace) -> tuple[MessageId, bytes] | None:
-        """The message that came in there, and the digest of its body."""
+    def at(self, place: WirePlace) -> WireMessage | None:
+        """What came in there."""
         row = self._connection.execute(_AT, _values(place)).fetchone()
-        return None if row is None else (MessageId(row[0]), row[1])
+        return None if row is None else WireMessage(message_id=MessageId(row[0]), body_hash=row[1])
 
     def add(self, message_id: MessageId, place: WirePlace, body_hash: bytes) -> None:
         """Where nothing came in before."""

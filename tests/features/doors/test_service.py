@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mcp_agent_mail.core.concurrency.hearing import heard_by
+from mcp_agent_mail.domain.doors.names import Door, UnfitWireName
+from mcp_agent_mail.features.delivery.waiters import WaiterLeft, WaitingEnds
+from mcp_agent_mail.features.doors.results import Pending, Popped
+from tests.features.doors.harness import DoorsHarness, ToldHearing, at, settled, waiting
+
+
+async def test_who_waits_gets_what_comes(harness: DoorsHarness) -> None:
+    await harness.pop("bob")
+    waits = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60))
+    await waiting(harness, "bob")
+
+    await harness.send("alice", "bob", "hi")
+
+    got = await asyncio.wait_for(waits, 5)
+    assert got is not None
+    assert got.body == "hi"
+
+
+async def test_who_waits_in_vain_gets_nothing_and_who_would_not_wait_writes_nothing(harness: DoorsHarness) -> None:
+    await harness.pop("bob")
+    changes = await harness.rows("PRAGMA data_version")
+
+    assert await harness.doors.pop(at("bob"), wait_s=0) is None
+    unchanged = await harness.rows("PRAGMA data_version")
+    assert await harness.doors.pop(at("bob"), wait_s=0.01) is None
+
+    assert unchanged == changes
+    assert harness.waiters.figures().waits == 0
+
+
+async def test_two_wait_and_one_gets_it(harness: DoorsHarness) -> None:
+    await harness.pop("bob")
+    waits = [asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60)) for _ in range(2)]
+    await waiting(harness, "bob", 2)
+
+    await harness.send("alice", "bob", "1")
+    done, others = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED, timeout=5)
+    await settled(harness)
+    still = [one for one in others if not one.done()]
+    await harness.send("alice", "bob", "2")
+    last = await asyncio.wait_for(still[0], 5)
+
+    got = done.pop().result()
+    assert got is not None
+    assert last is not None
+    assert (got.body, len(still), last.body) == ("1", 1, "2")
+
+
+async def test_what_is_given_back_wakes_who_waits(harness: DoorsHarness) -> None:
+    await harness.send("alice", "bob", "1")
+    hearing = ToldHearing()
+    with heard_by(hearing):
+        await harness.doors.pop(at("bob"), wait_s=0)
+    waits = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60))
+    await waiting(harness, "bob")
+    await settled(harness)
+
+    hearing.lost[0]()
+
+    got = await asyncio.wait_for(waits, 5)
+    assert got is not None
+    assert got.body == "1"
+
+
+async def test_who_hangs_up_while_waiting_takes_nothing_with_it(harness: DoorsHarness) -> None:
+    await harness.pop("bob")
+    hearing = ToldHearing()
+    with heard_by(hearing):
+        waits = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60))
+    await waiting(harness, "bob")
+    await settled(harness)
+
+    hearing.leave[0]()
+    with pytest.raises(WaiterLeft):
+        await asyncio.wait_for(waits, 5)
+    await harness.send("alice", "bob", "1")
+
+    got = await harness.pop("bob")
+    assert got is not None
+
+
+async def test_who_hangs_up_as_it_is_given_leaves_it_to_the_next(harness: DoorsHarness) -> None:
+    await harness.pop("bob")
+    hearing = ToldHearing()
+    with heard_by(hearing):
+        waits = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60))
+    await waiting(harness, "bob")
+    await settled(harness)
+    sending = asyncio.ensure_future(harness.send("alice", "bob", "1"))
+    while not (await harness.rows("SELECT count(*) FROM pops"))[0][0]:
+        await settled(harness)
+
+    hearing.leave[0]()
+    await sending
+    outcome = (await asyncio.gather(waits, return_exceptions=True))[0]
+
+    if isinstance(outcome, Popped):  # It had its answer already, which then is not written.
+        hearing.lost[0]()
+    else:
+        assert isinstance(outcome, WaiterLeft)
+    await settled(harness)
+    got = await harness.pop("bob")
+    assert got is not None
+
+
+async def test_a_call_that_is_cancelled_while_it_takes_gives_back(harness: DoorsHarness) -> None:
+    await harness.send("alice", "bob", "1")
+    taking = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=0))
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+    taking.cancel()
+    await asyncio.gather(taking, return_exceptions=True)
+    await settled(harness)
+    await settled(harness)
+
+    assert taking.cancelled()
+    assert await harness.rows("SELECT count(*) FROM pops") == [(0,)]
+    assert (await harness.pop("bob")) is not None
+
+
+async def test_a_stop_ends_the_waits(harness: DoorsHarness) -> None:
+    await harness.pop("bob")
+    waits = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60))
+    await waiting(harness, "bob")
+    await settled(harness)
+
+    harness.waiters.close()
+
+    with pytest.raises(WaitingEnds):
+        await asyncio.wait_for(waits, 5)
+
+
+async def test_pending_counts_and_makes_nothing(harness: DoorsHarness) -> None:
+    nothing = [await harness.doors.pending(at("bob")), await harness.doors.pending(at("bob", project="/nowhere"))]
+    since = harness.seeded.clock.now
+    await harness.send("alice", "bob", "1")
+    harness.seeded.clock.step()
+    await harness.send("alice", "bob", "2")
+
+    twice = [await harness.doors.pending(at("BOB", Door.CLAUDE_MAILBOX)) for _ in range(2)]
+
+    assert nothing == [Pending(count=0, oldest_ts=None)] * 2
+    assert twice == [Pending(count=2, oldest_ts=since)] * 2
+    assert await harness.doors.pending(at("carol")) == Pending(count=0, oldest_ts=None)
+    assert await harness.rows("SELECT count(*) FROM wire_names") == [(2,)]
+    with pytest.raises(UnfitWireName):
+        await harness.doors.pending(at("a b"))
+
+
+async def test_two_agents_in_a_loop_lose_and_double_nothing(harness: DoorsHarness) -> None:
+    async def loop(name: str, other: str, *, begins: bool) -> list[str]:
+        got = []
+        if begins:
+            await harness.send(name, other, f"{name} 0")
+        for turn in range(20):
+            popped = await harness.doors.pop(at(name), wait_s=30)
+            assert popped is not None
+            await harness.doors.settle(popped)
+            got.append(popped.body)
+            if turn < 19 or not begins:
+                await harness.send(name, other, f"{name} {turn + begins}", popped.id if turn % 2 else None)
+        return got
+
+    alice, bob = await asyncio.gather(loop("alice", "bob", begins=True), loop("bob", "alice", begins=False))
+
+    assert alice == [f"bob {turn}" for turn in range(20)]
+    assert bob == [f"alice {turn}" for turn in range(20)]
