@@ -9,6 +9,8 @@ import pytest
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.tools import Credentials, Json
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.reservations.wait_queue import QueueClosed
 from tests.archive_harness import git
 from tests.served import pause
@@ -71,3 +73,26 @@ async def test_directories_are_not_looked_at_any_more_after_a_close(tmp_path: Pa
 
     assert len(looks) == 4
     assert services.looks in looks
+
+
+async def test_mail_by_a_door_is_in_a_project_of_its_own_and_what_a_killed_server_had_given_is_given_again(
+    tmp_path: Path,
+) -> None:
+    settings = settings_of(tmp_path)
+    bob = DoorCaller(door=Door.POSTAL, name="bob")
+    async with open_services(settings) as (services, _):
+        await services.doors.send(DoorCaller(door=Door.POSTAL, name="claude-code"), "bob", "hi")
+        first = await services.doors.pop(bob, wait_s=0)
+        meanwhile = await services.doors.pop(bob, wait_s=0)
+        services.start()
+        await call(services, "ensure_project", human_key=APP)  # Written after what the start has queued.
+
+        second = await services.doors.pop(bob, wait_s=0)
+
+        await services.close(timeout_s=ENDS_WITHIN_S)
+    assert first is not None
+    assert meanwhile is None
+    assert second is not None
+    assert second.message_id == first.message_id
+    (found,) = settings.storage_root.glob("projects/neighbours*/.git")
+    assert "agents/claude-code/profile.json" in git(found.parent, "ls-tree", "-r", "--name-only", "main")

@@ -170,6 +170,8 @@ async def test_native_mail_and_a_doors_go_both_ways(harness: DoorsHarness) -> No
     answer = await harness.send("gemini", "alice", "fixed", got.id)
     inbox = await harness.call("fetch_inbox", agent_name="alice", include_bodies=True)
 
+    found = await harness.rows(f"SELECT reply_to FROM messages WHERE id = {answer.message_id}")
+    assert found == [(number,)]
     assert (got.message_id, got.body, got.id) == (number, "Build\n\nis red", made_id(Door.POSTAL, MessageId(number)))
     (message,) = inbox["messages"] if isinstance(inbox, dict) else inbox
     assert (message["id"], message["from"], message["subject"], message["body_md"]) == (

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from mcp_agent_mail.core.concurrency.hearing import heard_by
+from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.doors.names import Door, UnfitWireName
+from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.features.delivery.waiters import WaiterLeft, WaitingEnds
+from mcp_agent_mail.features.doors import pop as popping
+from mcp_agent_mail.features.doors.names import DoorActor
 from mcp_agent_mail.features.doors.results import Pending, Popped
+from mcp_agent_mail.store.transaction import Tx
 from tests.features.doors.harness import DoorsHarness, ToldHearing, at, settled, waiting
 
 
@@ -86,38 +94,59 @@ async def test_who_hangs_up_while_waiting_takes_nothing_with_it(harness: DoorsHa
     assert got is not None
 
 
-async def test_who_hangs_up_as_it_is_given_leaves_it_to_the_next(harness: DoorsHarness) -> None:
+async def test_who_has_left_as_it_is_given_leaves_it_to_the_next(harness: DoorsHarness) -> None:
+    await harness.send("alice", "bob", "first")
     await harness.pop("bob")
-    hearing = ToldHearing()
-    with heard_by(hearing):
-        waits = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60))
-    await waiting(harness, "bob")
-    await settled(harness)
-    sending = asyncio.ensure_future(harness.send("alice", "bob", "1"))
-    while not (await harness.rows("SELECT count(*) FROM pops"))[0][0]:
-        await settled(harness)
+    seeded = harness.seeded
 
-    hearing.leave[0]()
-    await sending
-    outcome = (await asyncio.gather(waits, return_exceptions=True))[0]
+    class LeavingHearing(ToldHearing):
+        """Mail comes and its reader goes, both before the first look of the wait."""
 
-    if isinstance(outcome, Popped):  # It had its answer already, which then is not written.
-        hearing.lost[0]()
-    else:
-        assert isinstance(outcome, WaiterLeft)
-    await settled(harness)
+        @contextmanager
+        def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+            def deliver(tx: Tx) -> None:
+                bob = tx.agents.find(tx.messages.recipients(MessageId(1))[0].agent_id)
+                assert bob is not None
+                project = tx.projects.find(bob.project_id)
+                assert project is not None
+                tx.messages.add(
+                    seeded.letter(seeded.blue),
+                    [NewRecipient(agent=bob, project=project, kind=RecipientKind.TO)],
+                    tx.now,
+                )
+
+            seeded.store.write_soon(deliver)
+            tell()
+            yield
+
+    with heard_by(LeavingHearing()), pytest.raises(WaiterLeft):
+        await harness.doors.pop(at("bob"), wait_s=60)
+
     got = await harness.pop("bob")
     assert got is not None
+    assert got.sender == "BlueLake@code-app"
 
 
-async def test_a_call_that_is_cancelled_while_it_takes_gives_back(harness: DoorsHarness) -> None:
+async def test_a_call_that_is_cancelled_while_it_takes_gives_back(
+    harness: DoorsHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await harness.send("alice", "bob", "1")
-    taking = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=0))
-    for _ in range(3):
-        await asyncio.sleep(0)
+    loop, cancelled, really_take = asyncio.get_running_loop(), threading.Event(), popping.take
 
-    taking.cancel()
+    def cancel() -> None:
+        taking.cancel()
+        cancelled.set()
+
+    def take(tx: Tx, speaker: DoorActor, door: Door) -> Popped | None:
+        taken = really_take(tx, speaker, door)
+        loop.call_soon_threadsafe(cancel)
+        assert cancelled.wait(10)
+        return taken
+
+    monkeypatch.setattr(popping, "take", take)
+    taking = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=0))
     await asyncio.gather(taking, return_exceptions=True)
+    monkeypatch.undo()
     await settled(harness)
     await settled(harness)
 

@@ -5,6 +5,7 @@ written, and the next one's where it was not.
 from __future__ import annotations
 
 from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.ids import made_id
 from mcp_agent_mail.domain.doors.names import Door, shown_to
 from mcp_agent_mail.domain.doors.texts import shown_text
@@ -73,10 +74,12 @@ def count_pending(view: View, project: Project | None, name: str) -> Pending:
     return Pending(count=view.pops.count_waiting(agent.id), oldest_ts=None if head is None else head.since_ts)
 
 
-def is_empty(view: View, project: Project, door: Door, name: str) -> bool:
-    """Whether a look has nothing to write: the name is the door's, nobody has to come back, and nothing waits."""
+def find_idle(view: View, project: Project, door: Door, name: str) -> Agent | None:
+    """The agent of the name, where a look has nothing to write: it is the door's own, has not retired, and nothing
+    waits.
+    """
     known = view.wire_names.find(project.id, name)
     if known is None or known.owner is not door:
-        return False
+        return None
     agent = view.agents.find(known.agent_id)
-    return agent is not None and not agent.is_retired and view.pops.head(agent.id) is None
+    return None if agent is None or agent.is_retired or view.pops.head(agent.id) is not None else agent

@@ -115,8 +115,9 @@ class DoorService:
         """
         require_wire_name(caller.door, caller.name)
         project, supplies = await self._ready(caller, caller.name)
-        is_empty = await self._store.read(lambda view: popping.is_empty(view, project, caller.door, caller.name))
-        if is_empty and wait_s <= 0:
+        idle = await self._store.read(lambda view: popping.find_idle(view, project, caller.door, caller.name))
+        if idle is not None and wait_s <= 0:
+            self._note_activity(idle)
             return None
         taken = await self._take(caller, project, supplies)
         popped = taken.popped
