@@ -94,5 +94,5 @@ async def test_mail_by_a_door_is_in_a_project_of_its_own_and_what_a_killed_serve
     assert meanwhile is None
     assert second is not None
     assert second.message_id == first.message_id
-    (found,) = settings.storage_root.glob("projects/neighbours*/.git")
+    (found,) = settings.storage_root.glob("projects/*neighbours*/.git")
     assert "agents/claude-code/profile.json" in git(found.parent, "ls-tree", "-r", "--name-only", "main")
