@@ -72,6 +72,24 @@ STRANGE = {
     "a name that is a path": ("UPDATE agents SET name = '../x' WHERE id = 1", "agents.name"),
     "a name under another's key": ("UPDATE agents SET name_key = 'nobody' WHERE id = 1", "agents.name_key"),
     "a policy that there is not": ("UPDATE agents SET contact_policy = 'all'", "agents.contact_policy"),
+    "a name at doors of two lines": (
+        (
+            "INSERT INTO wire_names (project_id, agent_id, name, name_key, created_ts) "
+            "VALUES (1, 1, 'a' || char(10) || 'b', 'a' || char(10) || 'b', 1)"
+        ),
+        "wire_names.name",
+    ),
+    "a name at doors that is found by another": (
+        "INSERT INTO wire_names (project_id, agent_id, name, name_key, created_ts) VALUES (1, 1, 'bob', 'alice', 1)",
+        "wire_names.name_key",
+    ),
+    "an id of a door without the hash of a body": (
+        (
+            "INSERT INTO wire_ids (message_id, door, external_id, sender_id, recipient_id, answers, body_hash) "
+            "VALUES (1, 'postal', 'm', 1, 1, 0, x'00')"
+        ),
+        "wire_ids.body_hash",
+    ),
     "a status that there is not": ("UPDATE agents SET status = 'gone'", "agents.status"),
     "a token of another length": ("UPDATE agents SET token_hash = x'00' WHERE id = 1", "agents.token_hash"),
     "a time beyond the calendar": (f"UPDATE projects SET created_ts = {1 << 62}", "projects.created_ts"),
