@@ -41,7 +41,7 @@ class HookSettings:
     """What of a client's settings a hook needs. No dataclass: importing those takes ten milliseconds."""
 
     __slots__ = (
-        *("agent", "agent_token", "host", "http_path", "interval_s", "port"),
+        *("agent", "agent_token", "host", "http_path", "interval_s", "names_store", "port"),
         *("project", "root", "token", "url", "window"),
     )
 
@@ -49,6 +49,7 @@ class HookSettings:
         found = _Sources(environ)
         root = found.find("STORAGE_ROOT")
         self.root: str = (root and found.path(*root)) or f"{found.home}/.mcp_agent_mail"
+        self.names_store: bool = root is not None
         self.host: str = _address(found.text("HTTP_HOST")) or "127.0.0.1"
         self.port: int = _whole(found.text("HTTP_PORT"), _MAX_PORT, 8765)
         self.http_path: str = _fit(_URL_PATH, found.text("HTTP_PATH").rstrip("/")) or "/mcp"

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 _OF_NAMES = "Look at AGENT_NAME and AGENT_MAIL_PROJECT, or register: macro_start_session."
 _OF_TOKENS = "Whoever starts the client can look at AGENT_MAIL_TOKEN and AGENT_MAIL_AGENT_TOKEN."
+_OF_URL = "Whoever starts the client can set AGENT_MAIL_URL and AGENT_MAIL_TOKEN: without the first no token is sent."
 _MENDABLE = {
     "NOT_FOUND": f"the server knows no such agent, or no such project. {_OF_NAMES}",
     "CONFLICT": "the agent is retired, or its project is archived. Register anew: macro_start_session.",
     "PERMISSION_DENIED": f"its hooks do not prove to be this agent's. {_OF_TOKENS}",
-    "AUTHENTICATION_REQUIRED": f"the server wants a token, and its hooks bring none. {_OF_TOKENS}",
+    "AUTHENTICATION_REQUIRED": f"the server wants a token, and its hooks bring none. {_OF_URL}",
     "INVALID_INPUT": f"the server cannot use what the agent or the project is called. {_OF_NAMES}",
 }
 """Errors that last until somebody mends a name, a project or a token."""
