@@ -88,6 +88,24 @@ def test_both_names_are_said() -> None:
     )
 
 
+def test_whoever_registers_by_another_name_than_one_that_nobody_has_hears_that_no_mail_is_told(
+    home: HookHome, answers: HookAnswers
+) -> None:
+    called = {
+        "tool_name": "mcp__agent-mail__register_agent",
+        "tool_input": {"project_key": str(home.code)},
+        "tool_response": [{"type": "text", "text": json.dumps(_registered("BlueLake"))}],
+    }
+    answers.event = {"error": {"type": "NOT_FOUND", "message": "No BlueLke here.", "hint": "x"}}
+
+    payload = home.payload("claude", "PostToolUse", **called)
+
+    assert _context(home.play("claude", "PostToolUse", payload, AGENT_NAME="BlueLke")) == [
+        "Agent mail: you registered as BlueLake, and this session is told no mail: AGENT_NAME=BlueLke is nobody here. "
+        "Register as BlueLke, or ask whoever starts the client to set AGENT_NAME=BlueLake."
+    ]
+
+
 def _context(printed: str) -> list[str]:
     lines: list[str] = json.loads(printed)["hookSpecificOutput"]["additionalContext"].split("\n")
     return lines

@@ -52,8 +52,14 @@ def refused_lines(refused: Refused, agent: str | None, project: str) -> list[str
     ]
 
 
-def other_name_line(registered: str, named: str) -> str:
-    """For an agent that registered by another name than AGENT_NAME."""
+def other_name_line(registered: str, named: str, *, is_known: bool = True) -> str:
+    """For an agent that registered by another name than AGENT_NAME, whom the server may not know at all."""
+    if not is_known:
+        return (
+            f"Agent mail: you registered as {name_of(registered)}, and this session is told no mail: "
+            f"AGENT_NAME={name_of(named)} is nobody here. Register as {name_of(named)}, or ask whoever starts the "
+            f"client to set AGENT_NAME={name_of(registered)}."
+        )
     return (
         f"Agent mail: you registered as {registered}, and AGENT_NAME is {named}: this session is told {named}'s mail. "
         f"Act as {named}, or ask whoever starts the client to set AGENT_NAME={registered}."

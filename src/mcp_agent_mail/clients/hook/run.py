@@ -147,11 +147,14 @@ class HookRun:
             self._notice = [other_name_line(registered_as, named)]
 
     def _say_why(self, refused: wire.Refused, identity: HookIdentity) -> None:
-        """Where a session starts. Later it is silence: it would be said at every turn."""
-        if self._moment == "start" and self._can("inject"):
-            from mcp_agent_mail.clients.hook.notices import refused_lines  # noqa: PLC0415  # as above
+        """Where a session starts or goes by another name. Else it is silence: it would be said at every turn."""
+        from mcp_agent_mail.clients.hook import notices  # noqa: PLC0415  # as above
 
-            self._notice = refused_lines(refused, identity.agent, identity.project)
+        if self._moment == "start" and self._can("inject"):
+            self._notice = notices.refused_lines(refused, identity.agent, identity.project)
+        elif self._notice and refused.kind == "NOT_FOUND":
+            names = str(self._state.get("agent")), str(identity.agent)
+            self._notice = [notices.other_name_line(*names, is_known=False)]
 
     def _of_window(self, project: str) -> str | None:
         """Whom registrations from this terminal window go by; the session remembers it."""
