@@ -12,9 +12,9 @@ import pytest
 from mcp_agent_mail.clients.hook.notices import other_name_line, refused_lines
 from mcp_agent_mail.clients.hook.text import fold
 from mcp_agent_mail.core.running_server import Refused
-from tests.clients.golden_outputs import STOP
+from tests.clients.golden_outputs import REPRIME, STOP
 from tests.clients.hook_program import HookHome
-from tests.clients.hook_server import HookAnswers, given, hook_server, message
+from tests.clients.hook_server import NOTHING, HookAnswers, given, hook_server, message
 
 
 @pytest.fixture
@@ -99,11 +99,12 @@ def test_whoever_registers_by_another_name_than_one_that_nobody_has_hears_that_n
     answers.event = {"error": {"type": "NOT_FOUND", "message": "No BlueLke here.", "hint": "x"}}
 
     payload = home.payload("claude", "PostToolUse", **called)
+    told = _context(home.play("claude", "PostToolUse", payload, AGENT_NAME="BlueLke"))
 
-    assert _context(home.play("claude", "PostToolUse", payload, AGENT_NAME="BlueLke")) == [
+    assert "\n".join(told) == (
         "Agent mail: you registered as BlueLake, and this session is told no mail: AGENT_NAME=BlueLke is nobody here. "
         "Register as BlueLke, or ask whoever starts the client to set AGENT_NAME=BlueLake."
-    ]
+    )
 
 
 def _context(printed: str) -> list[str]:
@@ -193,3 +194,32 @@ def test_in_a_project_that_nobody_knows_nobody_is_told_to_register(home: HookHom
     answers.check = {"error": {"type": "NOT_FOUND", "message": "x"}}
 
     assert home.play("claude", "SessionStart") == ""
+
+
+_MISNAMED = (
+    "Agent mail: AGENT_NAME is set to what is no name, so it counts as none. A name is a letter, then letters, digits, "
+    "- and _, 64 in all at most, like BlueLake; whoever starts the client can set it."
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_said"), [("blue lake", True), ("3", True), ("${AGENT_NAME:-}", False), ("", False)]
+)
+def test_a_start_says_that_agent_name_is_no_name(
+    name: str, is_said: bool, home: HookHome, answers: HookAnswers
+) -> None:
+    lines = _context(home.play("claude", "SessionStart", AGENT_NAME=name))
+    git = home.code / ".git" / "config"
+    git.write_text("[agent-mail]\n\tname = GreenHill\n")
+    answers.event = {**NOTHING, "reprime": REPRIME}
+    named = _context(home.play("claude", "SessionStart", AGENT_NAME=name))
+
+    assert (lines[0] == _MISNAMED) == is_said
+    assert "no name in it yet" in lines[is_said]
+    assert (named[0] == _MISNAMED) == is_said
+    assert named[is_said].startswith("Agent mail: you are BlueLake")
+    assert "GreenHill" in named[-1]
+
+
+def test_without_a_server_nothing_is_said_of_a_name(home: HookHome) -> None:
+    assert home.play("claude", "SessionStart", AGENT_NAME="blue lake", AGENT_MAIL_URL="http://127.0.0.1:1") == ""

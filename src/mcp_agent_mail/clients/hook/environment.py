@@ -42,7 +42,7 @@ class HookSettings:
 
     __slots__ = (
         *("agent", "agent_token", "host", "http_path", "interval_s", "names_store", "port"),
-        *("project", "root", "token", "url", "window"),
+        *("is_misnamed", "project", "root", "token", "url", "window"),
     )
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -58,7 +58,9 @@ class HookSettings:
         self.token: str | None = _fit(_SECRET, found.text("AGENT_MAIL_TOKEN"))
         self.agent_token: str | None = _fit(_SECRET, found.text("AGENT_MAIL_AGENT_TOKEN"))
         self.project: str | None = _project(found)
-        self.agent: str | None = _fit(NAME, said(found.text("AGENT_NAME")) or "")
+        name = said(found.text("AGENT_NAME")) or ""
+        self.agent: str | None = _fit(NAME, name)
+        self.is_misnamed: bool = bool(name) and self.agent is None
         self.interval_s: int = _whole(found.text("AGENT_MAIL_INTERVAL"), _MAX_INTERVAL_S, DEFAULT_INTERVAL_S)
         self.window: str | None = _fit(_UUID, found.text("MCP_AGENT_MAIL_WINDOW_ID"))
 
