@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.clients.hook.notices import other_name_line, refused_lines
+from mcp_agent_mail.clients.hook.notices import nameless_lines, other_name_line, refused_lines
 from mcp_agent_mail.clients.hook.text import fold
 from mcp_agent_mail.core.running_server import Refused
 from tests.clients.golden_outputs import REPRIME, STOP
@@ -180,13 +180,21 @@ def test_nobody_hears_nothing_but_how_to_register_where_the_project_is_known(
     assert silent == ["", "", ""]
     assert told == (
         "Agent mail is on in this project, and this session has no name in it yet.\n"
-        "Call macro_start_session with human_key set to the path of this directory; a name you were given goes in as "
-        "agent_name."
+        f'Call macro_start_session(human_key="{home.code}", program="…", model="…"), with the program you run in and '
+        "your model. A name you were given goes in as agent_name."
     )
     assert answers.bodies("/check") == [
         {"project": str(home.code), "agent": None, "author": None, "hook": "check", "paths": []}
     ]
     assert answers.bodies("/event") == []
+
+
+@pytest.mark.parametrize("project", ["/a path/with blanks", '/x", program="y', "/" + "x" * 100, "app-1234"])
+def test_a_path_that_cannot_stand_in_our_words_is_left_to_be_filled_in(project: str) -> None:
+    assert nameless_lines(project, is_misnamed=False)[1] == (
+        'Call macro_start_session(human_key="…", program="…", model="…"), with the program you run in and your model. '
+        "human_key is the path of this directory. A name you were given goes in as agent_name."
+    )
 
 
 def test_in_a_project_that_nobody_knows_nobody_is_told_to_register(home: HookHome, answers: HookAnswers) -> None:

@@ -176,15 +176,14 @@ class HookRun:
         asked: Json = {"project": identity.project, "agent": None, "author": None, "hook": "check", "paths": []}
         try:
             self._server.ask(wire.GUARD_CHECK, asked, self._patience)
-        except wire.Refused as refused:
-            if self._settings.project is not None:
-                self._say_why(refused, identity)
-            return self._nothing()
-        except wire.NoAnswer:
+        except (wire.NoAnswer, wire.Refused) as why:
+            if isinstance(why, wire.Refused) and self._settings.project is not None:
+                self._say_why(why, identity)
             return self._nothing()
         from mcp_agent_mail.clients.hook.notices import nameless_lines  # noqa: PLC0415  # for this alone
 
-        return Reply(self._told("inject", text.fit(nameless_lines(is_misnamed=self._settings.is_misnamed))))
+        lines = nameless_lines(identity.project, is_misnamed=self._settings.is_misnamed)
+        return Reply(self._told("inject", text.fit(lines)))
 
     def _ask_event(self, identity: HookIdentity) -> Json:
         """The server's answer to this event; None without one. What it may give is noted before it is asked."""
@@ -330,9 +329,8 @@ class HookRun:
         stop = answer.get("stop") if answer is not None else None
         said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim")} if answer else None
         if isinstance(stop, dict) and "refuse" in self._event["can"]:
-            return Reply(
-                self._told("refuse", text.fit(text.stop_lines(stop, identity.agent, identity.project))), self, said
-            )
+            words = text.fit(text.stop_lines(stop, identity.agent, identity.project))
+            return Reply(self._told("refuse", words), self, said)
         return Reply(self._ask_guard(identity), self, said)
 
     def _ask_guard(self, identity: HookIdentity) -> HookOutput:
