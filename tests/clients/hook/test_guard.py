@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,8 @@ def test_what_another_agent_holds_is_refused_in_the_guards_words(harness: GuardH
         "> pattern: src/**",
         "> reason: the parser",
     ]
-    assert any(line.startswith("held by RedStone until ") for line in verdict.lines)
+    assert any(re.fullmatch(r"held by RedStone until .*\d\d:\d\d UTC \(in .*\)", line) for line in verdict.lines)
+    assert any(re.match(r"- wait until .*\d\d:\d\d UTC \(in .*\), when", line) for line in verdict.lines)
 
 
 def test_what_an_agent_can_do_is_in_our_own_lines_and_possible_to_it(harness: GuardHarness) -> None:
