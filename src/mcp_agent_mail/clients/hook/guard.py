@@ -147,12 +147,19 @@ def _unknown(facts: ReportContext) -> list[str]:
 
 
 def _what_to_do(held: Sequence[HeldPath], facts: ReportContext, identity: HookIdentity | None) -> list[str]:
+    first = min(one.holding.expires_ts for one in held)
+    until = report.until(first, facts.now, in_utc=True)
+    if not facts.answer.is_server_up:
+        return [
+            "What you can do:",
+            f"- wait until {until}, when the first of these leases ends",
+            "- try again when a server answers: none does now, so nobody can be asked and nothing be reserved",
+            "- leave these paths out of the edit",
+        ]
     agent, project = (None, None) if identity is None else (identity.agent, identity.project)
     sender, caller = (whose(agent, project, role) for role in ("sender_name", "agent_name"))
-    first = min(one.holding.expires_ts for one in held)
     holders = dict.fromkeys(one.holding.agent for one in held if name_of(one.holding.agent) == one.holding.agent)
     asked = ", ".join(f'"{one}"' for one in list(holders)[:_MAX_ASKED])
-    until = report.until(first, facts.now, in_utc=True)
     return [
         "What you can do:",
         f"- wait until {until}, when the first of these leases ends, or for its release",
