@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -93,11 +94,22 @@ def test_without_a_server_no_call_is_advised_that_none_can_answer(harness: Guard
 
 def test_many_paths_leave_room_for_the_advice(harness: GuardHarness) -> None:
     long = [f"src/{'é' * 60}{number}/{'x' * 60}.py" for number in range(9)]
-    for path in long:
-        harness.hold(path, reason="é" * 200)
+    with hook_server() as answers:
+        held = [
+            {
+                "path": quote(path),
+                "holder": HELD | {"id": at, "path_pattern": path, "reason": "é" * 200},
+                "is_own_too": False,
+            }
+            for at, path in enumerate(long)
+        ]
+        answers.check = {"agent": "BlueLake", "held": held, "held_count": 9, "agent_known": True}
+        identity = HookIdentity("BlueLake", str(harness.code), str(harness.code))
+        verdict = ask_guard(long, identity, harness.environment(AGENT_MAIL_URL=answers.url), PATIENT_S)
 
-    lines = _asked(harness, *long).lines
-
+    assert verdict is not None
+    lines = verdict.lines
+    assert any("send_message" in line for line in lines)
     assert fit(lines).split("\n") == lines
     assert any(line.startswith("and ") and line.endswith(" more") for line in lines)
     assert "- leave these paths out of the edit" in lines
