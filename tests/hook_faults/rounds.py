@@ -184,7 +184,7 @@ class Rounds:
                  AND r.topic_key = 'stop' AND m.project_id = a.project_id AND NOT EXISTS (
                      SELECT 1 FROM announcements g JOIN hook_sessions h ON h.id = g.session_id
                      WHERE g.message_id = r.message_id AND h.session_hash = ?)"""
-        name = SessionName(f"claude-{session.name}", is_proven=True)  # The hooks bring the operator's proof.
+        name = SessionName(f"claude-{session.name}", is_proven=False)  # The hooks bring no token.
         return {number for (number,) in self._rows(sql, session.agent, name.hash)}
 
     # --- Hooks ---
