@@ -6,10 +6,10 @@ from mcp_agent_mail.core.profiles import ToolProfile
 
 GREETING = """\
 Mail between coding agents. Begin with create_agent: project_key is the absolute path of your working directory, and \
-the same in every other call. Keep your name and the registration_token. Between steps look again with check_my_messages. \
-Before you edit files claim them with claim_paths: what stands under conflicts is not yours. Give them back with \
-release_claims once committed. Tell those whom your work concerns with send_message, answer with reply_message. Where \
-ack_required is set, acknowledge_message once you acted on it."""
+the same in every other call. Keep your name and the registration_token. Between steps look again with \
+check_my_messages. Before you edit files claim them with claim_paths: what stands under conflicts is not yours. Give \
+them back with release_claims once committed. Tell those whom your work concerns with send_message, answer with \
+reply_message. Where ack_required is set, acknowledge_message once you acted on it."""
 
 CLAIMS = ToolProfile(
     name="claims",

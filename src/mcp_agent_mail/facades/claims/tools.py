@@ -1,6 +1,4 @@
-"""The thirteen tools, in the order in which clients see them. Their docstrings are what agents read to choose one: every
-word costs them tokens.
-"""
+"""The thirteen tools. Their docstrings are what agents read to choose one: every word costs them tokens."""
 
 from __future__ import annotations
 
