@@ -48,9 +48,7 @@ async def test_of_a_hint_its_letters_and_digits_are_the_name(
 
 
 @pytest.mark.parametrize("hint", ["BlueLake", "blue-lake", "Human", "claude", "!?"])
-async def test_a_hint_that_is_taken_or_no_name_gives_a_generated_one(
-    claims: Caller, project: Path, hint: str
-) -> None:
+async def test_a_hint_that_is_taken_or_no_name_gives_a_generated_one(claims: Caller, project: Path, hint: str) -> None:
     first = await claims.create(project, "BlueLake")
     other = await claims.create(project, hint)
 
@@ -92,12 +90,10 @@ async def test_mail_is_sent_checked_acknowledged_and_answered_in_its_thread(clai
     number = await send(claims, key, "Plan", "Body", importance="high", ack_required=True, thread_id="T-1")
 
     (mail,) = (await claims.call("check_my_messages", project_key=key, agent_name="RedStone"))["result"]
-    (whole,) = (
-        await claims.call("check_my_messages", project_key=key, agent_name="RedStone", include_bodies=True)
-    )["result"]
-    acknowledged = await claims.call(
-        "acknowledge_message", project_key=key, agent_name="RedStone", message_id=number
-    )
+    (whole,) = (await claims.call("check_my_messages", project_key=key, agent_name="RedStone", include_bodies=True))[
+        "result"
+    ]
+    acknowledged = await claims.call("acknowledge_message", project_key=key, agent_name="RedStone", message_id=number)
     answer = await claims.call(
         "reply_message", project_key=key, from_agent="RedStone", reply_to_message_id=number, body_md="Yes."
     )
@@ -270,9 +266,7 @@ async def test_the_guard_is_installed_and_taken_out(claims: Caller, project: Pat
     subprocess.run(["git", "init", "-q", str(project)], check=True)
     await team(claims, project)
 
-    installed = await claims.call(
-        "install_precommit_guard", project_key=str(project), code_repo_path=str(project)
-    )
+    installed = await claims.call("install_precommit_guard", project_key=str(project), code_repo_path=str(project))
     removed = await claims.call("uninstall_precommit_guard", code_repo_path=str(project))
 
     assert installed["status"] == "installed"
