@@ -80,6 +80,8 @@ class ClaimsServer:
 async def open_claims(directory: Path, **settings: str) -> AsyncIterator[ClaimsServer]:
     """A server over a store in `directory`, which serves the profile unless the settings say otherwise."""
     loaded = settings_of(directory, **{"CLAIMS_ENABLED": "true", **settings})
-    async with open_services(loaded) as (services, _):
-        async with hosted(build_http_app(loaded, services, operator_token=OPERATOR)) as url:
-            yield ClaimsServer(url)
+    async with (
+        open_services(loaded) as (services, _),
+        hosted(build_http_app(loaded, services, operator_token=OPERATOR)) as url,
+    ):
+        yield ClaimsServer(url)

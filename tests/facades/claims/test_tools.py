@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import subprocess
 from datetime import datetime
@@ -263,7 +264,7 @@ async def test_a_thread_is_summarized(claims: Caller, project: Path) -> None:
 
 
 async def test_the_guard_is_installed_and_taken_out(claims: Caller, project: Path) -> None:
-    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(project)], check=True)
     await team(claims, project)
 
     installed = await claims.call("install_precommit_guard", project_key=str(project), code_repo_path=str(project))

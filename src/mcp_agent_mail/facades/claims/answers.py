@@ -6,7 +6,7 @@ from mcp_agent_mail.core.errors import in_sentences, listed
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity.shapes import show_registered
-from mcp_agent_mail.features.macros.results import Created
+from mcp_agent_mail.features.macros.results import AgentRegistered
 from mcp_agent_mail.features.reservations.answers import Replayed
 from mcp_agent_mail.features.reservations.grant import GrantResult
 from mcp_agent_mail.features.reservations.shapes import show_decided
@@ -15,7 +15,7 @@ _NAMED = 3
 """Holders that a hint names."""
 
 
-def show_created(created: Created, caller: Caller) -> JsonObject:
+def show_created(created: AgentRegistered, caller: Caller) -> JsonObject:
     """The agent as a registration shows it, with the directory of its project."""
     wire = show_registered(created.registered, caller)
     doubt = created.doubt.replace("human_key=", "project_key=")

@@ -14,7 +14,7 @@ _MAX_INLINE = 64 * 1024 * 1024  # INLINE_IMAGE_MAX_BYTES decides
 
 
 @dataclass(frozen=True, slots=True)
-class EpochSeconds:
+class TimeNumber:
     """Seconds since 1970, with or without a fraction; a time as our answers write it is taken too."""
 
     def schema(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import AGENT_ADDRESS, LIMIT, PROJECT_KEY, Flag, Id
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json, current_credentials
-from mcp_agent_mail.facades.claims.parameters import EPOCH, EpochSeconds
+from mcp_agent_mail.facades.claims.parameters import EPOCH, TimeNumber
 from mcp_agent_mail.features.messaging import schemas
 from mcp_agent_mail.features.messaging.parameters import THREAD
 from mcp_agent_mail.features.messaging.requests import InboxRequest, MessageRequest, ThreadRequest
@@ -30,7 +30,7 @@ def _mail(services: Services) -> list[ResourceSpec]:
     async def inbox(
         agent: Annotated[str, AGENT_ADDRESS],
         project: Annotated[str | None, PROJECT_KEY] = None,
-        since_ts: Annotated[Micros, EpochSeconds()] = EPOCH,
+        since_ts: Annotated[Micros, TimeNumber()] = EPOCH,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
         limit: Annotated[int, LIMIT] = 20,

@@ -28,7 +28,7 @@ from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.messages import Importance, ReceiptStep
 from mcp_agent_mail.domain.search.query import Order
 from mcp_agent_mail.facades.claims.answers import show_claimed, show_created
-from mcp_agent_mail.facades.claims.parameters import EMBED_POLICY, EPOCH, INLINE_BYTES, SUBJECT, EpochSeconds
+from mcp_agent_mail.facades.claims.parameters import EMBED_POLICY, EPOCH, INLINE_BYTES, SUBJECT, TimeNumber
 from mcp_agent_mail.facades.claims.refusals import created, sent_by
 from mcp_agent_mail.features.guarding.tools import guard_tools
 from mcp_agent_mail.features.identity.schemas import show_known, show_peers
@@ -210,7 +210,7 @@ def _reading_tools(services: Services) -> list[ToolSpec]:
         *,
         project_key: Annotated[str, PROJECT_KEY],
         agent_name: Annotated[str, CALLER_NAME],
-        since_ts: Annotated[Micros, EpochSeconds()] = EPOCH,
+        since_ts: Annotated[Micros, TimeNumber()] = EPOCH,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
         limit: Annotated[int, LIMIT] = 20,

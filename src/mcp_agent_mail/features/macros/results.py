@@ -46,7 +46,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Created:
+class AgentRegistered:
     """A new agent, and its project. `doubt` is whether the project that was made now was meant."""
 
     project: Project

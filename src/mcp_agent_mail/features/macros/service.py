@@ -33,7 +33,7 @@ from mcp_agent_mail.features.macros.requests import (
     StartRequest,
     WelcomeMessage,
 )
-from mcp_agent_mail.features.macros.results import Created, Cycled, Handshake, Joined, Reserved, Started
+from mcp_agent_mail.features.macros.results import AgentRegistered, Cycled, Handshake, Joined, Reserved, Started
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.requests import InboxRequest, RecipientList, SendRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
@@ -143,12 +143,12 @@ class MacroService:
             asked, lambda view: who_begins(view, caller, project_request, request.newcomer), begin_and_reserve
         )
 
-    async def create_agent(self, caller: Caller, human_key: str, newcomer: Newcomer) -> Created:
+    async def create_agent(self, caller: Caller, human_key: str, newcomer: Newcomer) -> AgentRegistered:
         """Project ensured, and a new agent registered in it, in one unit of work: its name is a hint."""
         project_request = await self._parts.projects.project_request(human_key)
         supplies = self._parts.identity.supplies()
 
-        def create(tx: Tx) -> Created:
+        def create(tx: Tx) -> AgentRegistered:
             doubt = doubt_about_new(tx, project_request)
             project = ensure(tx, project_request)
             wanted = Registration(
@@ -159,7 +159,9 @@ class MacroService:
                 task_description=newcomer.task_description,
                 attachments_policy=AttachmentsPolicy.AUTO,
             )
-            return Created(project=project, registered=create_identity(tx, caller, wanted, supplies), doubt=doubt)
+            return AgentRegistered(
+                project=project, registered=create_identity(tx, caller, wanted, supplies), doubt=doubt
+            )
 
         return await self._store.write(create)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
@@ -11,6 +12,19 @@ from mcp_agent_mail.core.profiles import TOOLS
 from mcp_agent_mail.facades.claims.profile import CLAIMS, GREETING
 from tests.facades.claims.claims_client import PROFILE, Caller, ClaimsServer, open_claims
 from tests.server.test_mcp import ERAS, JSON_HEADERS, post
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[ClaimsServer]:
+    async with open_claims(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def claims(server: ClaimsServer) -> AsyncIterator[Caller]:
+    async with server.connected() as connected:
+        yield connected
+
 
 THIRTEEN = [
     "acknowledge_message",
@@ -169,10 +183,10 @@ async def test_the_servers_token_and_its_own_hosts_are_asked_for_here_too(tmp_pa
     assert made["name"]
 
 
-async def test_mail_of_the_one_side_is_read_once_on_the_other(server: ClaimsServer, project: Path) -> None:
-    key = str(project)
+async def test_mail_of_the_one_side_is_read_once_on_the_other(server: ClaimsServer, tmp_path: Path) -> None:
+    key = str(tmp_path)
     async with server.connected() as claims, server.connected(query="") as native:
-        await claims.create(project, "BlueLake")
+        await claims.create(key, "BlueLake")
         await native.call("register_agent", project_key=key, name="RedStone", **PROFILE)
         sent = await claims.call(
             "send_message", project_key=key, from_agent="BlueLake", to=["RedStone"], subject="Plan", body_md="b"
