@@ -58,12 +58,13 @@ async def create(macros: MacrosHarness, name: str, human_key: str = APP) -> Agen
     return created
 
 
-async def test_an_agent_is_made_anew_in_a_project_that_is_made_with_it(team: MacrosHarness) -> None:
-    made = await create(team, "BlueLake", LIB)
-    other = await create(team, "BlueLake", LIB)
+async def test_an_agent_is_made_anew_in_a_project_that_is_made_with_it(team: MacrosHarness, tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone")
+    made = await create(team, "BlueLake", gone)
+    other = await create(team, "BlueLake", gone)
 
-    assert (made.project.human_key, made.registered.agent.name) == (LIB, "BlueLake")
-    assert made.doubt.startswith(f"There is no directory {LIB}")
+    assert (made.project.human_key, made.registered.agent.name) == (gone, "BlueLake")
+    assert made.doubt.startswith(f"There is no directory {gone}")
     assert (other.project.id, other.doubt) == (made.project.id, "")
     assert other.registered.agent.id != made.registered.agent.id
 
