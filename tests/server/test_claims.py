@@ -7,9 +7,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from mcp_agent_mail.core.profiles import TOOLS
 from mcp_agent_mail.facades.claims.profile import CLAIMS, GREETING
+from mcp_agent_mail.server.prompts import WORKFLOWS
 from tests.facades.claims.claims_client import PROFILE, Caller, ClaimsServer, open_claims
 from tests.server.test_mcp import ERAS, JSON_HEADERS, post
 
@@ -129,6 +131,9 @@ async def test_a_session_of_the_one_side_is_none_of_the_other(server: ClaimsServ
 
 async def test_it_has_no_prompts_which_name_other_tools(claims: Caller) -> None:
     assert (await claims.session.list_prompts()).prompts == []
+    for workflow in WORKFLOWS:
+        with pytest.raises(MCPError, match="Unknown prompt|not found"):
+            await claims.session.get_prompt(workflow.name, dict.fromkeys(workflow.arguments, "x"))
 
 
 @pytest.mark.parametrize("filtered", ["full", "minimal", "custom"])
