@@ -132,7 +132,7 @@ async def test_a_session_of_the_one_side_is_none_of_the_other(server: ClaimsServ
 async def test_it_has_no_prompts_which_name_other_tools(claims: Caller) -> None:
     assert (await claims.session.list_prompts()).prompts == []
     for workflow in WORKFLOWS:
-        with pytest.raises(MCPError, match="Unknown prompt|not found"):
+        with pytest.raises(MCPError, match=r"Unknown prompt|not found"):
             await claims.session.get_prompt(workflow.name, dict.fromkeys(workflow.arguments, "x"))
 
 

@@ -8,11 +8,15 @@ from tests.facades.claims.claims_client import Caller
 
 
 async def test_the_hint_of_many_conflicts_names_three_holders(claims: Caller, project: Path) -> None:
-    names = ["BlueLake", "RedStone", "GrayFox", "GreenCastle", "PinkHill"]
-    for number, name in enumerate(names):
+    holders = ["BlueLake", "RedStone", "GrayFox", "GreenCastle"]
+    key = str(project)
+    for number, name in enumerate(holders):
         await claims.create(project, name)
-        paths = [f"{number}.py"] if name != names[-1] else [f"{one}.py" for one in range(4)]
-        claimed = await claims.call("claim_paths", project_key=str(project), agent_name=name, paths=paths)
+        await claims.call("claim_paths", project_key=key, agent_name=name, paths=[f"{number}.py"])
+    await claims.create(project, "PinkHill")
+
+    wanted = [f"{number}.py" for number in range(4)]
+    claimed = await claims.call("claim_paths", project_key=key, agent_name="PinkHill", paths=wanted)
 
     assert claimed["granted"] == []
     assert len(claimed["conflicts"]) == 4
