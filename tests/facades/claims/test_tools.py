@@ -157,8 +157,7 @@ async def test_a_project_that_nobody_made_leads_to_create_agent(claims: Caller) 
     error = await claims.refused("list_agents", project_key="/nowhere")
 
     assert error["type"] == "NOT_FOUND"
-    assert "create_agent" in error["hint"]
-    assert "ensure_project" not in error["hint"]
+    assert error["hint"] == "create_agent(project_key='/nowhere') creates it."
 
 
 def picture() -> str:

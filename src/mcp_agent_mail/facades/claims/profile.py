@@ -37,4 +37,5 @@ CLAIMS = ToolProfile(
         "check_file_reservation_conflicts": "claim_paths",
         "release_file_reservations": "release_claims",
     },
+    arguments={"human_key": "project_key", "sender_name": "from_agent"},
 )

@@ -66,6 +66,8 @@ def fitted(text: str, profile: ToolProfile) -> str:
         return text
     sentences = (_fitted_sentence(sentence, profile) for sentence in _SENTENCE.split(text))
     kept = " ".join(sentence for sentence in sentences if sentence)
+    for ours, theirs in profile.arguments.items():
+        kept = re.sub(rf"\b{ours}\b", theirs, kept)
     return f"{kept[:-1]}." if kept.endswith(";") else kept
 
 
