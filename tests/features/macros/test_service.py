@@ -5,17 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.tools import Credentials, call_as
+from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
-from mcp_agent_mail.domain.identity.names import UnfitName
 from mcp_agent_mail.domain.project_identity import MARKER_FILE
-from mcp_agent_mail.features.macros.requests import Newcomer
-from mcp_agent_mail.features.macros.results import AgentRegistered
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.requests import InboxRequest
 from mcp_agent_mail.features.reservations.grant import GrantRequest
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
-from tests.features.macros.harness import APP, LIB, NOBODY, MacrosHarness, open_macros, refused
+from tests.features.macros.harness import APP, LIB, MacrosHarness, open_macros, refused
 from tests.workspace.code_repository import begin, write
 
 PROFILE = {"human_key": APP, "program": "tests", "model": "none"}
@@ -46,36 +43,6 @@ async def test_who_comes_back_finds_its_mail_and_its_peers(team: MacrosHarness) 
     assert [item["subject"] for item in again["inbox"]] == ["Hello"]
     assert "body_md" not in again["inbox"][0]
     assert [peer["name"] for peer in again["peers"]] == ["RedStone"]
-
-
-async def create(macros: MacrosHarness, name: str, human_key: str = APP) -> AgentRegistered:
-    async def run() -> AgentRegistered:
-        newcomer = Newcomer(name=name, program="tests", model="none", task_description="")
-        caller = await macros.services.identity.caller()
-        return await macros.services.macros.create_agent(caller, human_key, newcomer)
-
-    created: AgentRegistered = await call_as(NOBODY, run, {})
-    return created
-
-
-async def test_an_agent_is_made_anew_in_a_project_that_is_made_with_it(team: MacrosHarness, tmp_path: Path) -> None:
-    gone = str(tmp_path / "gone")
-    made = await create(team, "BlueLake", gone)
-    other = await create(team, "BlueLake", gone)
-
-    assert (made.project.human_key, made.registered.agent.name) == (gone, "BlueLake")
-    assert made.doubt.startswith(f"There is no directory {gone}")
-    assert (other.project.id, other.doubt) == (made.project.id, "")
-    assert other.registered.agent.id != made.registered.agent.id
-
-
-async def test_a_name_that_is_refused_makes_no_project_either(tmp_path: Path) -> None:
-    async with open_macros(tmp_path, AGENT_NAME_ENFORCEMENT_MODE="strict") as strict:
-        before = strict.everything()
-        with pytest.raises(UnfitName):
-            await create(strict, "zzz")
-
-        assert strict.everything() == before
 
 
 async def test_a_session_without_a_name_gets_one(team: MacrosHarness) -> None:
