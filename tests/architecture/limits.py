@@ -171,7 +171,7 @@ def _is_tool(node: _Function, where: str) -> bool:
         isinstance(node, ast.AsyncFunctionDef)
         and "." in qualified
         and Path(path).name in ("tools.py", "resources.py")
-        and "/features/" in path
+        and ("/features/" in path or "/facades/" in path)
     )
 
 

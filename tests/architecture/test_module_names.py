@@ -19,7 +19,7 @@ NOUNS = frozenset(
     """
  ack activity actor addresse admission adoption age agent announcement answer app archive archiver argument artifact
  assembly attachment auth backfill background backpressure backup blob block boundary branch breaker bu budget bundle
- cache call caller catalog chain change charset check client clock code command committer completion computation
+ cache call caller catalog chain change charset check claim client clock code command committer completion computation
  config conflict connection consent contact content context conversion converter coordination copie copy count cue
  cursor database decision deliverie delivery description descriptor digest dispatch doc doctor door drain dump edit end
  endpoint entry env environment error escaping event evidence expansion export fact failpoint fault feed field file

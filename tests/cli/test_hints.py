@@ -41,6 +41,10 @@ AWKWARD = '/code/it\'s "my" (old) app'
         ("Add ?project= with one of: app-1, lib-2.", "Add --project with one of: app-1, lib-2."),
         ("register_agent adds one.", "An agent's register_agent adds one."),
         ("There is BlueLake. register_agent adds one.", "There is BlueLake. An agent's register_agent adds one."),
+        (
+            "Did you mean BlueLake? register_agent adds one.",
+            "Did you mean BlueLake? An agent's register_agent adds one.",
+        ),
         ("It is gone: register_agent adds one.", "It is gone: an agent's register_agent adds one."),
         (
             "ensure_project(name='x') makes it.",

@@ -9,9 +9,7 @@ import json
 import os
 import re
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -119,24 +117,9 @@ def outputs(client: str, root: Path, answers: HookAnswers) -> Iterator[tuple[str
             yield event, case, json.loads(_LEFT.sub("(in N days)", text))
 
 
-@contextmanager
-def utc() -> Iterator[None]:
-    """The guard tells local times."""
-    before = os.environ.get("TZ")
-    os.environ["TZ"] = "UTC"
-    time.tzset()
-    try:
-        yield
-    finally:
-        os.environ.pop("TZ")
-        if before is not None:
-            os.environ["TZ"] = before
-        time.tzset()
-
-
 def golden(client: str) -> dict[str, dict[str, Any]]:
     here = Path.cwd()
-    with tempfile.TemporaryDirectory() as scratch, hook_server() as answers, utc():
+    with tempfile.TemporaryDirectory() as scratch, hook_server() as answers:
         root = Path(scratch).resolve()
         (root / "code" / ".git" / "objects").mkdir(parents=True)
         (root / "code" / ".git" / "refs").mkdir()

@@ -141,6 +141,17 @@ def test_an_edit_of_what_another_agent_holds_is_refused(home: HookHome, connecti
     assert home.run("claude", "PreToolUse", elsewhere).stdout == b""
 
 
+def test_how_a_session_without_a_name_is_told_to_register_works_as_it_is_written(
+    home: HookHome, connection: Connection
+) -> None:
+    del home.settings["AGENT_NAME"]
+
+    ((tool, arguments),) = _advised(_context(home, "SessionStart"))
+
+    assert (tool, arguments["human_key"]) == ("macro_start_session", str(home.code))
+    assert connection.call(tool, **arguments)["agent"]["name"]
+
+
 @pytest.mark.usefixtures("connection")
 def test_nobody_is_told_how_to_register_in_a_known_project_alone(home: HookHome) -> None:
     del home.settings["AGENT_NAME"]

@@ -157,6 +157,15 @@ def test_a_failure_says_whether_it_stops_and_why_on_one_line() -> None:
 )
 def test_an_end_is_told_by_the_clock_with_the_day_when_it_is_another(for_s: int, told: str) -> None:
     assert report.until(Micros(NOW + for_s * SECOND), NOW) == told
+    assert report.until(Micros(NOW + for_s * SECOND), NOW, in_utc=True) == told.replace(" (", " UTC (")
+
+
+def test_in_utc_an_end_is_the_same_on_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "JST-9")
+    time.tzset()
+
+    assert report.until(Micros(NOW + 600 * SECOND), NOW) == "17:10 (in 10 minutes)"
+    assert report.until(Micros(NOW + 600 * SECOND), NOW, in_utc=True) == "08:10 UTC (in 10 minutes)"
 
 
 def test_what_a_peer_wrote_is_cut_and_quoted_where_its_ends_would_not_be_seen() -> None:

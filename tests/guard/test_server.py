@@ -86,8 +86,16 @@ def test_an_owner_that_does_not_listen_yet_is_nobody_to_ask(tmp_path: Path) -> N
         ("10.1.2.3", "http://10.1.2.3:8765"),
     ],
 )
-def test_without_a_store_the_configured_address_is_asked(host: str, url: str, tmp_path: Path) -> None:
-    assert find_server(_settings(tmp_path, HTTP_HOST=host, HTTP_PORT="8765")) == (url, {})
+def test_where_no_store_is_there_or_named_the_configured_address_is_asked_without_a_token(
+    host: str, url: str, tmp_path: Path
+) -> None:
+    named = {"HTTP_HOST": host, "HTTP_PORT": "8765", "AGENT_MAIL_TOKEN": "b", "AGENT_MAIL_AGENT_TOKEN": "a"}
+
+    assert find_server(load_client_settings({"HOME": str(tmp_path), **named})) == (url, {})
+
+
+def test_where_the_store_that_was_named_is_not_there_nobody_is_asked(tmp_path: Path) -> None:
+    assert find_server(_settings(tmp_path, AGENT_MAIL_TOKEN="b", AGENT_MAIL_AGENT_TOKEN="a")) is None
 
 
 def test_beside_a_store_that_nobody_owns_no_server_is_looked_for(tmp_path: Path) -> None:
@@ -97,8 +105,11 @@ def test_beside_a_store_that_nobody_owns_no_server_is_looked_for(tmp_path: Path)
 
 
 def test_what_proves_who_asks_can_be_taken_to_another_way_of_asking(tmp_path: Path) -> None:
-    with_both = guard.find_server(_settings(tmp_path, AGENT_MAIL_TOKEN="b", AGENT_MAIL_AGENT_TOKEN="a"))
-    with_none = guard.find_server(_settings(tmp_path))
+    url = "http://127.0.0.1:9"
+    with_both = guard.find_server(
+        _settings(tmp_path, AGENT_MAIL_URL=url, AGENT_MAIL_TOKEN="b", AGENT_MAIL_AGENT_TOKEN="a")
+    )
+    with_none = guard.find_server(_settings(tmp_path, AGENT_MAIL_URL=url))
 
     assert with_both is not None
     assert with_none is not None

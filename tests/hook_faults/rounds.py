@@ -5,7 +5,6 @@ server; and what was printed of it, held against what the server says was handed
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import random
@@ -21,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.domain.presence import SessionName
 from tests.clients.payloads import payload
 from tests.hook_faults.gate import WITHIN_S, Fate, Gate, Passage
 from tests.served import Connection, Served, pause
@@ -184,8 +184,8 @@ class Rounds:
                  AND r.topic_key = 'stop' AND m.project_id = a.project_id AND NOT EXISTS (
                      SELECT 1 FROM announcements g JOIN hook_sessions h ON h.id = g.session_id
                      WHERE g.message_id = r.message_id AND h.session_hash = ?)"""
-        name = hashlib.sha256(f"claude-{session.name}".encode()).digest()
-        return {number for (number,) in self._rows(sql, session.agent, name)}
+        name = SessionName(f"claude-{session.name}", is_proven=False)  # The hooks bring no token.
+        return {number for (number,) in self._rows(sql, session.agent, name.hash)}
 
     # --- Hooks ---
 

@@ -291,6 +291,7 @@ async def test_each_webhook_has_its_share_of_what_may_wait_and_the_oldest_goes(
             await wired.send(wired.seeded.red)
             await other.until(number + 1)
         await receiver.until(30)
+        await until(webhooks, told=30)
 
         assert (webhooks.figures().dropped, webhooks.figures().waiting) == (20, 10)
 

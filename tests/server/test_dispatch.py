@@ -37,3 +37,27 @@ async def test_a_long_call_is_in_the_line_of_the_token_among_its_arguments(argum
 
     assert begun == ["token amt_many", "token amt_many", "token amt_one"]
     assert len(running) == 5
+
+
+async def test_long_calls_of_two_tables_take_turns_together() -> None:
+    may_end, running = asyncio.Event(), list[str]()
+
+    async def install() -> Json:
+        """Wait."""
+        running.append(current_turn())
+        await may_end.wait()
+        return {}
+
+    table = ToolTable([tool(install, cluster="toys", title="Install", is_long=True)])
+    calls = Calls(table, ResourceTable([]))
+    other = calls.beside(table, ResourceTable([]))
+    async with asyncio.TaskGroup() as tasks:
+        for one in (calls, other, calls, other):
+            tasks.create_task(one.run_tool("install", {}, _by("one")))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        begun = len(running)
+        may_end.set()
+
+    assert begun == 2
+    assert len(running) == 4

@@ -133,7 +133,7 @@ def _command(found: re.Match[str]) -> str:
         return f"am projects list shows them and --project names one; an agent's {found[0]}"
     if tool not in COMMANDS:
         before = found.string[: found.start()].rstrip()
-        return f"{'An' if not before or before.endswith('.') else 'an'} agent's {found[0]}"
+        return f"{'An' if not before or before.endswith(('.', '?', '!')) else 'an'} agent's {found[0]}"
     if found["to_all"]:
         return f"{COMMANDS[tool]} with {_EACH}"
     one = _ONE_ARGUMENT.fullmatch(found["arguments"] or "")

@@ -7,7 +7,7 @@ holds them equal to the declared tools. Resources are never filtered.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.errors import InvalidInput
 
@@ -106,10 +106,17 @@ NAMED: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProfile:
-    """`tools` is None when all are meant, those that are no part of the contract too."""
+    """`tools` is None when all are meant, those that are no part of the contract too.
+
+    One that has a tool table of its own has words of its own: `greeting` is said to a client when it connects,
+    `instead` and `arguments` are what it calls the tools and the arguments that texts of ours name.
+    """
 
     name: str
     tools: frozenset[str] | None
+    greeting: str | None = None
+    instead: Mapping[str, str] = field(default_factory=dict, compare=False)
+    arguments: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def shows(self, tool: str) -> bool:
         return self.tools is None or tool in self.tools
@@ -123,11 +130,14 @@ class UnknownProfile(InvalidInput):
 
 
 class Profiles:
-    """What connections may choose from. `default` is the server's own, by its settings."""
+    """What connections may choose from. `default` is the server's own, by its settings; `also` are those with tool
+    tables of their own that it serves.
+    """
 
-    def __init__(self, default: ToolProfile = FULL) -> None:
+    def __init__(self, default: ToolProfile = FULL, also: Iterable[ToolProfile] = ()) -> None:
         self.default = default
         self._by_name = {
+            **{profile.name: profile for profile in also},
             default.name: default,
             **{name: ToolProfile(name=name, tools=tools) for name, tools in NAMED.items() if name != FULL.name},
             FULL.name: FULL,

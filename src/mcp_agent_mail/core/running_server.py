@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     Json = Any
 
     class ServerSettings(Protocol):
-        """What settings say of where the server is, and of who asks. `root` is STORAGE_ROOT."""
+        """What settings say of where the server is, and of who asks. `root` is STORAGE_ROOT, `names_store` says whether
+        it was given.
+        """
 
         @property
         def root(self) -> str: ...
+        @property
+        def names_store(self) -> bool: ...
         @property
         def host(self) -> str: ...
         @property
@@ -258,7 +262,9 @@ def _refusal(status: int, answer: Json) -> Refused:
 
 
 def find_server(settings: ServerSettings) -> RunningServer | None:
-    """AGENT_MAIL_URL, else the server that owns the store, else the one at HTTP_HOST where there is no store."""
+    """AGENT_MAIL_URL, else the server that owns the store, else the one at HTTP_HOST where there is no store and none
+    was named: whoever listens there serves another store, and gets no token.
+    """
     window = {"X-Agent-Window": settings.window} if settings.window else {}
     headers = dict(window)
     if settings.token:
@@ -272,9 +278,11 @@ def find_server(settings: ServerSettings) -> RunningServer | None:
         if not settings.token and (proof := _operator_token(settings.root)):
             headers = {**window, "Authorization": f"Bearer {proof}"}
         return RunningServer(url, headers)
-    if not is_owned and not os.path.isdir(f"{settings.root}/projects"):  # noqa: PTH112  # starts faster
+    if is_owned or settings.names_store:
+        return None
+    if not os.path.isdir(f"{settings.root}/projects"):  # noqa: PTH112  # starts faster
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
-        return RunningServer(f"http://{f'[{host}]' if ':' in host else host}:{settings.port}", headers)
+        return RunningServer(f"http://{f'[{host}]' if ':' in host else host}:{settings.port}", window)
     return None
 
 

@@ -54,7 +54,8 @@ class LeaseQuery(NamedTuple):
 
 class LeaseAnswer(NamedTuple):
     """`agent` is None for a person. `source` says where this comes from, and how old it is. `nearest`: of a named
-    agent that the project does not have (`is_agent_known` is False), whom it may mean.
+    agent that the project does not have (`is_agent_known` is False), whom it may mean. `is_server_up`: is there one
+    that answers, which an agent can ask more?
     """
 
     agent: str | None
@@ -64,6 +65,7 @@ class LeaseAnswer(NamedTuple):
     is_project_known: bool = True
     is_agent_known: bool = True
     nearest: Sequence[str] = ()
+    is_server_up: bool = True
 
 
 class LeasesSource:
@@ -143,6 +145,7 @@ class LeasesSource:
             source=source,
             is_agent_known=near is None,
             nearest=near or (),
+            is_server_up=self.server is not None,
         )
 
 

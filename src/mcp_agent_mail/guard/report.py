@@ -98,12 +98,13 @@ def failure(deed: str, why: str, *, is_blocking: bool) -> list[str]:
     return [f"{deed} passes UNCHECKED: {on_one_line(why)}."]
 
 
-def until(expires_ts: Micros, now: Micros) -> str:
-    """`14:05 (in 23 minutes)`, by the clock of this machine; with the day when it is not today."""
-    at, today = time.localtime(expires_ts // SECOND), time.localtime(now // SECOND)
+def until(expires_ts: Micros, now: Micros, *, in_utc: bool = False) -> str:
+    """`14:05 (in 23 minutes)`, by the clock of this machine, or `14:05 UTC (…)`; with the day when it is not today."""
+    broken_down = time.gmtime if in_utc else time.localtime
+    at, today = broken_down(expires_ts // SECOND), broken_down(now // SECOND)
     is_today = at[:3] == today[:3]
     clock = time.strftime("%H:%M" if is_today else "%Y-%m-%d %H:%M", at)
-    return f"{clock} (in {in_words(max(expires_ts - now, 0) // SECOND)})"
+    return f"{clock}{' UTC' if in_utc else ''} (in {in_words(max(expires_ts - now, 0) // SECOND)})"
 
 
 def _refused(held: Iterable[HeldPath]) -> list[HeldPath]:

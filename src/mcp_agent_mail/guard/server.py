@@ -17,6 +17,7 @@ class _Said(NamedTuple):
     """The settings as the question for a server has them."""
 
     root: str
+    names_store: bool
     host: str
     port: int
     http_path: str
@@ -27,10 +28,11 @@ class _Said(NamedTuple):
 
 
 def find_server(settings: ClientSettings) -> RunningServer | None:
-    """AGENT_MAIL_URL, else the server that owns the store, else the one at HTTP_HOST where there is no store."""
+    """As `core/running_server` finds it."""
     return running_server.find_server(
         _Said(
             root=str(settings.storage_root),
+            names_store=settings.names_store,
             host=settings.http_host,
             port=settings.http_port,
             http_path=settings.http_path,

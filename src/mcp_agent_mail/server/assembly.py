@@ -11,9 +11,11 @@ from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.profiles import Profiles, custom_profile
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.facades.claims.profile import CLAIMS
 from mcp_agent_mail.server.attachments import PREFIX as ATTACHMENTS
 from mcp_agent_mail.server.attachments import AttachmentEndpoint
 from mcp_agent_mail.server.auth import Gate
+from mcp_agent_mail.server.claims import claims_endpoint
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardEndpoint
@@ -82,6 +84,7 @@ def build_http_app(
             reads_trace=calls.are_traced,
             connections=connections_of(settings),
             routes={path: make(services, calls) for path, make in ROUTES.items()},
+            endpoints={CLAIMS.name: claims_endpoint(services, calls)} if settings.claims_enabled else {},
             bound_waiters=services.delivery.waiters.bound,
         ),
         is_ready=services.health.is_ready,
@@ -128,16 +131,17 @@ ROUTES: Mapping[str, Callable[[Services, Calls], Route]] = {
 def connections_of(settings: Settings) -> Connections:
     """The profile and the output format that a connection gets unless it asks for others."""
     output = Output(format=OutputFormat(settings.mcp_agent_mail_output_format), source="default")
+    also = (CLAIMS,) if settings.claims_enabled else ()
     if not settings.tools_filter_enabled:
-        return Connections(Profiles(), output)
+        return Connections(Profiles(also=also), output)
     if settings.tools_filter_profile != "custom":
-        return Connections(Profiles(Profiles().require(settings.tools_filter_profile)), output)
+        return Connections(Profiles(Profiles().require(settings.tools_filter_profile), also), output)
     custom = custom_profile(
         mode=settings.tools_filter_mode,
         clusters=settings.tools_filter_clusters or (),
         tools=settings.tools_filter_tools or (),
     )
-    return Connections(Profiles(custom), output)
+    return Connections(Profiles(custom, also), output)
 
 
 def create_endpoint(

@@ -90,6 +90,14 @@ class Calls:
         self._long = frozenset(spec.name for spec in tools.specs() if spec.is_long)
         self._turns = Turns("long calls", _LONG_CALLS)
 
+    def beside(self, tools: ToolTable, resources: ResourceTable) -> Calls:
+        """Calls of other tables, told in the same places. Long calls of both take turns together."""
+        other = Calls(
+            tools, resources, log_calls=self._log_calls, usage=self._usage, tracer=self._tracer, lines=self._lines
+        )
+        other._turns = self._turns
+        return other
+
     @property
     def are_traced(self) -> bool:
         return self._tracer is not None

@@ -8,7 +8,7 @@ when an update moves them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -45,7 +45,7 @@ from mcp_agent_mail.server.completion import Suggest, complete
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.observability.trace_context import with_meta
 from mcp_agent_mail.server.preferences import ResponsePreferences
-from mcp_agent_mail.server.prompts import WORKFLOWS, prompt_of, shown_for
+from mcp_agent_mail.server.prompts import WORKFLOWS, Workflow, prompt_of, shown_for
 from mcp_agent_mail.server.rendering.formats import of_uri, take_argument
 from mcp_agent_mail.server.rendering.profile_texts import fitted, fitted_error, instructions, way_to
 from mcp_agent_mail.server.rendering.wire import (
@@ -119,9 +119,10 @@ def create_mcp(
     version: str,
     suggest: Suggest | None = None,
     subscriptions: SubscriptionEndpoint | None = None,
+    workflows: Sequence[Workflow] = WORKFLOWS,
 ) -> FastMCP[Any]:
     """The server over `calls`, named and versioned, ready for `http_app`. Without `suggest` it completes nothing,
-    without `subscriptions` nobody is told of changes.
+    without `subscriptions` nobody is told of changes. `workflows` are its prompts, which name tools of ours.
     """
     mcp: FastMCP[Any] = FastMCP(
         SERVER_NAME,
@@ -139,13 +140,13 @@ def create_mcp(
             mcp.add_resource(_listed_resource(resource))
         else:
             mcp.add_template(_listed_template(resource))
-    for workflow in WORKFLOWS:
+    for workflow in workflows:
         mcp.add_prompt(prompt_of(workflow))
     _install_handlers(mcp, calls)
     if subscriptions is not None:
         _install_subscriptions(mcp, subscriptions)
     if suggest is not None:
-        known = {workflow.name for workflow in WORKFLOWS} | {spec.uri for spec in calls.resources.specs()}
+        known = {workflow.name for workflow in workflows} | {spec.uri for spec in calls.resources.specs()}
         answer = partial(_complete, suggest, frozenset(known))
         mcp._mcp_server.add_request_handler("completion/complete", CompleteRequestParams, answer)  # noqa: SLF001
     return mcp

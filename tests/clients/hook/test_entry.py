@@ -106,6 +106,13 @@ def test_an_unknown_client_or_event_is_said_on_one_line(client: str, event: str,
     assert done.stderr.count(b"\n") == 1
 
 
+def test_of_an_unknown_event_those_that_the_client_has_are_said(home: HookHome) -> None:
+    complaint = home.run("claude", "sessionstart", {}).stderr.decode()
+
+    assert complaint.startswith("agent-mail hook: claude has no event 'sessionstart': SessionStart, UserPromptSubmit, ")
+    assert complaint.endswith(", SessionEnd.\n")
+
+
 def test_a_client_that_is_not_named_is_no_fault_of_python(home: HookHome) -> None:
     done = subprocess.run(
         home.command("claude", "Stop")[:-2], env=home.environment(), input=b"", capture_output=True, check=False

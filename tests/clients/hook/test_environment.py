@@ -15,6 +15,8 @@ from mcp_agent_mail.clients.hook.environment import HookSettings
 from mcp_agent_mail.core.running_server import find_server
 from mcp_agent_mail.core.settings.client import read_client_settings
 from mcp_agent_mail.guard.server import find_server as find_guards_server
+from tests.clients.hook_program import HookHome
+from tests.clients.hook_server import hook_server
 
 UUID = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"
 
@@ -72,6 +74,7 @@ def _compare(environ: dict[str, str]) -> None:
     token, own = theirs.agent_mail_token, theirs.agent_mail_agent_token
     assert {
         "root": mine.root,
+        "names_store": mine.names_store,
         "host": mine.host,
         "port": mine.port,
         "url": mine.url,
@@ -83,6 +86,7 @@ def _compare(environ: dict[str, str]) -> None:
         "window": mine.window,
     } == {
         "root": str(theirs.storage_root),
+        "names_store": theirs.names_store,
         "host": theirs.http_host,
         "port": theirs.http_port,
         "url": theirs.agent_mail_url,
@@ -152,7 +156,9 @@ def _same_server(environ: dict[str, str]) -> str | None:
 
 @pytest.mark.parametrize("given", [one for one in ENVIRONMENTS if "MCP_AGENT_MAIL_WINDOW_ID" not in one], ids=str)
 def test_the_same_server_is_found(given: dict[str, str], tmp_path: Path) -> None:
-    assert _same_server({"HOME": str(tmp_path), **given}) is not None
+    names_store = any(given.get(name, "").strip() for name in ("STORAGE_ROOT", "MCP_MAIL_STORE"))
+
+    assert (_same_server({"HOME": str(tmp_path), **given}) is None) == names_store
 
 
 @pytest.mark.parametrize("token", [None, "given"])
@@ -173,3 +179,16 @@ def test_a_store_that_nobody_serves_has_no_server(tmp_path: Path) -> None:
     (tmp_path / "store" / "projects").mkdir(parents=True)
 
     assert _same_server({"HOME": str(tmp_path), "STORAGE_ROOT": str(tmp_path / "store")}) is None
+
+
+def test_whoever_listens_at_the_settings_port_gets_no_token_and_nothing_where_a_store_was_named(tmp_path: Path) -> None:
+    secrets = {"AGENT_MAIL_TOKEN": "secret-one", "AGENT_MAIL_AGENT_TOKEN": "secret-two"}
+    with hook_server() as answers:
+        home = HookHome(tmp_path, {"AGENT_NAME": "BlueLake", "HTTP_PORT": str(answers.port), **secrets})
+        home.play("claude", "UserPromptSubmit")
+        heads = list(answers.heads)
+        home.play("claude", "UserPromptSubmit", STORAGE_ROOT=str(tmp_path / "missing"))
+
+    assert len(heads) == 1
+    assert "secret" not in heads[0]
+    assert answers.heads == heads

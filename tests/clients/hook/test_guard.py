@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -15,7 +17,9 @@ from mcp_agent_mail.clients.hook.guard import ask_guard
 from mcp_agent_mail.clients.hook.identity import HookIdentity
 from mcp_agent_mail.clients.hook.targets import MAX_PATHS
 from mcp_agent_mail.clients.hook.text import fit
+from tests.clients.golden_outputs import HELD, PATIENT_S
 from tests.clients.hook_program import HookHome
+from tests.clients.hook_server import hook_server
 from tests.guard.harness import GuardHarness
 
 
@@ -44,15 +48,21 @@ def test_what_another_agent_holds_is_refused_in_the_guards_words(harness: GuardH
         "> pattern: src/**",
         "> reason: the parser",
     ]
-    assert any(line.startswith("held by RedStone until ") for line in verdict.lines)
+    assert any(re.fullmatch(r"held by RedStone until .*\d\d:\d\d UTC \(in .*\)", line) for line in verdict.lines)
+    assert any(re.match(r"- wait until .*\d\d:\d\d UTC \(in .*\), when", line) for line in verdict.lines)
 
 
 def test_what_an_agent_can_do_is_in_our_own_lines_and_possible_to_it(harness: GuardHarness) -> None:
     """No agent can set the environment of its client's hooks."""
-    harness.hold("src/**")
+    held = {"path": "src/app.py", "holder": HELD, "is_own_too": False}
+    with hook_server() as answers:
+        answers.check = {"agent": "BlueLake", "held": [held], "held_count": 1, "agent_known": True}
+        identity = HookIdentity("BlueLake", str(harness.code), str(harness.code))
+        environ = harness.environment(AGENT_MAIL_URL=answers.url)
+        verdict = ask_guard(["src/app.py"], identity, environ, PATIENT_S)
 
-    lines = _asked(harness, "src/app.py").lines
-
+    assert verdict is not None
+    lines = verdict.lines
     advice = lines[lines.index("What you can do:") :]
     assert advice[2] == (
         f'- ask for it: send_message(project_key="{harness.code}", sender_name="BlueLake", to=["RedStone"], '
@@ -62,18 +72,44 @@ def test_what_an_agent_can_do_is_in_our_own_lines_and_possible_to_it(harness: Gu
         f'- reserve it as soon as it is free: file_reservation_paths(project_key="{harness.code}", '
         'agent_name="BlueLake", paths=[…], wait_seconds=50)'
     )
-    assert advice[-1].startswith("This was read from a snapshot of the leases, ")
+    assert advice[-1] == "This was read from the server."
     assert not any(line.startswith("> ") for line in advice)
     assert "AGENT_MAIL_BYPASS" not in "\n".join(lines)
 
 
+def test_without_a_server_no_call_is_advised_that_none_can_answer(harness: GuardHarness) -> None:
+    harness.hold("src/**")
+
+    for settings in ({}, {"AGENT_MAIL_URL": "http://127.0.0.1:1"}):
+        lines = _asked(harness, "src/app.py", **settings).lines
+        advice = lines[lines.index("What you can do:") :]
+
+        assert re.fullmatch(r"- wait until .* \(in .*\), when the first of these leases ends", advice[1])
+        assert advice[2:4] == [
+            "- try again when a server answers: none does now, so nobody can be asked and nothing be reserved",
+            "- leave these paths out of the edit",
+        ]
+        assert advice[4].startswith("This was read from a snapshot of the leases, ")
+
+
 def test_many_paths_leave_room_for_the_advice(harness: GuardHarness) -> None:
     long = [f"src/{'é' * 60}{number}/{'x' * 60}.py" for number in range(9)]
-    for path in long:
-        harness.hold(path, reason="é" * 200)
+    with hook_server() as answers:
+        held = [
+            {
+                "path": quote(path),
+                "holder": HELD | {"id": at, "path_pattern": path, "reason": "é" * 200},
+                "is_own_too": False,
+            }
+            for at, path in enumerate(long)
+        ]
+        answers.check = {"agent": "BlueLake", "held": held, "held_count": 9, "agent_known": True}
+        identity = HookIdentity("BlueLake", str(harness.code), str(harness.code))
+        verdict = ask_guard(long, identity, harness.environment(AGENT_MAIL_URL=answers.url), PATIENT_S)
 
-    lines = _asked(harness, *long).lines
-
+    assert verdict is not None
+    lines = verdict.lines
+    assert any("send_message" in line for line in lines)
     assert fit(lines).split("\n") == lines
     assert any(line.startswith("and ") and line.endswith(" more") for line in lines)
     assert "- leave these paths out of the edit" in lines

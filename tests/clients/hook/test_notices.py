@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.clients.hook.notices import other_name_line, refused_lines
+from mcp_agent_mail.clients.hook.notices import nameless_lines, other_name_line, refused_lines
 from mcp_agent_mail.clients.hook.text import fold
 from mcp_agent_mail.core.running_server import Refused
-from tests.clients.golden_outputs import STOP
+from tests.clients.golden_outputs import REPRIME, STOP
 from tests.clients.hook_program import HookHome
-from tests.clients.hook_server import HookAnswers, given, hook_server, message
+from tests.clients.hook_server import NOTHING, HookAnswers, given, hook_server, message
 
 
 @pytest.fixture
@@ -85,6 +85,25 @@ def test_both_names_are_said() -> None:
     assert other_name_line("GreenHill", "BlueLake") == (
         "Agent mail: you registered as GreenHill, and AGENT_NAME is BlueLake: this session is told BlueLake's mail. "
         "Act as BlueLake, or ask whoever starts the client to set AGENT_NAME=GreenHill."
+    )
+
+
+def test_whoever_registers_by_another_name_than_one_that_nobody_has_hears_that_no_mail_is_told(
+    home: HookHome, answers: HookAnswers
+) -> None:
+    called = {
+        "tool_name": "mcp__agent-mail__register_agent",
+        "tool_input": {"project_key": str(home.code)},
+        "tool_response": [{"type": "text", "text": json.dumps(_registered("BlueLake"))}],
+    }
+    answers.event = {"error": {"type": "NOT_FOUND", "message": "No BlueLke here.", "hint": "x"}}
+
+    payload = home.payload("claude", "PostToolUse", **called)
+    told = _context(home.play("claude", "PostToolUse", payload, AGENT_NAME="BlueLke"))
+
+    assert "\n".join(told) == (
+        "Agent mail: you registered as BlueLake, and this session is told no mail: AGENT_NAME=BlueLke is nobody here. "
+        "Register as BlueLke, or ask whoever starts the client to set AGENT_NAME=BlueLake."
     )
 
 
@@ -161,8 +180,8 @@ def test_nobody_hears_nothing_but_how_to_register_where_the_project_is_known(
     assert silent == ["", "", ""]
     assert told == (
         "Agent mail is on in this project, and this session has no name in it yet.\n"
-        "Call macro_start_session with human_key set to the path of this directory; a name you were given goes in as "
-        "agent_name."
+        f'Call macro_start_session(human_key="{home.code}", program="…", model="…"), with the program you run in and '
+        "your model. A name you were given goes in as agent_name."
     )
     assert answers.bodies("/check") == [
         {"project": str(home.code), "agent": None, "author": None, "hook": "check", "paths": []}
@@ -170,8 +189,45 @@ def test_nobody_hears_nothing_but_how_to_register_where_the_project_is_known(
     assert answers.bodies("/event") == []
 
 
+@pytest.mark.parametrize("project", ["/a path/with blanks", '/x", program="y', "/" + "x" * 100, "app-1234"])
+def test_a_path_that_cannot_stand_in_our_words_is_left_to_be_filled_in(project: str) -> None:
+    assert nameless_lines(project, is_misnamed=False)[1] == (
+        'Call macro_start_session(human_key="…", program="…", model="…"), with the program you run in and your model. '
+        "human_key is the path of this directory. A name you were given goes in as agent_name."
+    )
+
+
 def test_in_a_project_that_nobody_knows_nobody_is_told_to_register(home: HookHome, answers: HookAnswers) -> None:
     del home.settings["AGENT_NAME"]
     answers.check = {"error": {"type": "NOT_FOUND", "message": "x"}}
 
     assert home.play("claude", "SessionStart") == ""
+
+
+_MISNAMED = (
+    "Agent mail: AGENT_NAME is set to what is no name, so it counts as none. A name is a letter, then letters, digits, "
+    "- and _, 64 in all at most, like BlueLake; whoever starts the client can set it."
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_said"), [("blue lake", True), ("3", True), ("${AGENT_NAME:-}", False), ("", False)]
+)
+def test_a_start_says_that_agent_name_is_no_name(
+    name: str, is_said: bool, home: HookHome, answers: HookAnswers
+) -> None:
+    lines = _context(home.play("claude", "SessionStart", AGENT_NAME=name))
+    git = home.code / ".git" / "config"
+    git.write_text("[agent-mail]\n\tname = GreenHill\n")
+    answers.event = {**NOTHING, "reprime": REPRIME}
+    named = _context(home.play("claude", "SessionStart", AGENT_NAME=name))
+
+    assert (lines[0] == _MISNAMED) == is_said
+    assert "no name in it yet" in lines[is_said]
+    assert (named[0] == _MISNAMED) == is_said
+    assert named[is_said].startswith("Agent mail: you are BlueLake")
+    assert "GreenHill" in named[-1]
+
+
+def test_without_a_server_nothing_is_said_of_a_name(home: HookHome) -> None:
+    assert home.play("claude", "SessionStart", AGENT_NAME="blue lake", AGENT_MAIL_URL="http://127.0.0.1:1") == ""

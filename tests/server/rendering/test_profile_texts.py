@@ -12,6 +12,7 @@ import pytest
 from mcp_agent_mail.core.arguments import WrongArguments
 from mcp_agent_mail.core.errors import NotFound, suggest_call
 from mcp_agent_mail.core.profiles import FULL, NAMED, TOOLS, ToolProfile, custom_profile
+from mcp_agent_mail.facades.claims.profile import CLAIMS
 from mcp_agent_mail.server.rendering.profile_texts import (
     INSTRUCTIONS,
     fitted,
@@ -26,6 +27,7 @@ from tests.server.tool_list import tools_of
 SOURCE = Path(__file__).parents[3] / "src" / "mcp_agent_mail"
 SMALL = {name: ToolProfile(name=name, tools=tools) for name, tools in NAMED.items() if name != "full"}
 SMALL["one tool"] = custom_profile(mode="include", clusters=[], tools=["fetch_inbox"])
+SMALL["claims"] = CLAIMS
 MINIMAL = SMALL["minimal"]
 PROFILES = pytest.mark.parametrize("profile", SMALL.values(), ids=SMALL)
 NAME = re.compile(rf"\b({'|'.join(sorted(TOOLS, key=len, reverse=True))})\b")
@@ -92,6 +94,15 @@ def test_a_description_names_no_tool_that_the_profile_lacks(profile: ToolProfile
 @PROFILES
 def test_the_instructions_name_no_tool_that_the_profile_lacks(profile: ToolProfile) -> None:
     assert lacking(instructions(profile), profile) == []
+
+
+def test_a_profile_with_words_of_its_own_greets_in_them_within_120_words() -> None:
+    greeting = instructions(CLAIMS, is_known=True)
+
+    assert greeting == CLAIMS.greeting
+    assert len(greeting.split()) <= 120
+    assert fitted("First: register_agent. Then fetch_inbox.", CLAIMS) == "First: create_agent. Then check_my_messages."
+    assert way_to("fetch_inbox", CLAIMS) == "Use check_my_messages."
 
 
 def test_the_instructions_say_the_whole_round_in_120_words() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.store.transaction import View
 from tests.seeded_store import SeededStore, open_seeded_store
 
 
@@ -44,6 +45,20 @@ async def test_a_thread_lists_the_projects_mail_oldest_first_by_pages(seeded: Se
     assert [head.id for head in (*first, *rest)] == ids
     assert await seeded.store.read(lambda view: view.messages.count_thread(seeded.app.id, "T")) == 5
     assert await seeded.store.read(lambda view: view.messages.projects_of_thread("T")) == [seeded.app.id, seeded.lib.id]
+
+
+async def test_of_a_threads_projects_one_has_its_newest_mail(seeded: SeededStore) -> None:
+    for sender, reader in ((seeded.blue, seeded.red), (seeded.fox, seeded.lib_blue)):
+        await seeded.post(seeded.letter(sender, thread_id="T"), *seeded.addressed([reader]))
+
+    def newest(view: View) -> list[int]:
+        return [view.messages.newest_of_thread(one.id, thread) for one, thread in places]
+
+    places = [(seeded.app, "T"), (seeded.lib, "T"), (seeded.lib, "other")]
+    app, lib, other = await seeded.store.read(newest)
+
+    assert 0 < app < lib
+    assert other == 0
 
 
 async def test_a_topic_ignores_letter_case_and_lists_newest_first(seeded: SeededStore) -> None:
@@ -91,6 +106,7 @@ async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_hal
         ("view.messages.list_thread(1, 'T', limit=5)", "message_projects_thread"),
         ("view.messages.count_thread(1, 'T')", "message_projects_thread"),
         ("view.messages.projects_of_thread('T')", "message_projects_thread"),
+        ("view.messages.newest_of_thread(1, 'T')", "message_projects_thread"),
         ("view.messages.list_topic(1, 'b', limit=5)", "message_projects_topic"),
         ("view.messages.list_sent(1, limit=5)", "messages_sender"),
     ],

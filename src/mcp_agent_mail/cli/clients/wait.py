@@ -21,7 +21,7 @@ from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger
 from mcp_agent_mail.cli.gateway.port import find_server, require_server
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_json, print_text
-from mcp_agent_mail.cli.project_option import ProjectOption, project_key
+from mcp_agent_mail.cli.project_option import project_key
 from mcp_agent_mail.clients.hook.identity import look_at_git
 from mcp_agent_mail.clients.hook.text import MAX_BYTES, fit, mail_lines, whole
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
@@ -44,7 +44,16 @@ def wait(
     agent: Annotated[
         str | None, typer.Argument(metavar="AGENT", help="Whose mail. Else AGENT_NAME, or Git's agent-mail.name.")
     ] = None,
-    project: ProjectOption = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project",
+            "-p",
+            metavar="PROJECT",
+            help="Path or slug. Else AGENT_MAIL_PROJECT, Git's agent-mail.project, the Git top level, the current "
+            "directory.",
+        ),
+    ] = None,
     after: Annotated[
         int | None,
         typer.Option(

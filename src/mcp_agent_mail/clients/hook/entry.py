@@ -100,7 +100,8 @@ def _reply(arguments: Sequence[str], alarm: _Alarm) -> Reply | None:
     event: Json = contract["events"].get(name)
     alarm.neutral = neutral(contract["neutral"] if event is None else event["neutral"])
     if event is None:
-        alarm.neutral.stderr = f"agent-mail hook: {client} has no event {name[:40]!r} that is known here.\n"
+        known = ", ".join(contract["events"])
+        alarm.neutral.stderr = f"agent-mail hook: {client} has no event {name[:40]!r}: {known}.\n"
         return None
     value = read_payload()
     if value is None:

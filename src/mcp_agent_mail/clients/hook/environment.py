@@ -41,14 +41,15 @@ class HookSettings:
     """What of a client's settings a hook needs. No dataclass: importing those takes ten milliseconds."""
 
     __slots__ = (
-        *("agent", "agent_token", "host", "http_path", "interval_s", "port"),
-        *("project", "root", "token", "url", "window"),
+        *("agent", "agent_token", "host", "http_path", "interval_s", "names_store", "port"),
+        *("is_misnamed", "project", "root", "token", "url", "window"),
     )
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         found = _Sources(environ)
         root = found.find("STORAGE_ROOT")
         self.root: str = (root and found.path(*root)) or f"{found.home}/.mcp_agent_mail"
+        self.names_store: bool = root is not None
         self.host: str = _address(found.text("HTTP_HOST")) or "127.0.0.1"
         self.port: int = _whole(found.text("HTTP_PORT"), _MAX_PORT, 8765)
         self.http_path: str = _fit(_URL_PATH, found.text("HTTP_PATH").rstrip("/")) or "/mcp"
@@ -57,7 +58,9 @@ class HookSettings:
         self.token: str | None = _fit(_SECRET, found.text("AGENT_MAIL_TOKEN"))
         self.agent_token: str | None = _fit(_SECRET, found.text("AGENT_MAIL_AGENT_TOKEN"))
         self.project: str | None = _project(found)
-        self.agent: str | None = _fit(NAME, said(found.text("AGENT_NAME")) or "")
+        name = said(found.text("AGENT_NAME")) or ""
+        self.agent: str | None = _fit(NAME, name)
+        self.is_misnamed: bool = bool(name) and self.agent is None
         self.interval_s: int = _whole(found.text("AGENT_MAIL_INTERVAL"), _MAX_INTERVAL_S, DEFAULT_INTERVAL_S)
         self.window: str | None = _fit(_UUID, found.text("MCP_AGENT_MAIL_WINDOW_ID"))
 

@@ -127,7 +127,7 @@ def _listed(held: Sequence[HeldPath], facts: ReportContext, size: int) -> list[s
         lines.append(f"{QUOTE}path: {fold(facts.shown(one.path), size)}")
         if held[number + 1 : number + 2] and held[number + 1].holding == one.holding:
             continue
-        until = report.until(one.holding.expires_ts, facts.now)
+        until = report.until(one.holding.expires_ts, facts.now, in_utc=True)
         too = " (so do you)" if one.is_own_too else ""
         lines += [
             f"held by {name_of(one.holding.agent)} until {until}{too}",
@@ -147,14 +147,22 @@ def _unknown(facts: ReportContext) -> list[str]:
 
 
 def _what_to_do(held: Sequence[HeldPath], facts: ReportContext, identity: HookIdentity | None) -> list[str]:
+    first = min(one.holding.expires_ts for one in held)
+    until = report.until(first, facts.now, in_utc=True)
+    if not facts.answer.is_server_up:
+        return [
+            "What you can do:",
+            f"- wait until {until}, when the first of these leases ends",
+            "- try again when a server answers: none does now, so nobody can be asked and nothing be reserved",
+            "- leave these paths out of the edit",
+        ]
     agent, project = (None, None) if identity is None else (identity.agent, identity.project)
     sender, caller = (whose(agent, project, role) for role in ("sender_name", "agent_name"))
-    first = min(one.holding.expires_ts for one in held)
     holders = dict.fromkeys(one.holding.agent for one in held if name_of(one.holding.agent) == one.holding.agent)
     asked = ", ".join(f'"{one}"' for one in list(holders)[:_MAX_ASKED])
     return [
         "What you can do:",
-        f"- wait until {report.until(first, facts.now)}, when the first of these leases ends, or for its release",
+        f"- wait until {until}, when the first of these leases ends, or for its release",
         *(
             [f'- ask for it: send_message({sender}to=[{asked}], subject="May I change it?", body_md=…)']
             if asked

@@ -147,11 +147,13 @@ class HookRun:
             self._notice = [other_name_line(registered_as, named)]
 
     def _say_why(self, refused: wire.Refused, identity: HookIdentity) -> None:
-        """Where a session starts. Later it is silence: it would be said at every turn."""
-        if self._moment == "start" and self._can("inject"):
-            from mcp_agent_mail.clients.hook.notices import refused_lines  # noqa: PLC0415  # as above
+        """Where a session starts or goes by another name. Else it is silence: it would be said at every turn."""
+        from mcp_agent_mail.clients.hook.notices import other_name_line, refused_lines  # noqa: PLC0415  # as above
 
+        if self._moment == "start" and self._can("inject"):
             self._notice = refused_lines(refused, identity.agent, identity.project)
+        elif self._notice and refused.kind == "NOT_FOUND":
+            self._notice = [other_name_line(str(self._state.get("agent")), str(identity.agent), is_known=False)]
 
     def _of_window(self, project: str) -> str | None:
         """Whom registrations from this terminal window go by; the session remembers it."""
@@ -169,22 +171,19 @@ class HookRun:
 
     def _as_nobody(self, identity: HookIdentity) -> Reply:
         """Silence, and the guard; but a session that starts in a project that is known hears how to register."""
-        if self._moment != "start" or not self._can("inject") or self._session is None:
+        if self._moment != "start" or not self._can("inject") or self._session is None or self._server is None:
             return self._without_mail(identity)
         asked: Json = {"project": identity.project, "agent": None, "author": None, "hook": "check", "paths": []}
         try:
-            if self._server is None:
-                return self._nothing()
             self._server.ask(wire.GUARD_CHECK, asked, self._patience)
-        except wire.Refused as refused:
-            if self._settings.project is not None:
-                self._say_why(refused, identity)
+        except (wire.NoAnswer, wire.Refused) as why:
+            if isinstance(why, wire.Refused) and self._settings.project is not None:
+                self._say_why(why, identity)
             return self._nothing()
-        except wire.NoAnswer:
-            return self._nothing()
-        from mcp_agent_mail.clients.hook.notices import NAMELESS  # noqa: PLC0415  # for this alone
+        from mcp_agent_mail.clients.hook.notices import nameless_lines  # noqa: PLC0415  # for this alone
 
-        return Reply(self._told("inject", NAMELESS))
+        lines = nameless_lines(identity.project, is_misnamed=self._settings.is_misnamed)
+        return Reply(self._told("inject", text.fit(lines)))
 
     def _ask_event(self, identity: HookIdentity) -> Json:
         """The server's answer to this event; None without one. What it may give is noted before it is asked."""
@@ -232,7 +231,11 @@ class HookRun:
     def _least(self) -> str | None:
         if self._payload.is_subagents or self._event["tells"] is None:
             return None
-        if self._moment == "turn_end" and self._payload.is_continued and _whole(self._state, "row") >= MAX_CONTINUED:
+        if (
+            self._moment == "turn_end"
+            and self._payload.is_continued
+            and text.whole(self._state.get("row")) >= MAX_CONTINUED
+        ):
             return None
         least: str = self._event["tells"]
         return least
@@ -283,6 +286,10 @@ class HookRun:
     def _with(self, answer: dict[str, Json], identity: HookIdentity) -> Reply:
         if self._moment == "before_tool":
             return self._guarded(identity, answer)
+        if self._moment == "start" and self._is_reprimed and self._settings.is_misnamed:
+            from mcp_agent_mail.clients.hook.notices import MISNAMED  # noqa: PLC0415  # for this alone
+
+            self._notice = [MISNAMED]
         lines = self._lines(answer)
         said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim"), "has_told": bool(lines)}
         if not lines and not self._notice:
@@ -322,9 +329,8 @@ class HookRun:
         stop = answer.get("stop") if answer is not None else None
         said = {"unread": text.whole(answer.get("unread")), "claim": answer.get("claim")} if answer else None
         if isinstance(stop, dict) and "refuse" in self._event["can"]:
-            return Reply(
-                self._told("refuse", text.fit(text.stop_lines(stop, identity.agent, identity.project))), self, said
-            )
+            words = text.fit(text.stop_lines(stop, identity.agent, identity.project))
+            return Reply(self._told("refuse", words), self, said)
         return Reply(self._ask_guard(identity), self, said)
 
     def _ask_guard(self, identity: HookIdentity) -> HookOutput:
@@ -387,12 +393,8 @@ class HookRun:
             state["said"], state["said_at"], state["must"] = unread, time.time(), False
             state["asking"] = [one for one in state["asking"] if one not in self._missed]
             if self._moment == "turn_end":
-                state["row"] = _whole(state, "row") + 1
+                state["row"] = text.whole(state.get("row")) + 1
                 state["turned"] = time.time()
                 state["ended"] = False
         elif isinstance(state.get("said"), int):
             state["said"] = min(state["said"], unread)
-
-
-def _whole(state: Mapping[str, Json], key: str) -> int:
-    return text.whole(state.get(key))

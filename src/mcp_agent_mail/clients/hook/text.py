@@ -101,9 +101,13 @@ def whose(agent: str | None, project: str | None, role: str = "agent_name") -> s
     """Who calls, as the first arguments of a call that is advised: no connection need say it. A name or a project that
     cannot stand in a line of ours is left to be filled in.
     """
-    key = project if project is not None and _KEY.fullmatch(project) else "…"
     name = agent if agent is not None and NAME.fullmatch(agent) else "…"
-    return f'project_key="{key}", {role}="{name}", '
+    return f'project_key="{key_of(project)}", {role}="{name}", '
+
+
+def key_of(project: str | None) -> str:
+    """A project's path or slug that can stand in a line of ours; of another `…`, to be filled in."""
+    return project if project is not None and _KEY.fullmatch(project) else "…"
 
 
 def reading(who: str) -> str:

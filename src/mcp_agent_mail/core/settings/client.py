@@ -22,7 +22,7 @@ _NAME = "AGENT_NAME"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
-    """One attribute per client row, in lower case."""
+    """One attribute per client row, in lower case; and whether STORAGE_ROOT was given."""
 
     storage_root: Path
     http_host: str
@@ -40,6 +40,7 @@ class ClientSettings:
     agent_mail_bypass: bool
     agent_mail_interval: int
     mcp_agent_mail_window_id: str | None
+    names_store: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,7 @@ def read_client_settings(environ: Mapping[str, str]) -> ReadSettings:
 def _read(environ: Mapping[str, str], env_file: Path | None) -> tuple[ClientSettings, SettingFindings]:
     findings = SettingFindings()
     sources = open_sources(environ, findings, overrides={}, env_file=env_file, cwd=None)
-    values, _ = parse_rows(CLIENT_ROWS, sources, findings)
+    values, givens = parse_rows(CLIENT_ROWS, sources, findings)
     # Any: the rows' kinds made these values; a test compares their types with the fields above.
     attributes: dict[str, Any] = {row.attribute: values[row.name] for row in CLIENT_ROWS}
-    return ClientSettings(**attributes), findings
+    return ClientSettings(**attributes, names_store="STORAGE_ROOT" in givens), findings

@@ -99,6 +99,14 @@ SURFACE_ROWS = (
         group="Tools and formats",
     ),
     Row(
+        name="CLAIMS_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Serve the profile `claims`: the tools of an earlier system, by their own names, for connections that ask "
+        "for it.",
+        group="Tools and formats",
+    ),
+    Row(
         name="MCP_AGENT_MAIL_OUTPUT_FORMAT",
         kind=kinds.one_of("json", "toon", "md"),
         default="json",

@@ -108,6 +108,7 @@ class Settings:
     tools_filter_mode: str
     tools_filter_clusters: tuple[str, ...] | None
     tools_filter_tools: tuple[str, ...] | None
+    claims_enabled: bool
     mcp_agent_mail_output_format: str
     llm_enabled: bool
     llm_default_model: str | None

@@ -293,7 +293,8 @@ class Preparation:
     def _attachment(self, draft: _Draft, kept: dict[str, StoredContent]) -> Attachment:
         content = kept[draft.shown.sha256]
         name = shown_name(draft.path, draft.shown.kind)
-        is_small = draft.converted is not None and content.bytes <= self._rules.inline_max_bytes
+        most, asked = self._rules.inline_max_bytes, self._request.inline_max_bytes
+        is_small = draft.converted is not None and content.bytes <= (most if asked is None else min(most, asked))
         return Attachment(
             content=content,
             name=name,

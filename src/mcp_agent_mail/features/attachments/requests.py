@@ -29,6 +29,8 @@ class AttachmentRequest:
     body_md: str
     convert: bool | None
     answers: MessageId | None = None
+    inline_max_bytes: int | None = None
+    """Of this message, where that is less than what the settings say."""
 
     @property
     def unconverted(self) -> str:

@@ -46,6 +46,15 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRegistered:
+    """A new agent, and its project. `doubt` is whether the project that was made now was meant."""
+
+    project: Project
+    registered: Registered
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
     project: Project
     registered: Registered

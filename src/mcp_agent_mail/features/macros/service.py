@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.agents import Agent, AttachmentsPolicy
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.projects import Project
@@ -17,7 +17,7 @@ from mcp_agent_mail.features.contacts.results import ContactRequested
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.targets import ContactTarget
 from mcp_agent_mail.features.identity.actor import Actor, require_actor
-from mcp_agent_mail.features.identity.register import Registered, register
+from mcp_agent_mail.features.identity.register import Registered, Registration, create_identity, register
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.macros.participants import (
     acting_as,
@@ -26,8 +26,14 @@ from mcp_agent_mail.features.macros.participants import (
     who_begins,
     who_joins,
 )
-from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, StartRequest, WelcomeMessage
-from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started
+from mcp_agent_mail.features.macros.requests import (
+    HandshakeRequest,
+    JoinRequest,
+    Newcomer,
+    StartRequest,
+    WelcomeMessage,
+)
+from mcp_agent_mail.features.macros.results import AgentRegistered, Cycled, Handshake, Joined, Reserved, Started
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.requests import InboxRequest, RecipientList, SendRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
@@ -136,6 +142,28 @@ class MacroService:
         return await self._parts.reservations.within(
             asked, lambda view: who_begins(view, caller, project_request, request.newcomer), begin_and_reserve
         )
+
+    async def create_agent(self, caller: Caller, human_key: str, newcomer: Newcomer) -> AgentRegistered:
+        """Project ensured, and a new agent registered in it, in one unit of work: its name is a hint."""
+        project_request = await self._parts.projects.project_request(human_key)
+        supplies = self._parts.identity.supplies()
+
+        def create(tx: Tx) -> AgentRegistered:
+            doubt = doubt_about_new(tx, project_request)
+            project = ensure(tx, project_request)
+            wanted = Registration(
+                project_key=project.human_key,
+                program=newcomer.program,
+                model=newcomer.model,
+                name=newcomer.name,
+                task_description=newcomer.task_description,
+                attachments_policy=AttachmentsPolicy.AUTO,
+            )
+            return AgentRegistered(
+                project=project, registered=create_identity(tx, caller, wanted, supplies), doubt=doubt
+            )
+
+        return await self._store.write(create)
 
     async def prepare_thread(self, caller: Caller, request: JoinRequest) -> Joined:
         """What a thread says, for whoever joins it. All that may fail comes before the one write.

@@ -302,7 +302,9 @@ def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | No
 
 
 def _project_of_thread(view: View, caller: Caller, request: ThreadRequest) -> Project:
-    """The project named, else the caller's own, else the only one that has mail in the thread."""
+    """The project named, else the caller's own, else the only one that has mail in the thread, or where the newest is
+    what is asked for, the one with the newest.
+    """
     if request.project_key is not None:
         return require_project(view, request.project_key)
     if caller.kind is CallerKind.AGENT and caller.project_id is not None:
@@ -316,6 +318,8 @@ def _project_of_thread(view: View, caller: Caller, request: ThreadRequest) -> Pr
     projects = [project for project_id in ids if (project := view.projects.find(project_id)) is not None]
     if not projects:
         raise _unknown_thread(request.thread_id)
+    if request.takes_latest:
+        return max(projects, key=lambda one: view.messages.newest_of_thread(one.id, request.thread_id))
     if len(projects) > 1:
         raise AmbiguousThread(
             f"Thread {request.thread_id} has mail in {len(projects)} projects.",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.messages import Importance, ReceiptStep
 from mcp_agent_mail.features.identity.idempotency import ADDED_LATER
 
@@ -21,7 +22,10 @@ class RecipientList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendRequest:
-    """Beside `reply_to` the subject may be None, and no recipient named: both are then as in a reply."""
+    """Beside `reply_to` the subject may be None, and no recipient named: both are then as in a reply.
+
+    `image_policy` is the sender's own unless given; `inline_max_bytes` is never more than the server's.
+    """
 
     project_key: str
     sender_name: str
@@ -38,13 +42,17 @@ class SendRequest:
     idempotency_key: str | None = None
     attachment_paths: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)
     convert_images: bool | None = field(default=None, metadata=ADDED_LATER)
+    image_policy: AttachmentsPolicy | None = field(default=None, metadata=ADDED_LATER)
+    inline_max_bytes: int | None = field(default=None, metadata=ADDED_LATER)
     valid_until: Micros | None = field(default=None, metadata=ADDED_LATER)
     supersedes: MessageId | None = field(default=None, metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyRequest:
-    """`importance` is the original's when left out. `acknowledge`: the original is acknowledged, and not only read."""
+    """`importance` is the original's when left out. `acknowledge`: the original is acknowledged, and not only read.
+    Images are as in a send.
+    """
 
     project_key: str
     sender_name: str
@@ -57,6 +65,9 @@ class ReplyRequest:
     idempotency_key: str | None = None
     acknowledge: bool = field(default=False, metadata=ADDED_LATER)
     attachment_paths: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)
+    convert_images: bool | None = field(default=None, metadata=ADDED_LATER)
+    image_policy: AttachmentsPolicy | None = field(default=None, metadata=ADDED_LATER)
+    inline_max_bytes: int | None = field(default=None, metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +125,9 @@ class TopicRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadRequest:
-    """`said_agent` is who the connection says it is."""
+    """`said_agent` is who the connection says it is. `takes_latest`: where several projects have mail in the thread and
+    none is named, the one with the newest is meant.
+    """
 
     project_key: str | None
     thread_id: str
@@ -122,6 +135,7 @@ class ThreadRequest:
     include_bodies: bool = False
     after_id: int = 0
     said_agent: str | None = None
+    takes_latest: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

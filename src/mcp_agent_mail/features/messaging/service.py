@@ -164,10 +164,11 @@ class MessagingService:
             sender_id=sender.agent.id,
             project=sender.project,
             project_key=request.project_key,
-            policy=sender.agent.attachments_policy,
+            policy=request.image_policy or sender.agent.attachments_policy,
             paths=request.attachment_paths,
             body_md=request.body_md,
-            convert=request.convert_images if isinstance(request, SendRequest) else None,
+            convert=request.convert_images,
+            inline_max_bytes=request.inline_max_bytes,
             answers=request.message_id if isinstance(request, ReplyRequest) else None,
         )
         async with prepare(wanted, MailStore(self._store)) as prepared:

@@ -54,6 +54,8 @@ _SUGGESTED = "suggested_tool_calls"
 
 def instructions(profile: ToolProfile, *, is_known: bool = False) -> str:
     """What a connection of this profile is told at its beginning. `is_known`: it has said its project and its name."""
+    if profile.greeting is not None:
+        return profile.greeting
     told = INSTRUCTIONS.replace(f": {_WHO_CALLS}", " (this connection says your project and name).")
     return fitted(told if is_known else INSTRUCTIONS, profile)
 
@@ -64,6 +66,8 @@ def fitted(text: str, profile: ToolProfile) -> str:
         return text
     sentences = (_fitted_sentence(sentence, profile) for sentence in _SENTENCE.split(text))
     kept = " ".join(sentence for sentence in sentences if sentence)
+    for ours, theirs in profile.arguments.items():
+        kept = re.sub(rf"\b{ours}\b", theirs, kept)
     return f"{kept[:-1]}." if kept.endswith(";") else kept
 
 
@@ -85,7 +89,7 @@ def fitted_error(error: AgentMailError, profile: ToolProfile) -> AgentMailError:
 
 def instead_of(tool: str, profile: ToolProfile) -> str | None:
     """What `profile` has for a tool that it lacks."""
-    instead = INSTEAD.get(tool)
+    instead = profile.instead.get(tool) or INSTEAD.get(tool)
     return instead if instead is not None and profile.shows(instead.partition(" ")[0]) else None
 
 

@@ -11,7 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from starlette.types import Message, Receive, Scope, Send
@@ -26,7 +26,7 @@ from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.trace_context import read_trace
-from mcp_agent_mail.server.preferences import Connections
+from mcp_agent_mail.server.preferences import Connections, ResponsePreferences
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
 from mcp_agent_mail.server.rpc import PREFIX, Rpc
 from mcp_agent_mail.server.transport.limits import (
@@ -61,7 +61,8 @@ Route = Callable[[Scope, RequestFacts, Receive, Send], Awaitable[None]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
     """`http_path` is one more path for MCP beside `MCP_PATHS`; `routes` are protected as `/rpc` is: whole paths, and
-    with a closing slash all below the first part of a path.
+    with a closing slash all below the first part of a path. `endpoints` are those of profiles that have tool tables of
+    their own, by the profile's name: MCP's paths lead to them for who asks for it. They have no event streams.
 
     `bound_waiters` is told how many may wait for mail, calls and event streams together: each keeps a connection.
     `reads_trace` takes over the span that a request names as its parent.
@@ -72,6 +73,7 @@ class HttpOptions:
     reads_trace: bool = False
     connections: Connections = field(default_factory=lambda: Connections(Profiles()))
     routes: Mapping[str, Route] = field(default_factory=dict)
+    endpoints: Mapping[str, McpEndpoint] = field(default_factory=dict)
     bound_waiters: Callable[[int], None] = lambda _: None
 
 
@@ -92,6 +94,7 @@ class HttpApp:
         self._gate = gate
         self._connections = options.connections
         self._routes = options.routes
+        self._endpoints = options.endpoints
         self.bound_waiters = options.bound_waiters
         self._mcp_paths = both_forms((*MCP_PATHS, options.http_path))
         self._is_ready = is_ready
@@ -103,7 +106,9 @@ class HttpApp:
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         """Requests are served between entry and exit; MCP sessions live as long."""
-        async with self._endpoint.opened():
+        async with AsyncExitStack() as stack:
+            for endpoint in (self._endpoint, *self._endpoints.values()):
+                await stack.enter_async_context(endpoint.opened())
             yield
 
     def bound_streams(self, at_most: int) -> None:
@@ -150,6 +155,12 @@ class HttpApp:
             await send_detail(send, 413, _TOO_LARGE)
             return
         query = read_query(scope["query_string"])
+        try:
+            wishes = self._connections.wishes(query, headers, is_rpc=is_rpc)
+        except InvalidInput as unknown:
+            await send_detail(send, 400, unknown.text)
+            return
+        endpoint = self._endpoint_of(path, wishes)
         credentials = read_credentials(
             headers,
             query,
@@ -157,16 +168,9 @@ class HttpApp:
             bearer_is_servers=admitted.bearer_is_servers,
             origin=_connection(scope),
             is_remote=is_from_elsewhere(headers, peer),
-            session=self._endpoint.session(headers) if path in self._mcp_paths else None,
-            forgotten_session=(
-                self._endpoint.forgotten_session(scope["method"], headers) if path in self._mcp_paths else None
-            ),
+            session=endpoint and endpoint.session(headers),
+            forgotten_session=endpoint and endpoint.forgotten_session(scope["method"], headers),
         )
-        try:
-            wishes = self._connections.wishes(query, headers, is_rpc=is_rpc)
-        except InvalidInput as unknown:
-            await send_detail(send, 400, unknown.text)
-            return
         trace = read_trace(headers) if self._reads_trace else None
         facts = RequestFacts(
             credentials=credentials,
@@ -175,15 +179,18 @@ class HttpApp:
             wishes=wishes,
             trace=trace,
         )
-        if path in self._mcp_paths:
+        if endpoint is not None:
             scope[FACTS] = facts
-            await self._endpoint.answer(scope, headers, receive, send)
+            await endpoint.answer(scope, headers, receive, send)
         elif route is not None:
             await route(scope, facts, receive, send)
         elif is_rpc:
             await self._rpc.answer(path[len(PREFIX) :], scope, headers, facts, receive, send)
         else:
             await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
+
+    def _endpoint_of(self, path: str, wishes: ResponsePreferences) -> McpEndpoint | None:
+        return self._endpoints.get(wishes.profile.name, self._endpoint) if path in self._mcp_paths else None
 
     def _route_of(self, path: str) -> Route | None:
         first_part = path[: path.find("/", 1) + 1]

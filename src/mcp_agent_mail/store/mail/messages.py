@@ -100,6 +100,7 @@ SELECT thread_id FROM (
 ) AS mail WHERE thread_id IS NOT NULL GROUP BY thread_id ORDER BY max(message_id) DESC
 """
 _THREAD_SIZE = "SELECT count(*) FROM message_projects WHERE thread_id = ? AND project_id = ?"
+_THREAD_NEWEST = "SELECT max(delivery_seq) FROM message_projects WHERE thread_id = ? AND project_id = ?"
 _THREAD_PROJECT = "SELECT min(project_id) FROM message_projects WHERE thread_id = ? AND project_id > ?"
 _TOPIC = f"""
 SELECT mp.delivered_ts, mp.is_late, {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_topic
@@ -297,6 +298,11 @@ class Messages:
     def count_thread(self, project_id: ProjectId, thread_id: str) -> int:
         (number,) = self._connection.execute(_THREAD_SIZE, (thread_id, project_id)).fetchone()
         return int(number)
+
+    def newest_of_thread(self, project_id: ProjectId, thread_id: str) -> int:
+        """The delivery number of the project's latest mail that carries this thread id; 0 without any."""
+        (newest,) = self._connection.execute(_THREAD_NEWEST, (thread_id, project_id)).fetchone()
+        return int(newest or 0)
 
     def projects_of_thread(self, thread_id: str) -> list[ProjectId]:
         """Where the thread has mail, at most 20 projects, in the order of their ids."""
