@@ -53,6 +53,14 @@ class HookHome:
     def states(self) -> Path:
         return Path(state_folder(self.environment()))
 
+    def state(self, name: str = "claude-s-1") -> dict[str, Any]:
+        """What the file of a session holds."""
+        state: dict[str, Any] = json.loads((self.states / f"{name}.json").read_text())
+        return state
+
+    def change_state(self, **values: Any) -> None:
+        (self.states / "claude-s-1.json").write_text(json.dumps({**self.state(), **values}))
+
     def environment(self, **settings: str) -> dict[str, str]:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         return {**kept, "HOME": str(self.root / "home"), "TZ": "UTC", **self.settings, **settings}
@@ -92,3 +100,13 @@ class HookHome:
         reply = self.reply(client, event, value, **settings)
         reply.after(is_flushed=is_flushed)
         return reply.printed.stdout
+
+
+def registered(name: str = "GreenHill") -> dict[str, Any]:
+    """The answer of `register_agent`."""
+    return {"id": 3, "name": name, "program": "claude-code", "model": "m", "task_description": ""}
+
+
+def as_blocks(result: dict[str, Any]) -> list[dict[str, str]]:
+    """What a client makes of a tool's answer."""
+    return [{"type": "text", "text": json.dumps(result)}]

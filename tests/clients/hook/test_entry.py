@@ -253,23 +253,28 @@ def test_the_alarm_prints_nothing_behind_what_was_printed(home: HookHome, answer
     assert len(answers.bodies("/told")) == 1
 
 
+def ended(program: str, home: HookHome) -> subprocess.CompletedProcess[bytes]:
+    """Of a Python that runs the hook within it, and something at its end."""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=home.code,
+        env=home.environment(),
+        input=b"{}",
+        capture_output=True,
+        check=False,
+        timeout=WITHIN_S,
+    )
+
+
 def test_when_python_ends_no_alarm_is_left_that_would_kill_it(home: HookHome) -> None:
     program = (
         "import signal, sys; from mcp_agent_mail.clients.hook.entry import main; "
         "code = main(['claude', 'UserPromptSubmit']); print(code, signal.getitimer(signal.ITIMER_REAL))"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=home.code,
-        env=home.environment(),
-        input=b"{}",
-        capture_output=True,
-        check=True,
-        timeout=WITHIN_S,
-    )
+    done = ended(program, home)
 
-    assert done.stdout == b"0 (0.0, 0.0)\n"
+    assert (done.returncode, done.stdout) == (0, b"0 (0.0, 0.0)\n")
 
 
 @pytest.mark.parametrize(("client", "event"), [("claude", "PreToolUse"), ("copilot", "preToolUse")])
@@ -306,15 +311,7 @@ def test_ctrl_c_when_python_ends_kills_nothing(home: HookHome) -> None:
         "code = main(['claude', 'UserPromptSubmit']); os.kill(os.getpid(), signal.SIGINT); print(code)"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=home.code,
-        env=home.environment(),
-        input=b"{}",
-        capture_output=True,
-        check=False,
-        timeout=WITHIN_S,
-    )
+    done = ended(program, home)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"0\n", b"")
 

@@ -17,6 +17,7 @@ from mcp_agent_mail.clients.hook.guard import ask_guard
 from mcp_agent_mail.clients.hook.identity import HookIdentity
 from mcp_agent_mail.clients.hook.targets import MAX_PATHS
 from mcp_agent_mail.clients.hook.text import fit
+from mcp_agent_mail.core.running_server import Deadline
 from tests.clients.golden_outputs import HELD, PATIENT_S
 from tests.clients.hook_program import HookHome
 from tests.clients.hook_server import hook_server
@@ -33,7 +34,7 @@ def harness(tmp_path: Path) -> Iterator[GuardHarness]:
 
 def _asked(harness: GuardHarness, *paths: str, agent: str | None = "BlueLake", **settings: str) -> Any:
     identity = HookIdentity(agent, str(harness.code), str(harness.code))
-    return ask_guard(list(paths), identity, harness.environment(**settings), 0.3)
+    return ask_guard(list(paths), identity, harness.environment(**settings), Deadline(0.3))
 
 
 def test_what_another_agent_holds_is_refused_in_the_guards_words(harness: GuardHarness) -> None:
@@ -59,7 +60,7 @@ def test_what_an_agent_can_do_is_in_our_own_lines_and_possible_to_it(harness: Gu
         answers.check = {"agent": "BlueLake", "held": [held], "held_count": 1, "agent_known": True}
         identity = HookIdentity("BlueLake", str(harness.code), str(harness.code))
         environ = harness.environment(AGENT_MAIL_URL=answers.url)
-        verdict = ask_guard(["src/app.py"], identity, environ, PATIENT_S)
+        verdict = ask_guard(["src/app.py"], identity, environ, Deadline(PATIENT_S))
 
     assert verdict is not None
     lines = verdict.lines
@@ -105,7 +106,7 @@ def test_many_paths_leave_room_for_the_advice(harness: GuardHarness) -> None:
         ]
         answers.check = {"agent": "BlueLake", "held": held, "held_count": 9, "agent_known": True}
         identity = HookIdentity("BlueLake", str(harness.code), str(harness.code))
-        verdict = ask_guard(long, identity, harness.environment(AGENT_MAIL_URL=answers.url), PATIENT_S)
+        verdict = ask_guard(long, identity, harness.environment(AGENT_MAIL_URL=answers.url), Deadline(PATIENT_S))
 
     assert verdict is not None
     lines = verdict.lines
@@ -176,7 +177,9 @@ def test_what_could_not_be_found_out_is_allowed(harness: GuardHarness, tmp_path:
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
     unknown = _asked(harness, "src/app.py")
-    outside = ask_guard(["a"], HookIdentity("BlueLake", str(nowhere), str(nowhere)), harness.environment(), 0.3)
+    outside = ask_guard(
+        ["a"], HookIdentity("BlueLake", str(nowhere), str(nowhere)), harness.environment(), Deadline(0.3)
+    )
     harness.hold("src/**")
     harness.write_snapshot().write_text("{")
     broken = _asked(harness, "src/app.py")
@@ -188,7 +191,9 @@ def test_with_no_time_left_the_snapshot_is_asked(harness: GuardHarness) -> None:
     harness.hold("src/**")
     identity = HookIdentity("BlueLake", str(harness.code), str(harness.code))
 
-    verdict = ask_guard(["src/app.py"], identity, harness.environment(AGENT_MAIL_URL="http://127.0.0.1:1"), 0.0)
+    verdict = ask_guard(
+        ["src/app.py"], identity, harness.environment(AGENT_MAIL_URL="http://127.0.0.1:1"), Deadline(0.0)
+    )
 
     assert verdict is not None
     assert verdict.is_refused

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,25 +10,8 @@ from mcp_agent_mail.clients.hook.notices import nameless_lines, other_name_line,
 from mcp_agent_mail.clients.hook.text import fold
 from mcp_agent_mail.core.running_server import Refused
 from tests.clients.golden_outputs import REPRIME, STOP
-from tests.clients.hook_program import HookHome
-from tests.clients.hook_server import NOTHING, HookAnswers, given, hook_server, message
-
-
-@pytest.fixture
-def answers() -> Iterator[HookAnswers]:
-    with hook_server() as answers:
-        answers.only_asked = True
-        yield answers
-
-
-@pytest.fixture
-def home(tmp_path: Path, answers: HookAnswers) -> HookHome:
-    return HookHome(tmp_path, {"AGENT_NAME": "BlueLake", "AGENT_MAIL_URL": answers.url})
-
-
-def _registered(name: str) -> dict[str, Any]:
-    return {"id": 3, "name": name, "program": "claude-code", "model": "m", "task_description": ""}
-
+from tests.clients.hook_program import HookHome, as_blocks, registered
+from tests.clients.hook_server import NOTHING, HookAnswers, given, message
 
 _WHY = (
     "Agent mail cannot tell this session of its mail (as BlueLake): the server knows no such agent, or no such "
@@ -94,7 +74,7 @@ def test_whoever_registers_by_another_name_than_one_that_nobody_has_hears_that_n
     called = {
         "tool_name": "mcp__agent-mail__register_agent",
         "tool_input": {"project_key": str(home.code)},
-        "tool_response": [{"type": "text", "text": json.dumps(_registered("BlueLake"))}],
+        "tool_response": as_blocks(registered("BlueLake")),
     }
     answers.event = {"error": {"type": "NOT_FOUND", "message": "No BlueLke here.", "hint": "x"}}
 
@@ -157,7 +137,7 @@ def test_whoever_registers_by_another_name_than_its_own_hears_it(
     called = {
         "tool_name": "mcp__agent-mail__register_agent",
         "tool_input": {"project_key": str(home.code)},
-        "tool_response": [{"type": "text", "text": json.dumps(_registered(name))}],
+        "tool_response": as_blocks(registered(name)),
     }
     answers.event = given(message(1, importance="urgent"))
 

@@ -4,44 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.clients.golden_outputs import REPRIME
-from tests.clients.hook_program import HookHome
-from tests.clients.hook_server import HookAnswers, given, hook_server, message
-
-
-@pytest.fixture
-def answers() -> Iterator[HookAnswers]:
-    with hook_server() as answers:
-        answers.only_asked = True
-        yield answers
-
-
-@pytest.fixture
-def home(tmp_path: Path, answers: HookAnswers) -> HookHome:
-    return HookHome(tmp_path, {"AGENT_NAME": "BlueLake", "AGENT_MAIL_URL": answers.url})
-
-
-def _state(home: HookHome, name: str = "claude-s-1") -> dict[str, Any]:
-    state: dict[str, Any] = json.loads((home.states / f"{name}.json").read_text())
-    return state
-
-
-def _change_state(home: HookHome, **values: Any) -> None:
-    (home.states / "claude-s-1.json").write_text(json.dumps({**_state(home), **values}))
-
-
-def _registered(name: str = "GreenHill") -> dict[str, Any]:
-    return {"id": 3, "name": name, "program": "claude-code", "model": "m", "task_description": ""}
-
-
-def _as_blocks(result: dict[str, Any]) -> list[dict[str, str]]:
-    return [{"type": "text", "text": json.dumps(result)}]
+from tests.clients.hook_program import HookHome, as_blocks, registered
+from tests.clients.hook_server import HookAnswers, given, message
 
 
 def test_a_session_is_reprimed_once_per_compaction(home: HookHome, answers: HookAnswers) -> None:
@@ -57,7 +25,7 @@ def test_a_clock_that_was_set_back_silences_no_reprime(home: HookHome, answers: 
     answers.event = given(reprime=REPRIME, unread=2)
     resumed = home.payload("claude", "SessionStart", source="resume")
     home.play("claude", "SessionStart", resumed)
-    _change_state(home, reprimed=["resume", time.time() + 86_400])
+    home.change_state(reprimed=["resume", time.time() + 86_400])
 
     told = [home.play("claude", "SessionStart", resumed) for _ in range(2)]
 
@@ -126,7 +94,7 @@ def test_beside_what_a_session_hears_of_its_name_it_cuts_off_none_either(home: H
     called = {
         "tool_name": "mcp__agent-mail__register_agent",
         "tool_input": {"project_key": str(home.code)},
-        "tool_response": _as_blocks(_registered()),
+        "tool_response": as_blocks(registered()),
     }
 
     printed = home.play("claude", "PostToolUse", home.payload("claude", "PostToolUse", **called))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,29 +11,8 @@ import pytest
 from mcp_agent_mail.clients.contracts.reader import CLIENTS, read_contract
 from mcp_agent_mail.clients.hook.run import MAX_CONTINUED
 from tests.clients.golden_outputs import REPRIME, STOP
-from tests.clients.hook_program import HookHome
-from tests.clients.hook_server import NOTHING, HookAnswers, given, hook_server, message
-
-
-@pytest.fixture
-def answers() -> Iterator[HookAnswers]:
-    with hook_server() as answers:
-        answers.only_asked = True
-        yield answers
-
-
-@pytest.fixture
-def home(tmp_path: Path, answers: HookAnswers) -> HookHome:
-    return HookHome(tmp_path, {"AGENT_NAME": "BlueLake", "AGENT_MAIL_URL": answers.url})
-
-
-def _state(home: HookHome, name: str = "claude-s-1") -> dict[str, Any]:
-    state: dict[str, Any] = json.loads((home.states / f"{name}.json").read_text())
-    return state
-
-
-def _change_state(home: HookHome, **values: Any) -> None:
-    (home.states / "claude-s-1.json").write_text(json.dumps({**_state(home), **values}))
+from tests.clients.hook_program import HookHome, as_blocks, registered
+from tests.clients.hook_server import NOTHING, HookAnswers, given, message
 
 
 def _unread(count: int) -> dict[str, Any]:
@@ -155,7 +132,7 @@ def test_a_count_that_changed_waits_for_the_interval(home: HookHome, answers: Ho
 def test_a_clock_that_was_set_back_silences_no_count(home: HookHome, answers: HookAnswers) -> None:
     answers.event = _unread(2)
     home.play("claude", "UserPromptSubmit")
-    _change_state(home, said_at=time.time() + 86_400)
+    home.change_state(said_at=time.time() + 86_400)
     answers.event = _unread(3)
 
     assert "BlueLake has 3 unread" in home.play("claude", "UserPromptSubmit")
@@ -177,7 +154,7 @@ def test_what_was_given_and_not_printed_is_counted_at_the_next_turn(
     answers.event = given(message(2), unread=1)
     if how == "cut off":
         home.reply("claude", "UserPromptSubmit")
-        state = _state(home)
+        state = home.state()
         state["asking"] = [[one[0], one[1] - 60] for one in state["asking"]]  # Its process is long gone.
         (home.states / "claude-s-1.json").write_text(json.dumps(state))
     elif how == "not flushed":
@@ -205,21 +182,13 @@ def test_a_run_at_work_beside_this_one_is_not_taken_for_cut_off(home: HookHome, 
 # --- Who ---
 
 
-def _registered(name: str = "GreenHill") -> dict[str, Any]:
-    return {"id": 3, "name": name, "program": "claude-code", "model": "m", "task_description": ""}
-
-
-def _as_blocks(result: dict[str, Any]) -> list[dict[str, str]]:
-    return [{"type": "text", "text": json.dumps(result)}]
-
-
 def test_a_session_is_whom_it_registered_as(home: HookHome, answers: HookAnswers) -> None:
     del home.settings["AGENT_NAME"]
     package = str(home.code / "package")
     called = {
         "tool_name": "mcp__agent-mail__register_agent",
         "tool_input": {"project_key": package},
-        "tool_response": _as_blocks(_registered()),
+        "tool_response": as_blocks(registered()),
     }
 
     before = home.play("claude", "UserPromptSubmit")
@@ -240,7 +209,7 @@ def test_a_registration_in_another_project_is_not_the_sessions(
     name = contract["mcp_tool"]["pattern"].replace("{server}", "agent-mail").replace("{tool}", "register_agent")
     called = {"tool_name": name, "tool_input": {"project_key": "/elsewhere"}}
     event = "PostToolUse" if client == "claude" else "postToolUse"
-    result = {contract["result"][0][0]: json.dumps(_registered())}
+    result = {contract["result"][0][0]: json.dumps(registered())}
 
     home.play(client, event, home.payload(client, event, **called, **result))
 
@@ -253,7 +222,7 @@ def test_a_subagents_registration_is_not_the_sessions(home: HookHome, answers: H
         "agent_id": "sub-1",
         "tool_name": "mcp__agent-mail__register_agent",
         "tool_input": {"project_key": str(home.code)},
-        "tool_response": _as_blocks(_registered()),
+        "tool_response": as_blocks(registered()),
     }
 
     home.play("claude", "PostToolUse", home.payload("claude", "PostToolUse", **called))
@@ -278,7 +247,7 @@ def test_a_refusal_is_silence(kind: str, home: HookHome, answers: HookAnswers) -
     answers.event = {"error": {"type": kind, "message": "no"}}
 
     assert home.play("claude", "UserPromptSubmit") == ""
-    assert _state(home)["asking"] == []
+    assert home.state()["asking"] == []
 
 
 def test_the_file_of_a_session_goes_with_it(home: HookHome) -> None:

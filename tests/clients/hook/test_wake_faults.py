@@ -188,6 +188,21 @@ def test_one_that_starts_late_in_a_turn_waits_for_its_end(goes_on: str, home: Ho
     assert "#2 from RedStone" in err
 
 
+def test_one_that_waits_for_the_end_of_a_turn_does_it_no_longer_than_its_life(
+    home: HookHome, answers: HookAnswers
+) -> None:
+    home.play("claude", "UserPromptSubmit")
+    answers.event = given(message(1, importance="high"))
+    assert "#1 from" in home.play("claude", "Stop")
+    short_lived = [sys.executable, "-c", _HASTY.replace("sys.exit", "wake.LIFE_S = 3.0\nsys.exit")]
+
+    with watching(home, short_lived) as watcher:
+        until_asked(answers, "/fetch_inbox_events")
+        assert watcher.communicate(timeout=WITHIN_S)[1] == ""
+
+    assert watcher.returncode == wake.SLEPT
+
+
 def test_ctrl_c_ends_it_in_silence(home: HookHome, answers: HookAnswers) -> None:
     with watching(home) as watcher:
         until_asked(answers, "/wait_for_messages")

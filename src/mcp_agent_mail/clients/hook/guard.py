@@ -10,8 +10,8 @@ import os
 from contextlib import redirect_stderr
 from typing import TYPE_CHECKING
 
+from mcp_agent_mail.clients.hook.targets import MAX_PATHS
 from mcp_agent_mail.clients.hook.text import MAX_BYTES, QUOTE, cut, fold, name_of, whose
-from mcp_agent_mail.core.running_server import Deadline
 from mcp_agent_mail.core.settings.client import read_client_settings
 from mcp_agent_mail.domain.guard.decision import GuardOutcome
 from mcp_agent_mail.guard import report
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcp_agent_mail.clients.hook.identity import HookIdentity
+    from mcp_agent_mail.core.running_server import Deadline
     from mcp_agent_mail.domain.guard.decision import HeldPath
     from mcp_agent_mail.guard.lease_source import LeaseAnswer
     from mcp_agent_mail.guard.report import ReportContext
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _MAX_LINE = 300
 _SIZES = (200, 100, 40)
 """Bytes of a path, a pattern and a reason: the first that fits is used."""
-_MAX_PATHS = 3
+_MAX_SHOWN = 3
 _MAX_ASKED = 3
 _BYPASSED = "bypassed"
 _WARNS = "AGENT_MAIL_GUARD_MODE=warn"
@@ -46,16 +47,29 @@ class GuardVerdict:
 
 
 def ask_guard(
-    paths: list[str], identity: HookIdentity, environ: Mapping[str, str], patience_s: float
+    paths: list[str], identity: HookIdentity, environ: Mapping[str, str], patience: Deadline
 ) -> GuardVerdict | None:
-    """What the guard says of editing these files; None where they are free, or where it could not find out."""
+    """What the guard says of editing these files, of which it checks MAX_PATHS; None where they are free, or where it
+    could not find out. When the deadline has passed it reads what the disk says.
+    """
+    verdict = _ask_within(paths[:MAX_PATHS], identity, environ, patience)
+    if len(paths) <= MAX_PATHS or (verdict is not None and verdict.is_refused):
+        return verdict
+    many = f"{len(paths) - MAX_PATHS} of the {len(paths)} paths"
+    unchecked = f"edit passes, but {many} were not checked: {MAX_PATHS} are at once."
+    return GuardVerdict(is_refused=False, lines=[unchecked, *(verdict.lines if verdict is not None else [])])
+
+
+def _ask_within(
+    paths: list[str], identity: HookIdentity, environ: Mapping[str, str], patience: Deadline
+) -> GuardVerdict | None:
     named = {**environ, **({"AGENT_NAME": identity.agent} if identity.agent else {})}
     if identity.project.startswith("/"):
         named["AGENT_MAIL_PROJECT"] = identity.project
     os.chdir(identity.folder)
     # What the guard says besides goes nowhere: one line is all that a hook may say there.
     with redirect_stderr(io.StringIO()):
-        session = Session("check", "edit", read_client_settings(named), patience=Deadline(patience_s))
+        session = Session("check", "edit", read_client_settings(named), patience=patience)
         try:
             return _judge(session, paths, identity)
         except Exception:  # noqa: BLE001  # not found out: allowed, whatever it is
@@ -111,10 +125,10 @@ def _fitting(head: str, held: Sequence[HeldPath], facts: ReportContext, advice: 
     """With their words so short that the advice behind them is not cut."""
     around = [*_unknown(facts), *advice, f"This was read from {facts.answer.source.partition(' (')[0]}."]
     count = max(facts.answer.held_count - (len(facts.answer.held) - len(held)), len(held))
-    more = [f"and {count - _MAX_PATHS} more"] if count > _MAX_PATHS else []
+    more = [f"and {count - _MAX_SHOWN} more"] if count > _MAX_SHOWN else []
     lines: list[str] = []
     for size in _SIZES:
-        lines = [cut(fold(head, _MAX_LINE), _MAX_LINE), *_listed(held[:_MAX_PATHS], facts, size), *more, *around]
+        lines = [cut(fold(head, _MAX_LINE), _MAX_LINE), *_listed(held[:_MAX_SHOWN], facts, size), *more, *around]
         if len("\n".join(lines).encode()) <= MAX_BYTES:
             break
     return lines

@@ -334,25 +334,18 @@ class HookRun:
         return Reply(self._ask_guard(identity), self, said)
 
     def _ask_guard(self, identity: HookIdentity) -> HookOutput:
-        from mcp_agent_mail.clients.hook.targets import MAX_PATHS, targets  # noqa: PLC0415  # before a tool call alone
+        from mcp_agent_mail.clients.hook.targets import targets  # noqa: PLC0415  # before a tool call alone
 
         nothing = neutral(self._event["neutral"])
         paths = targets(self._contract, self._name, self._payload)
         if not paths or "refuse" not in self._event["can"]:
             return nothing
-        try:
-            patience_s = self._patience.left_s()
-        except wire.NoAnswer:
-            patience_s = 0.0  # What the disk says, the guard may still read.
         from mcp_agent_mail.clients.hook.guard import ask_guard  # noqa: PLC0415  # for edits alone
 
-        verdict = ask_guard(paths[:MAX_PATHS], identity, self._environ, patience_s)
+        verdict = ask_guard(paths, identity, self._environ, self._patience)
         if verdict is not None and verdict.is_refused:
             return self._told("refuse", text.fit(verdict.lines))
         lines = [] if verdict is None else verdict.lines
-        if len(paths) > MAX_PATHS:
-            many = f"{len(paths) - MAX_PATHS} of the {len(paths)} paths"
-            lines = [f"edit passes, but {many} were not checked: {MAX_PATHS} are at once.", *lines]
         if lines and "say" in self._event["can"]:
             return self._told("say", text.fit(lines))
         nothing.stderr = f"{lines[0]}\n" if lines else ""

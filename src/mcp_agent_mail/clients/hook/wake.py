@@ -208,7 +208,9 @@ class Watcher:
         state.update(woken_at=time.time(), said=unread, must=False)
 
     def _is_wanted(self) -> bool:
-        """Is this the session's watcher still, is no turn under way, and is somebody there to read?"""
+        """Is this the session's watcher still, in its time; is no turn under way, and is somebody there to read?"""
+        if time.monotonic() >= self._until:
+            return False
         state = self._file.read()
         # Another time than at the start, not a later one: clocks are set back.
         is_idle = state.get("turned") == self._turned

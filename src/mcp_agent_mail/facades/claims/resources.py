@@ -6,22 +6,22 @@ from typing import Annotated
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import AGENT_ADDRESS, LIMIT, PROJECT_KEY, Flag, Id
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json, current_credentials
 from mcp_agent_mail.facades.claims.parameters import EPOCH, TimeNumber
 from mcp_agent_mail.features.messaging import schemas
 from mcp_agent_mail.features.messaging.parameters import THREAD
-from mcp_agent_mail.features.messaging.requests import InboxRequest, MessageRequest, ThreadRequest
+from mcp_agent_mail.features.messaging.requests import InboxRequest, ThreadRequest
 
-_ATTACHMENT = "attachment"
+_OURS = ("message", "attachment")
 
 
 def claims_resources(services: Services) -> list[ResourceSpec]:
-    """The three, and beside them ours of what mail carries: messages tell of it by its SHA-256."""
-    carried = [spec for spec in services.resources.specs() if spec.name == _ATTACHMENT]
-    return [*_mail(services), *carried]
+    """The three, of which a message is ours as it is; and beside them ours of what mail carries: messages tell of it
+    by its SHA-256.
+    """
+    return [*_mail(services), *(spec for spec in services.resources.specs() if spec.name in _OURS)]
 
 
 def _mail(services: Services) -> list[ResourceSpec]:
@@ -47,13 +47,6 @@ def _mail(services: Services) -> list[ResourceSpec]:
             since=since_ts or None,
         )
         return schemas.show_inbox(await services.messaging.inbox(caller, request))
-
-    async def message(message_id: Annotated[int, Id()], project: Annotated[str | None, PROJECT_KEY] = None) -> Json:
-        """One message with its body."""
-        request = MessageRequest(
-            message_id=MessageId(message_id), project_key=project, said_agent=current_credentials().said_agent
-        )
-        return schemas.show_seen_message(await services.messaging.message(await current_caller(), request))
 
     async def thread(
         thread_id: Annotated[str, THREAD],
@@ -81,7 +74,6 @@ def _mail(services: Services) -> list[ResourceSpec]:
             name="inbox",
             title="Inbox of an agent",
         ),
-        resource(message, uri="resource://message/{message_id}{?project}", name="message", title="A message"),
         resource(
             thread,
             uri="resource://thread/{thread_id}{?project,include_bodies,limit,after_id}",

@@ -75,7 +75,7 @@ class _Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Standing:
+class _EventSession:
     """The session of an event. `is_later`: its first byte came after what the session was told last was confirmed.
     `stops`: whose mail refuses its calls now.
     """
@@ -118,7 +118,7 @@ class HookAnnouncements:
             actor = _require_agent(require_heard(view, caller, heartbeat))
             # Asked anew in the unit, which runs alone: calls side by side are bound as calls in a row are.
             stops = StopRule(agents=known.takes_stops(self._elapsed()), proven=_wants_proof(caller))
-            return _decide(view, actor, request, _Standing(name=name, is_later=is_later, stops=stops))
+            return _decide(view, actor, request, _EventSession(name=name, is_later=is_later, stops=stops))
 
         def look(view: View) -> tuple[bool, HookAnswer]:
             decided = decide(view)
@@ -181,23 +181,23 @@ class HookAnnouncements:
         )
 
 
-def _decide(view: View, actor: Actor, request: HookEventRequest, standing: _Standing) -> _Decision:
+def _decide(view: View, actor: Actor, request: HookEventRequest, session: _EventSession) -> _Decision:
     agent_id = actor.agent.id
-    session_id = view.announcements.find_session(agent_id, standing.name)
+    session_id = view.announcements.find_session(agent_id, session.name)
     # That a sub-agent goes on proves nothing of what its session was told.
-    shows = standing.is_later and not request.subagent
+    shows = session.is_later and not request.subagent
     shown = [] if session_id is None or not shows else view.announcements.unshown(session_id)
     room = view.announcements.room(session_id)
     event = request.heartbeat.event
     is_told = event is not SessionEvent.END and not request.subagent
     is_told = is_told and not actor.agent.is_retired and not actor.project.is_archived
-    stop = view.announcements.find_stop(agent_id, session_id, standing.stops) if request.stop and is_told else None
+    stop = view.announcements.find_stop(agent_id, session_id, session.stops) if request.stop and is_told else None
     tellable: list[UnreadCopy] = []
     if request.least is not None and is_told:
         # What asks to stop is left for the next call, where the session can be refused one: told as an item it stops
         # nothing, and at the end of a turn it makes the turn go on.
         limit = request.limit + MOST_MORE
-        waits = standing.stops if request.stop or request.can_refuse else None
+        waits = session.stops if request.stop or request.can_refuse else None
         tellable = view.announcements.tellable(agent_id, session_id, request.least, limit + 1, without_stops=waits)
     if stop is not None:
         tellable = [one for one in tellable if one != stop]
