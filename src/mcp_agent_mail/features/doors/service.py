@@ -25,7 +25,7 @@ from mcp_agent_mail.features.doors.names import (
     find_agent,
     speak_as,
 )
-from mcp_agent_mail.features.doors.promises import PROMISED_S, Promises
+from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
@@ -58,7 +58,7 @@ class DoorServices:
 
 class DoorService:
     """`project_key` is the path or the slug of the project of doors that know none; a path's is made at first use.
-    `note_activity` is told of every agent that acts. A caller that settles by itself has `promised_s` seconds for it.
+    `note_activity` is told of every agent that acts. A caller that settles by itself has `claimed_s` seconds for it.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class DoorService:
         rule: NamingRule,
         note_activity: Callable[[Agent], None],
         choose: Callable[[Sequence[str]], str] = secrets.choice,
-        promised_s: float = PROMISED_S,
+        claimed_s: float = CLAIMED_S,
     ) -> None:
         self._store = store
         self._services = services
@@ -78,7 +78,7 @@ class DoorService:
         self._rule = rule
         self._note_activity = note_activity
         self._choose = choose
-        self._promises = Promises(self._give_back_soon, within_s=promised_s)
+        self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
 
     async def send(
         self, caller: DoorCaller, to: str, body: str, *, external_id: str | None = None, mailbox_max: int = 0
@@ -114,13 +114,13 @@ class DoorService:
 
         It is read once the answer of the running call was written, and given back where it was not. A call that is no
         request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an error after all.
-        Who `settles_itself` gets a ticket, and says by `settle_ticket` or `give_back_ticket`, in a later call, what
-        became of it: after PROMISED_S seconds without a word it is given back. So it is where the answer was not
+        Who `settles_itself` gets a claim, and says by `settle_claimed` or `give_back_claimed`, in a later call, what
+        became of it: after CLAIMED_S seconds without a word it is given back. So it is where the answer was not
         written.
-        Raises as `send` does, as waiting does (NoPlaceToWait, WaitingEnds, WaiterLeft), and TooManyPromised.
+        Raises as `send` does, as waiting does (NoPlaceToWait, WaitingEnds, WaiterLeft), and TooManyPopped.
         """
         if settles_itself:
-            self._promises.require_room()
+            self._claims.require_room()
         require_wire_name(caller.door, caller.name)
         project, supplies = await self._ready(caller, caller.name)
         idle = await self._store.read(lambda view: popping.find_idle(view, project, caller.door, caller.name))
@@ -133,7 +133,7 @@ class DoorService:
             popped = await self._wait(caller, project, supplies, taken.agent.id, min(wait_s, MAX_WAIT_S))
         if popped is None:
             return None
-        given = self._promises.make(popped) if settles_itself else popped
+        given = self._claims.make(popped) if settles_itself else popped
         current_hearing().unless_heard(lambda: self._give_back_soon(given))
         if not settles_itself:
             current_hearing().once_sent(lambda: self._settle_soon(given), _nothing, _nothing)
@@ -186,26 +186,26 @@ class DoorService:
         """The answer was not written: the message is the next one's. A repeat, and a settled one, change nothing."""
         await self._return(popped)
 
-    async def settle_ticket(self, ticket: str) -> bool:
+    async def settle_claimed(self, claim: str) -> bool:
         """As `settle`, by who settles itself. False, and nothing changes, where it comes too late or again: then the
         message is the next one's, or has been read.
         """
-        popped = self._promises.find(ticket)
+        popped = self._claims.find(claim)
         return popped is not None and await self._settle(popped)
 
-    async def give_back_ticket(self, ticket: str) -> bool:
+    async def give_back_claimed(self, claim: str) -> bool:
         """As `give_back`, by who settles itself; False where it comes too late or again."""
-        popped = self._promises.find(ticket)
+        popped = self._claims.find(claim)
         return popped is not None and await self._return(popped)
 
     async def _settle(self, popped: Popped) -> bool:
         is_read = await self._store.write(lambda tx: popping.settle(tx, popped))
-        self._promises.end(popped)  # Not before: a call that is cancelled may have written nothing.
+        self._claims.end(popped)  # Not before: a call that is cancelled may have written nothing.
         return is_read
 
     async def _return(self, popped: Popped) -> bool:
         is_returned = await self._store.write(lambda tx: popping.give_back(tx, popped))
-        self._promises.end(popped)
+        self._claims.end(popped)
         self._wake(popped)
         return is_returned
 
@@ -213,7 +213,7 @@ class DoorService:
         self._store.write_soon(lambda tx: popping.settle(tx, popped))
 
     def _give_back_soon(self, popped: Popped) -> None:
-        self._promises.end(popped)
+        self._claims.end(popped)
         self._store.write_soon(lambda tx: popping.give_back(tx, popped))
         self._wake(popped)  # Those who wait look by a unit of work, which comes after this one.
 
@@ -223,7 +223,7 @@ class DoorService:
 
     def close(self) -> None:
         """The server stops: what callers have promised to settle is left to the next start."""
-        self._promises.close()
+        self._claims.close()
 
     async def give_back_open(self) -> int:
         """At the start, before anybody is served: whatever was given and never settled waits again. How many."""

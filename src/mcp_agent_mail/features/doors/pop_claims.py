@@ -15,18 +15,18 @@ from dataclasses import replace
 from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.features.doors.results import Popped
 
-PROMISED_S = 30.0
-MAX_PROMISED = 1_000
+CLAIMED_S = 30.0
+MAX_CLAIMED = 1_000
 """Of all callers together. Those that wait meanwhile come on top: they have places of their own."""
 
 _RETRY_AFTER_S = 5
 
 
-class TooManyPromised(Busy):
+class TooManyPopped(Busy):
     """As many messages as may be are given to callers that have not yet said whether they have them."""
 
 
-class Promises:
+class PopClaims:
     """`give_back` is called, on the event loop, for what was not kept within `within_s` seconds."""
 
     def __init__(self, give_back: Callable[[Popped], None], *, within_s: float) -> None:
@@ -35,30 +35,30 @@ class Promises:
         self._open: dict[str, tuple[Popped, asyncio.TimerHandle]] = {}
 
     def require_room(self) -> None:
-        """Raise TooManyPromised."""
-        if len(self._open) >= MAX_PROMISED:
-            raise TooManyPromised(
-                f"{MAX_PROMISED} messages are given to callers that have not said yet whether they have them.",
+        """Raise TooManyPopped."""
+        if len(self._open) >= MAX_CLAIMED:
+            raise TooManyPopped(
+                f"{MAX_CLAIMED} messages are given to callers that have not said yet whether they have them.",
                 retry_after_s=_RETRY_AFTER_S,
-                data={"given": len(self._open), "limit": MAX_PROMISED},
+                data={"given": len(self._open), "limit": MAX_CLAIMED},
             )
 
     def make(self, popped: Popped) -> Popped:
-        """The same with a ticket, which is nobody else's to know."""
-        promised = replace(popped, ticket=secrets.token_urlsafe(16))
-        assert promised.ticket is not None
+        """The same with a claim, which is nobody else's to know."""
+        promised = replace(popped, claim=secrets.token_urlsafe(16))
+        assert promised.claim is not None
         timer = asyncio.get_running_loop().call_later(self._within_s, self._break, promised)
-        self._open[promised.ticket] = (promised, timer)
+        self._open[promised.claim] = (promised, timer)
         return promised
 
-    def find(self, ticket: str) -> Popped | None:
-        """What the ticket is for; None where its promise was kept, or broken, or never made."""
-        found = self._open.get(ticket)
+    def find(self, claim: str) -> Popped | None:
+        """What the claim is for; None where its promise was kept, or broken, or never made."""
+        found = self._open.get(claim)
         return None if found is None else found[0]
 
     def end(self, popped: Popped) -> None:
         """Nothing is promised of it any more. A repeat does nothing more."""
-        found = self._open.pop(popped.ticket or "", None)
+        found = self._open.pop(popped.claim or "", None)
         if found is not None:
             found[1].cancel()
 
