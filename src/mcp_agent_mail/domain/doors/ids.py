@@ -63,7 +63,7 @@ class WireMessage:
     body_hash: bytes
 
 
-NO_BODY = b""
+NO_BODY = bytes(32)
 """In the place of a digest: what was said is not to be guessed at."""
 
 
