@@ -31,10 +31,10 @@ _WHOSE = (
     (
         (EventKind.RESERVATION, EventKind.SLOT),
         re.compile(rf"{_NAME} (?:reserved|renewed|released|took slot|kept slot) .*"),
-        re.compile(rf"(?:reservation|slot) .* of {_NAME} (?:expired|ended: idle)"),
+        re.compile(rf"(?:reservation|slot) .* of {_NAME} (?:expired|ended: idle|ended: retired|ended by force)"),
     ),
 )
-"""How a commit tells of an agent's own act, and of the server's."""
+"""How a commit tells of an agent's own act, and of another's or the server's."""
 _FIRST_OF_SEVERAL = re.compile(r" \(\+[0-9]+\)$")
 _MORE = re.compile(r"and [0-9]+ more")
 _LEASE_KINDS = {"file_reservations": EventKind.RESERVATION, "build_slots": EventKind.SLOT}
@@ -99,17 +99,17 @@ def told_of_receipts(commit: BranchCommit) -> frozenset[str]:
     return frozenset(found[1] for line in commit.told if (found := _TOLD_RECEIPT.match(line)))
 
 
-def changed_by_the_server(commit: BranchCommit) -> frozenset[tuple[EventKind, str]]:
-    """Names of agents of whom it was the server that changed the profile, or that ended leases, and none of themselves:
-    what they did in this commit was something else. Nobody where the commit does not tell everything.
+def changed_by_others(commit: BranchCommit) -> frozenset[tuple[EventKind, str]]:
+    """Names of agents whose profile was written in this commit, or whose leases ended, by no act of their own: what
+    they did in it was something else. Nobody where the commit does not tell everything.
     """
     if any(_MORE.fullmatch(line) for line in commit.told):
         return frozenset()
     told = [_FIRST_OF_SEVERAL.sub("", line) for line in commit.told]
     return frozenset(
         (kind, name)
-        for kinds, own, servers in _WHOSE
-        for name in _names_in(told, servers) - _names_in(told, own)
+        for kinds, own, others in _WHOSE
+        for name in _names_in(told, others) - _names_in(told, own)
         for kind in kinds
     )
 

@@ -21,7 +21,7 @@ from mcp_agent_mail.features.doctor.external_sort import Spool
 from mcp_agent_mail.features.recovery.passes.commit_events import (
     CommitEvent,
     acted_in,
-    changed_by_the_server,
+    changed_by_others,
     events_of,
     new_mail,
     told_of_receipts,
@@ -138,8 +138,8 @@ class EventsPass:
         """Each event with who acted. Commits name everybody who did something that all may know of."""
         named = ((name, self._people.named(project_id, name)) for name in acted_in(commit) if "@" not in name)
         acting = {agent_id: name for name, agent_id in named if agent_id is not None}
-        brought, servers = new_mail(commit), changed_by_the_server(commit)
-        acted = (self._with_actor(project_id, event, acting, brought, servers) for event in events)
+        brought, others_did = new_mail(commit), changed_by_others(commit)
+        acted = (self._with_actor(project_id, event, acting, brought, others_did) for event in events)
         found = [one for fields in acted for one in self._with_deciders(project_id, commit, fields, changes)]
         yield from _share(found, acting, commit)
 
@@ -149,7 +149,7 @@ class EventsPass:
         event: CommitEvent,
         acting: Mapping[AgentId, str],
         brought: Mapping[int, frozenset[str]],
-        servers: Collection[tuple[EventKind, str]],
+        others_did: Collection[tuple[EventKind, str]],
     ) -> Fields:
         fields: Fields = {"kind": event.kind.value, "agent": None, "message": None}
         if event.kind is EventKind.MAIL:
@@ -166,11 +166,11 @@ class EventsPass:
             fields["message"] = MessageId(int(event.subject))
         elif event.kind is EventKind.PROFILE:
             owner = self._people.named(project_id, event.subject)
-            is_own = event.subject not in (HUMAN, SYSTEM) and (event.kind, event.subject) not in servers
+            is_own = event.subject not in (HUMAN, SYSTEM) and (event.kind, event.subject) not in others_did
             fields["agent"] = owner if owner in acting and is_own else None
         elif event.kind in _LEASES:
             holder = self._database.holder(int(event.subject))
-            if holder is not None and holder in acting and (event.kind, acting[holder]) not in servers:
+            if holder is not None and holder in acting and (event.kind, acting[holder]) not in others_did:
                 fields["agent"] = holder
         return fields
 
