@@ -20,6 +20,7 @@ from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.doors.mailbox_service import ActivityPorts, MailboxService
 from mcp_agent_mail.features.doors.names import NamingRule
+from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import DoorSent, Popped
 from mcp_agent_mail.features.doors.service import DoorService, DoorServices
@@ -71,6 +72,7 @@ async def open_doors(
     auth: AgentAuth = AgentAuth.OPEN,
     admission: ProjectAdmission = ProjectAdmission.OPEN,
     rules: IdleRules = IDLE,
+    claimed_s: float = CLAIMED_S,
 ) -> AsyncIterator[DoorsHarness]:
     async with open_seeded_store(directory) as seeded:
         store, noted = seeded.store, list[str]()
@@ -91,6 +93,7 @@ async def open_doors(
             project_key=HOME,
             rule=NamingRule(auth=auth, admission=admission),
             note_activity=lambda agent: noted.append(agent.name),
+            claimed_s=claimed_s,
         )
         tools = ToolTable(messaging_tools(messaging, identities.caller))
         activity = ActivityPorts(note=lambda agent: noted.append(agent.name), newest=list)
