@@ -18,6 +18,7 @@ from mcp_agent_mail.core.tools import Json, call_as
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest, PlainAnswer
 from mcp_agent_mail.server.dispatch import Calls, masked
+from mcp_agent_mail.server.mailbox_door import make_mailbox
 from mcp_agent_mail.server.plain_calls import is_json, send_error
 from mcp_agent_mail.server.rendering.responses import send_json
 from mcp_agent_mail.server.transport.hearing import RequestHearing
@@ -101,7 +102,11 @@ class Opening:
     part: str | None = None
 
 
-OPENINGS: Mapping[Door, Opening] = MappingProxyType({})
+OPENINGS: Mapping[Door, Opening] = MappingProxyType(
+    {
+        Door.CLAUDE_MAILBOX: Opening(is_on=lambda settings: settings.claude_mailbox_enabled, make=make_mailbox),
+    }
+)
 
 
 def open_doors(

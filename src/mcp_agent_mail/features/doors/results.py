@@ -15,6 +15,7 @@ class DoorSent:
 
     id: str
     message_id: MessageId
+    created_ts: Micros
     held: bool
     is_repeat: bool = False
 

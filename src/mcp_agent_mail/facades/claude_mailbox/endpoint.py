@@ -1,0 +1,86 @@
+"""The door on its ports: which of its paths a request is for, and what stands at each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.core.concurrency.keeper import Keeper
+from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
+from mcp_agent_mail.facades.claude_mailbox.refusals import in_words
+from mcp_agent_mail.facades.claude_mailbox.rest import MailboxRest
+from mcp_agent_mail.features.doors.mailbox_service import MailboxService
+from mcp_agent_mail.features.doors.service import DoorService
+
+HEALTH = "/health"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailboxFacts:
+    """What the door says of the server that it is part of."""
+
+    version: str
+    database_path: Path
+
+
+class MailboxDoor:
+    """A `DoorApp`. `keeper` works while the door is open: it lets idle mailboxes retire."""
+
+    open_paths = frozenset({HEALTH})
+
+    def __init__(
+        self,
+        doors: DoorService,
+        mailboxes: MailboxService,
+        parts: AsgiParts,
+        facts: MailboxFacts,
+        keeper: Keeper | None,
+    ) -> None:
+        self._parts = parts
+        self._facts = facts
+        self._keeper = keeper
+        self._rest = MailboxRest(doors, mailboxes)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Requests are answered between entry and exit."""
+        if self._keeper is not None:
+            self._keeper.start()
+        try:
+            yield
+        finally:
+            if self._keeper is not None:
+                await self._keeper.stop()
+
+    async def answer(self, request: DoorRequest, receive: Receive, send: Send) -> None:
+        """One request, whose Host, Origin and token were judged."""
+        path = request.path.rstrip("/") or "/"
+
+        async def health(_: bytes) -> PlainAnswer:
+            return self._health()
+
+        async def route(body: bytes) -> PlainAnswer:
+            return await self._answer_route(path, request, body)
+
+        await self._parts.answer_plain(request, receive, send, health if path == HEALTH else route)
+
+    def _health(self) -> PlainAnswer:
+        return PlainAnswer(
+            value={"status": "ok", "version": self._facts.version, "dbPath": str(self._facts.database_path)}
+        )
+
+    async def _answer_route(self, path: str, request: DoorRequest, body: bytes) -> PlainAnswer:
+        route = self._rest.routes.get(path) or self._rest.routes.get(path[: path.rfind("/") + 1])
+        if route is None:
+            return PlainAnswer(value={"error": f"Nothing is served at {request.path!r:.200}"}, status=404)
+        if request.method != route.method:
+            return PlainAnswer(
+                value={"error": f"{path} takes {route.method}"},
+                status=405,
+                headers=((b"allow", route.method.encode()),),
+            )
+        if (route.has_body or body) and not self._parts.is_json(request):
+            return PlainAnswer(value={"error": "Send Content-Type: application/json"}, status=415)
+        return await in_words(route.handle(request, body), of_rename=path == "/v1/rename")
