@@ -266,7 +266,7 @@ def test_the_same_name_transfers_nothing(server: MailboxServer) -> None:
 def until_watched(server: MailboxServer, count: int) -> None:
     """Until so many wait at the server."""
     with server.served.connect() as connection:
-        while connection.call("health_check")["waiting"]["waits"] != count:
+        while connection.call("health_check")["delivery"]["waits"] != count:
             threading.Event().wait(0.02)
 
 
