@@ -20,7 +20,7 @@ from mcp_agent_mail.core.store_owner import LOCK_FILE as STORE_LOCK
 from mcp_agent_mail.core.store_owner import read_owner
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
-from mcp_agent_mail.domain.doors.mailboxes import IdleRules
+from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import NameEnforcement

@@ -13,6 +13,7 @@ from mcp_agent_mail.server.dispatch import Calls
 
 
 def make_mailbox(settings: Settings, services: Services, _: Calls, parts: AsgiParts) -> DoorApp:
+    """As `Opening` has it. What lets mailboxes retire is shown with all that works beside the requests."""
     facts = MailboxFacts(version=__version__, database_path=settings.database_path)
     keeper = _keeper(settings, services)
     if keeper is not None:

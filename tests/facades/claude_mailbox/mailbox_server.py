@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,7 +76,7 @@ class MailboxServer:
         return got.value
 
     def check(self, name: str) -> list[Any]:
-        got = self.ask("POST", "/v1/check-inbox", name=name, **{})
+        got = self.ask("POST", "/v1/check-inbox", name=name)
         assert got.status == 200, got
         messages: list[Any] = got.value
         return messages
@@ -120,3 +121,10 @@ def open_mailboxes(root: Path, *, ports: str = "0,0", **env: str) -> Iterator[Ma
 
 def ports_of(served: Served) -> list[int]:
     return [int(port) for port in _AT.findall(served.log.read_bytes())]
+
+
+def messages_in(server: MailboxServer) -> int:
+    """As the store has them."""
+    with sqlite3.connect(f"file:{server.served.database}?mode=ro", uri=True) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM messages").fetchone()
+    return int(count)

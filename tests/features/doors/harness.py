@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.contacts import ContactRules
-from mcp_agent_mail.domain.doors.mailboxes import IdleRules
+from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind

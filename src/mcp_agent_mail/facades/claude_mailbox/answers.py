@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import Json, JsonObject
-from mcp_agent_mail.features.doors.results import Checked, DoorSent, MailboxList, Pending, Popped, Renamed
+from mcp_agent_mail.features.doors.results import Checked, DoorSent, MailboxList, Pending, Popped, NameChange
 
 
 def show_sent(sent: DoorSent, *, sender: str, to: str) -> JsonObject:
@@ -19,6 +19,7 @@ def show_sent(sent: DoorSent, *, sender: str, to: str) -> JsonObject:
 
 
 def show_message(popped: Popped, to: str) -> JsonObject:
+    """`to` is the mailbox that it was taken from."""
     return {
         "id": _number(popped.id),
         "from": popped.sender,
@@ -50,15 +51,15 @@ def show_mailboxes(listed: MailboxList) -> list[Json]:
     ]
 
 
-def show_renamed(renamed: Renamed) -> JsonObject:
+def show_renamed(renamed: NameChange) -> JsonObject:
     return {"from": renamed.former, "to": renamed.name, "messagesTransferred": renamed.transferred}
 
 
-def show_watched(seen: Popped | Renamed | None, name: str) -> JsonObject:
+def show_watched(seen: Popped | NameChange | None, name: str) -> JsonObject:
     """A message, or the mailbox's new name, or that the time is over."""
     if isinstance(seen, Popped):
         return {"status": "message", "message": show_message(seen, name)}
-    if isinstance(seen, Renamed):
+    if isinstance(seen, NameChange):
         return {"status": "renamed", "from": seen.former, "to": seen.name}
     return {"status": "timeout", "message": None}
 

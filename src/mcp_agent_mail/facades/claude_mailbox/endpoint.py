@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
 from mcp_agent_mail.facades.claude_mailbox.refusals import in_words
-from mcp_agent_mail.facades.claude_mailbox.rest import MailboxRest
+from mcp_agent_mail.facades.claude_mailbox.routes import MailboxRest
 from mcp_agent_mail.features.doors.mailbox_service import MailboxService
 from mcp_agent_mail.features.doors.service import DoorService
 

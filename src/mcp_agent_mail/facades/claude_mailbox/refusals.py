@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.domain.doors.mailboxes import MailPending, NameIsAgents, SourceMissing, TargetExists
+from mcp_agent_mail.domain.doors.mailbox_rules import MailPending, NameNotOwned, MissingMailbox, UsedName
 from mcp_agent_mail.domain.doors.names import UnfitWireName
 from mcp_agent_mail.domain.messages import BodyTooLong
 from mcp_agent_mail.facades.asgi import PlainAnswer
@@ -26,9 +26,9 @@ _STATUS = {
     "UNAVAILABLE": 503,
 }
 _REASONS: tuple[tuple[type[AgentMailError], str], ...] = (
-    (TargetExists, "target-exists"),
-    (SourceMissing, "source-missing"),
-    (NameIsAgents, "not-yours"),
+    (UsedName, "target-exists"),
+    (MissingMailbox, "source-missing"),
+    (NameNotOwned, "not-yours"),
     (MailPending, "pending"),
 )
 _RENAME_REASONS: tuple[tuple[type[AgentMailError], str], ...] = (

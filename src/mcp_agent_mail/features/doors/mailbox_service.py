@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.doors.mailboxes import IdleRules
+from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
 from mcp_agent_mail.domain.doors.names import Door, require_wire_name
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
-from mcp_agent_mail.features.doors import mailboxes as units
+from mcp_agent_mail.features.doors import mailbox_changes as units
 from mcp_agent_mail.features.doors import pop as popping
-from mcp_agent_mail.features.doors.mailboxes import WithActivity
+from mcp_agent_mail.features.doors.mailbox_changes import WithActivity
 from mcp_agent_mail.features.doors.names import NameSupplies, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.doors.results import Checked, MailboxList, Popped, Renamed
+from mcp_agent_mail.features.doors.results import Checked, MailboxList, Popped, NameChange
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService, find_home
-from mcp_agent_mail.features.doors.watch_lines import WatchLines
+from mcp_agent_mail.features.doors.wait_lines import WaitLines
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -54,7 +54,7 @@ class MailboxService:
         self._waiters = waiters
         self._activity = activity
         self._rules = rules
-        self._lines = WatchLines()
+        self._lines = WaitLines()
 
     async def touch(self, caller: DoorCaller) -> None:
         """The mailbox is there, is the door's, and was seen now. Raises UnfitWireName, NameOwnedElsewhere,
@@ -75,11 +75,11 @@ class MailboxService:
             return popping.take_all(tx, speaker, caller.door)
 
         taken = await self._take(unit)
-        assert not isinstance(taken, Renamed), taken
+        assert not isinstance(taken, NameChange), taken
         self._promise(taken)
         return Checked(name=speaking.name, messages=taken)
 
-    async def watch(self, caller: DoorCaller, *, wait_s: float) -> Popped | Renamed | None:
+    async def watch(self, caller: DoorCaller, *, wait_s: float) -> Popped | NameChange | None:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); or the mailbox's new name,
         once it has another. Of several who watch it is the one who has watched the longest that gets what comes. As
         with `check`, a message is read once the answer was written. Raises as `touch` does, and as waiting does:
@@ -111,14 +111,14 @@ class MailboxService:
             self._promise([seen])
         return seen
 
-    async def _look(self, caller: DoorCaller, speaking: _Speaking, waiter: MailWaiter) -> Popped | Renamed | None:
+    async def _look(self, caller: DoorCaller, speaking: _Speaking, waiter: MailWaiter) -> Popped | NameChange | None:
         agent_id = speaking.agent.id
 
-        def renamed(view: View) -> Renamed | None:
+        def renamed(view: View) -> NameChange | None:
             name = units.find_new_name(view, speaking.project, caller.door, caller.name, agent_id)
-            return None if name is None else Renamed(former=speaking.name, name=name)
+            return None if name is None else NameChange(former=speaking.name, name=name)
 
-        def unit(tx: Tx) -> Renamed | list[Popped]:
+        def unit(tx: Tx) -> NameChange | list[Popped]:
             if (other := renamed(tx)) is not None:
                 return other
             speaker = speak_as(tx, speaking.project, caller.door, caller.name, speaking.supplies)
@@ -129,18 +129,18 @@ class MailboxService:
             return await self._store.read(renamed)
         # By a unit of work: what is being given back is waiting again by then.
         taken = await self._take(unit)
-        if isinstance(taken, Renamed):
+        if isinstance(taken, NameChange):
             return taken
         return taken[0] if taken else None
 
-    async def rename(self, caller: DoorCaller, to: str) -> Renamed:
+    async def rename(self, caller: DoorCaller, to: str) -> NameChange:
         """Call the mailbox so; who watches it is told. Its mail goes with it, also what was read. Raises UnfitWireName,
-        SourceMissing, TargetExists, NameIsAgents.
+        MissingMailbox, UsedName, NameNotOwned.
         """
         name, wanted = require_wire_name(caller.door, caller.name), require_wire_name(caller.door, to)
         key = self._doors.home_key(caller)
 
-        def unit(tx: Tx) -> tuple[Renamed, AgentId]:
+        def unit(tx: Tx) -> tuple[NameChange, AgentId]:
             project = find_home(tx, key)
             source = units.require_source(tx, project, caller.door, name)
             return units.rename(tx, project, caller.door, name, wanted), source.agent_id
@@ -205,12 +205,12 @@ class MailboxService:
         self._activity.note(agent)
         return _Speaking(agent=agent, project=project, supplies=supplies, name=name)
 
-    async def _take(self, unit: Callable[[Tx], Renamed | list[Popped]]) -> Renamed | list[Popped]:
+    async def _take(self, unit: Callable[[Tx], NameChange | list[Popped]]) -> NameChange | list[Popped]:
         """What nobody waits for any more is given back."""
         loop = asyncio.get_running_loop()
 
-        def unheard(tx: Tx, taken: Renamed | list[Popped]) -> None:
-            for popped in [] if isinstance(taken, Renamed) else taken:
+        def unheard(tx: Tx, taken: NameChange | list[Popped]) -> None:
+            for popped in [] if isinstance(taken, NameChange) else taken:
                 popping.give_back(tx, popped)
                 # Those who wait look by a unit of work, which comes after this one; once too often does no harm.
                 loop.call_soon_threadsafe(self._doors.wake, popped.agent_id)

@@ -63,7 +63,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renamed:
+class NameChange:
     """A mailbox has another name, and `transferred` messages that wait in it."""
 
     former: str

@@ -8,19 +8,15 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import Conflict, InvalidInput
 
 
-class RenameRefused(Conflict):
-    """The mailbox keeps its name."""
-
-
-class TargetExists(RenameRefused):
+class UsedName(Conflict):
     """A mailbox, or an agent, is called that already."""
 
 
-class SourceMissing(InvalidInput):
+class MissingMailbox(InvalidInput):
     """There is no mailbox of the name that was to be changed."""
 
 
-class NameIsAgents(RenameRefused):
+class NameNotOwned(Conflict):
     """The name is an agent's of this server, or another door's: it is not this door's to change."""
 
 

@@ -33,7 +33,7 @@ ORDER BY n.id LIMIT ?
 """
 
 
-class Mailboxes:
+class MailboxReader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind
-from mcp_agent_mail.features.doors.watch_lines import WatchLines
+from mcp_agent_mail.features.doors.wait_lines import WaitLines
 
 BOB = AgentId(7)
 
@@ -12,7 +12,7 @@ def waiter() -> MailWaiter:
 
 
 async def test_the_first_is_first_until_it_leaves_and_the_next_is_woken() -> None:
-    lines, one, two = WatchLines(), waiter(), waiter()
+    lines, one, two = WaitLines(), waiter(), waiter()
 
     with lines.place(BOB, two):
         with lines.place(BOB, one):

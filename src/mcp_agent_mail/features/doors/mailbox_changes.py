@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
-from mcp_agent_mail.domain.doors.mailboxes import (
+from mcp_agent_mail.domain.doors.mailbox_rules import (
     IdleRules,
-    NameIsAgents,
-    SourceMissing,
-    TargetExists,
+    NameNotOwned,
+    MissingMailbox,
+    UsedName,
     idle_since,
     is_listed,
     may_retire,
@@ -21,7 +21,7 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import recipient_name
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.names import find_agent
-from mcp_agent_mail.features.doors.results import Mailbox, MailboxList, Renamed
+from mcp_agent_mail.features.doors.results import Mailbox, MailboxList, NameChange
 from mcp_agent_mail.features.identity.door_callers import resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.store.transaction import Tx, View
@@ -34,12 +34,12 @@ WithActivity = Callable[[Iterable[Agent]], list[Agent]]
 
 
 def require_source(view: View, project: Project | None, door: Door, name: str) -> WireName:
-    """The name that is to be another. Raises SourceMissing and NameIsAgents."""
+    """The name that is to be another. Raises MissingMailbox and NameNotOwned."""
     known = None if project is None else view.wire_names.find(project.id, name)
     if known is None or project is None:
         if project is not None and find_agent(view, project, name) is not None:
             raise _not_ours(name)
-        raise SourceMissing(
+        raise MissingMailbox(
             f"There is no mailbox {name!r:.100}.",
             hint="It comes with the first call by its name.",
             data={"name": name[:100]},
@@ -49,32 +49,32 @@ def require_source(view: View, project: Project | None, door: Door, name: str) -
     return known
 
 
-def _not_ours(name: str) -> NameIsAgents:
-    return NameIsAgents(
+def _not_ours(name: str) -> NameNotOwned:
+    return NameNotOwned(
         f"{name!r:.100} is an agent of this server, or another door's: its name stays.",
         hint="Use a mailbox of your own, and another name.",
         data={"name": name[:100]},
     )
 
 
-def rename(tx: Tx, project: Project | None, door: Door, name: str, to: str) -> Renamed:
+def rename(tx: Tx, project: Project | None, door: Door, name: str, to: str) -> NameChange:
     """The mailbox, its mail and its history are called `to` from now on. The same name in another spelling is kept
-    as it is. Raises SourceMissing, NameIsAgents, TargetExists.
+    as it is. Raises MissingMailbox, NameNotOwned, UsedName.
     """
     known = require_source(tx, project, door, name)
     agent = tx.agents.find(known.agent_id)
     assert agent is not None, known
     if wire_key(to) == wire_key(known.name):
-        return Renamed(former=known.name, name=known.name)
+        return NameChange(former=known.name, name=known.name)
     if _is_taken(tx, known, to):
-        raise TargetExists(
+        raise UsedName(
             f"There is a mailbox or an agent {to!r:.100} already.",
             hint="Choose another name.",
             data={"name": to[:100]},
         )
     tx.wire_names.rename(known, to)
     record_event(tx, agent, agent.id)
-    return Renamed(former=known.name, name=to, transferred=tx.pops.count_waiting(agent.id))
+    return NameChange(former=known.name, name=to, transferred=tx.pops.count_waiting(agent.id))
 
 
 def _is_taken(view: View, known: WireName, to: str) -> bool:

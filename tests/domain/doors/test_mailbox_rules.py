@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.domain.doors.mailboxes import (
+from mcp_agent_mail.domain.doors.mailbox_rules import (
     IdleRules,
     MailPending,
     idle_since,

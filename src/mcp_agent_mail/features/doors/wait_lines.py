@@ -9,7 +9,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.features.delivery.waiters import MailWaiter
 
 
-class WatchLines:
+class WaitLines:
     """On the event loop and in memory, beside the places of `Waiters`, which bound how many there are."""
 
     def __init__(self) -> None:

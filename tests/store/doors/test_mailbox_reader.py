@@ -8,7 +8,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.store.doors import mailboxes as rows
+from mcp_agent_mail.store.doors import mailbox_reader as rows
 from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
 

@@ -36,7 +36,7 @@ class UnfitBody(InvalidInput):
     """The body is no JSON object."""
 
 
-class UnfitTimeout(InvalidInput):
+class UnfitWait(InvalidInput):
     """`timeout` is no number of seconds."""
 
 
@@ -160,12 +160,12 @@ def _query_name(request: DoorRequest) -> str | None:
 
 
 def _timeout(request: DoorRequest) -> float:
-    """Seconds, MAX_WATCH_S at most. Raises UnfitTimeout."""
+    """Seconds, MAX_WATCH_S at most. Raises UnfitWait."""
     text = read_query(request).get("timeout", "").strip()
     try:
         seconds = float(text) if text else WATCH_S
     except ValueError:
         seconds = math.nan
     if not seconds >= 0:
-        raise UnfitTimeout("timeout must be a number of seconds", data={"parameter": "timeout"})
+        raise UnfitWait("timeout must be a number of seconds", data={"parameter": "timeout"})
     return min(seconds, MAX_WATCH_S)
