@@ -31,6 +31,7 @@ from mcp_agent_mail.server.request_ids import RequestIds, TakenId
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, has_much_beside, is_one_object, read_body, replay
+from mcp_agent_mail.server.transport.progress_stream import ProgressStream, progress_token
 
 _HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _SESSION_ID = SESSION_HEADER.encode()
@@ -62,7 +63,9 @@ _INITIALIZE_TOO_LARGE = "An initialize request may have 64 KiB."
 
 
 class McpEndpoint:
-    """`subscriptions`, if any, are told on the streams of sessions."""
+    """`subscriptions`, if any, are told on the streams of sessions. With `progress_every_s` a call whose client asks for
+    progress, and takes an event stream, is answered as one, and told so often that it is under way.
+    """
 
     def __init__(
         self,
@@ -70,7 +73,9 @@ class McpEndpoint:
         *,
         subscriptions: SubscriptionEndpoint | None = None,
         max_sessions: int = MAX_SESSIONS,
+        progress_every_s: float | None = None,
     ) -> None:
+        self._progress_every_s = progress_every_s
         self._subscriptions = subscriptions
         self._max_sessions = max_sessions
         self._ids = RequestIds()
@@ -118,23 +123,31 @@ class McpEndpoint:
         """Answer one request. Raises what `read_body` raises."""
         scope[HEARING] = hearing = RequestHearing(receive, send, scope)
         try:
-            await self._answer(scope, headers, receive, hearing.send)
+            if b"accept" not in headers:
+                scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
+            if scope["method"] == "POST":
+                await self._answer_post(scope, headers, receive, hearing)
+            else:
+                await self._answer(scope, headers, receive, hearing.send, b"")
         finally:
             hearing.close()
 
-    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        if b"accept" not in headers:
-            scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
-        body = b""
-        if scope["method"] == "POST":
-            body = await read_body(receive)
-            if not is_one_object(body):
-                await send_value(send, 400, _NO_OBJECT)
-                return
-            if has_much_beside(body):
-                await send_detail(send, 413, _MUCH_BESIDE)
-                return
-            receive = replay(body, receive)
+    async def _answer_post(self, scope: Scope, headers: Headers, receive: Receive, hearing: RequestHearing) -> None:
+        body = await read_body(receive)
+        if not is_one_object(body):
+            await send_value(hearing.send, 400, _NO_OBJECT)
+            return
+        if has_much_beside(body):
+            await send_detail(hearing.send, 413, _MUCH_BESIDE)
+            return
+        receive, every_s = replay(body, receive), self._progress_every_s
+        if every_s is None or (token := progress_token(headers, body)) is None:
+            await self._answer(scope, headers, receive, hearing.send, body)
+            return
+        async with ProgressStream(hearing, token, every_s=every_s).opened() as send:
+            await self._answer(scope, headers, receive, send, body)
+
+    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send, body: bytes) -> None:
         session = headers.get(_SESSION_ID)
         if (transport := self.session(headers)) is not None:
             if scope["method"] == "GET":
