@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.arguments import ANY_WAY, CallWay, bind
-from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.likeness import one_hint_budget
 from mcp_agent_mail.core.tools import Credentials, Json, JsonObject, ToolSpec, ToolTable, call_as
 
@@ -38,14 +38,23 @@ class DoorTools:
     progress_every_s: float = PROGRESS_EVERY_S
 
 
+class UnfitArguments(InvalidInput):
+    """The arguments are not those that the tool declares."""
+
+
 class DoorToolTable(ToolTable):
     """They take what they declare and nothing beside it: no token, and no `format`."""
 
     async def run(
         self, name: str, arguments: Mapping[str, Json], credentials: Credentials, way: CallWay = ANY_WAY
     ) -> Json:
-        """As everywhere else: validate, call, and give the plain result. Raises AgentMailError."""
+        """As everywhere else: validate, call, and give the plain result. Raises AgentMailError: UnfitArguments for what
+        is no fault of the call's meaning.
+        """
         with one_hint_budget():
             spec = self.require(name, credentials)
-            call = bind(spec.params, arguments, what=way.what or name, hidden=way.hidden)
+            try:
+                call = bind(spec.params, arguments, what=way.what or name, hidden=way.hidden)
+            except InvalidInput as unfit:
+                raise UnfitArguments(unfit.message, hint=unfit.hint, data=unfit.data) from unfit
             return await call_as(credentials, spec.handler, call)
