@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.facades.asgi import DoorRequest
 from mcp_agent_mail.facades.tool_door import DoorTools, DoorToolTable
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.mcp import FACTS, create_mcp
@@ -20,7 +19,7 @@ MAX_SESSIONS = 500
 """Beyond these a client is served without one and does not notice."""
 
 
-class McpDoor:
+class DoorMcp:
     """Serves both eras. Its calls are told, and counted, with those of `calls`; profiles and output formats are no
     matter of a door's. There are no streams beside those that answer a call.
     """
@@ -37,15 +36,7 @@ class McpDoor:
         """Requests are answered between entry and exit, which ends all sessions."""
         return self._endpoint.opened()
 
-    async def answer(
-        self,
-        scope: Scope,
-        headers: Mapping[bytes, bytes],
-        credentials: Credentials,
-        request_id: str,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        """Answer one request as this one's of whom the credentials tell: each request of a session has its own."""
-        scope[FACTS] = RequestFacts(credentials=credentials, request_id=request_id)
-        await self._endpoint.answer(scope, headers, receive, send)
+    async def answer(self, request: DoorRequest, receive: Receive, send: Send) -> None:
+        """Answer one request as that of whom its credentials tell: each request of a session has its own."""
+        request.scope[FACTS] = RequestFacts(credentials=request.credentials, request_id=request.request_id)
+        await self._endpoint.answer(request.scope, request.headers, receive, send)

@@ -44,6 +44,8 @@ _NO_OBJECT = {
         "message": "Send one JSON-RPC request as a JSON object in UTF-8; batches are not served.",
     },
 }
+_CANCELLED = b'"error":{"code":-32800,"message":"Request cancelled"}}'
+"""How the SDK's answer to a cancelled call ends; no result does."""
 _MUCH_BESIDE = (
     f"A request may have {MAX_BESIDE_BYTES >> 10} KiB beside its arguments, `_meta` included; nothing was done."
 )
@@ -142,10 +144,10 @@ class McpEndpoint:
             return
         receive, every_s = replay(body, receive), self._progress_every_s
         if every_s is None or (token := progress_token(headers, body)) is None:
-            await self._answer(scope, headers, receive, hearing.send, body)
+            await self._answer(scope, headers, receive, _noting_cancelled(hearing, hearing.send), body)
             return
         async with ProgressStream(hearing, token, every_s=every_s).opened() as send:
-            await self._answer(scope, headers, receive, send, body)
+            await self._answer(scope, headers, receive, _noting_cancelled(hearing, send), body)
 
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send, body: bytes) -> None:
         session = headers.get(_SESSION_ID)
@@ -241,6 +243,17 @@ class McpEndpoint:
             await self._stateful.handle_request(scope, replay(body, receive), send_and_note)
         finally:
             self._opening_bytes.pop(opening, None)
+
+
+def _noting_cancelled(hearing: RequestHearing, send: Send) -> Send:
+    """A call that was cancelled as it ended is answered by the SDK, with status 200, though what it gave is not told."""
+
+    async def send_and_note(message: Message) -> None:
+        if message.get("body", b"").endswith(_CANCELLED):
+            hearing.close()
+        await send(message)
+
+    return send_and_note
 
 
 def _refusal(error: TakenId) -> JsonObject:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import AbstractAsyncContextManager
 from urllib.parse import unquote_to_bytes
+
+import orjson
 
 from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput, Unavailable
 from mcp_agent_mail.core.tools import JsonObject, UnknownTool
@@ -73,7 +74,7 @@ class PostalDoor:
         body, receive = await self._parts.read(receive)
         try:
             call = plain_call(body)
-        except json.JSONDecodeError as broken:
+        except orjson.JSONDecodeError as broken:
             error = {"code": _PARSE_ERROR, "message": f"Parse error: {broken}"}
             refusal = PlainAnswer(status=400, value={"jsonrpc": "2.0", "id": None, "error": error})
             await self._refuse(request, receive, send, refusal)
@@ -112,7 +113,7 @@ def plain_call(body: bytes) -> JsonObject | None:
     is_object = body.lstrip().startswith(b"{")
     if is_object and (b'"jsonrpc"' in body or b'"tool"' not in body):
         return None
-    value = json.loads(body.decode("utf-8", "replace"))
+    value = orjson.loads(body)
     return value if isinstance(value, dict) and "tool" in value and "jsonrpc" not in value else None
 
 
