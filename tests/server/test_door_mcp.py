@@ -70,7 +70,11 @@ class Toy:
                 raise ValueError(text)
             return f"{current_credentials().door_name}: {text}"
 
-        return [tool(take, cluster="toys", title="Take"), tool(stay, cluster="toys", title="Stay"), tool(say, cluster="toys", title="Say")]
+        return [
+            tool(take, cluster="toys", title="Take"),
+            tool(stay, cluster="toys", title="Stay"),
+            tool(say, cluster="toys", title="Say"),
+        ]
 
 
 def _nothing() -> None:

@@ -26,9 +26,7 @@ class DoorMcp:
 
     def __init__(self, tools: DoorTools, calls: Calls) -> None:
         table = DoorToolTable(tools.tools)
-        mcp = create_mcp(
-            calls.beside(table, ResourceTable([])), version=__version__, workflows=(), form=form_of(tools)
-        )
+        mcp = create_mcp(calls.beside(table, ResourceTable([])), version=__version__, workflows=(), form=form_of(tools))
         self._endpoint = McpEndpoint(mcp, max_sessions=MAX_SESSIONS, progress_every_s=tools.progress_every_s)
         self._endpoint.max_streams = 0
 

@@ -33,7 +33,6 @@ class DoorPorts:
 PortsOf = Callable[[Settings], Sequence[WantedPort]]
 
 
-
 def _postal_ports(settings: Settings) -> list[WantedPort]:
     if not (settings.postal_enabled and settings.postal_port):
         return []

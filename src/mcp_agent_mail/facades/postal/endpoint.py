@@ -140,4 +140,3 @@ def _segment_of(request: DoorRequest) -> bytes | None:
 def _name_in(segment: bytes) -> str:
     """Raises UnfitWireName, for what is no UTF-8 too."""
     return require_wire_name(Door.POSTAL, unquote_to_bytes(segment).decode("utf-8", "surrogateescape"))
-
