@@ -10,7 +10,7 @@ def _project(values: Values) -> str:
     return f"{values['STORAGE_ROOT']}/neighbours"
 
 
-NEIGHBOUR_ROWS = (
+DOOR_ROWS = (
     Row(
         name="FACADES_HOST",
         kind=kinds.ADDRESS,
