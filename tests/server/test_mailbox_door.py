@@ -10,6 +10,7 @@ import pytest
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.features.doors.requests import DoorCaller
+from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import ServerParts
 from mcp_agent_mail.server.mailbox_door import make_mailbox
 from tests.server.whole_app import open_services, settings_of
@@ -31,7 +32,8 @@ async def test_while_it_is_open_long_idle_mailboxes_retire(tmp_path: Path) -> No
                 tx.agents._connection.execute("UPDATE agents SET last_active_ts = 1 WHERE name = 'idle'").rowcount
             )
         )
-        door = make_mailbox(settings, services, None, ServerParts())  # type: ignore[arg-type]  # it counts no calls
+        calls = Calls(services.tools, services.resources)
+        door = make_mailbox(settings, services, calls, ServerParts(calls))
         assert [kept.name for kept in services.also_kept] == ["idle-mailboxes"]
 
         async with door.opened(), asyncio.timeout(10):
@@ -45,6 +47,7 @@ async def test_while_it_is_open_long_idle_mailboxes_retire(tmp_path: Path) -> No
 async def test_without_a_pace_or_a_time_nothing_sweeps(tmp_path: Path, name: str) -> None:
     settings: Settings = settings_of(tmp_path, **{name: "0"})
     async with open_services(settings) as (services, _):
-        make_mailbox(settings, services, None, ServerParts())  # type: ignore[arg-type]  # it counts no calls
+        calls = Calls(services.tools, services.resources)
+        make_mailbox(settings, services, calls, ServerParts(calls))
 
         assert services.also_kept == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import Json, JsonObject
-from mcp_agent_mail.features.doors.results import Checked, DoorSent, MailboxList, Pending, Popped, NameChange
+from mcp_agent_mail.features.doors.results import Checked, DoorSent, MailboxList, NameChange, Pending, Popped
 
 
 def show_sent(sent: DoorSent, *, sender: str, to: str) -> JsonObject:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.concurrency.keeper import Keeper
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
-from mcp_agent_mail.facades.claude_mailbox.refusals import in_words
+from mcp_agent_mail.facades.claude_mailbox.callers import caller_of, header_name
+from mcp_agent_mail.facades.claude_mailbox.refusals import in_words, refused
 from mcp_agent_mail.facades.claude_mailbox.routes import MailboxRest
+from mcp_agent_mail.facades.claude_mailbox.tools import door_tools
 from mcp_agent_mail.features.doors.mailbox_service import MailboxService
 from mcp_agent_mail.features.doors.service import DoorService
 
 HEALTH = "/health"
+MCP = "/mcp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,8 @@ class MailboxDoor:
         self._parts = parts
         self._facts = facts
         self._keeper = keeper
+        self._mailboxes = mailboxes
+        self._mcp = parts.mcp(door_tools(doors, mailboxes))
         self._rest = MailboxRest(doors, mailboxes)
 
     @asynccontextmanager
@@ -49,7 +55,8 @@ class MailboxDoor:
         if self._keeper is not None:
             self._keeper.start()
         try:
-            yield
+            async with self._mcp.opened():
+                yield
         finally:
             if self._keeper is not None:
                 await self._keeper.stop()
@@ -57,6 +64,9 @@ class MailboxDoor:
     async def answer(self, request: DoorRequest, receive: Receive, send: Send) -> None:
         """One request, whose Host, Origin and token were judged."""
         path = request.path.rstrip("/") or "/"
+        if path == MCP:
+            await self._answer_mcp(request, receive, send)
+            return
 
         async def health(_: bytes) -> PlainAnswer:
             return self._health()
@@ -65,6 +75,22 @@ class MailboxDoor:
             return await self._answer_route(path, request, body)
 
         await self._parts.answer_plain(request, receive, send, health if path == HEALTH else route)
+
+    async def _answer_mcp(self, request: DoorRequest, receive: Receive, send: Send) -> None:
+        """As of whom the header says, who is there and was seen by that, whatever is asked. A name that is not this
+        door's to speak as is refused where a tool is called by it.
+        """
+        try:
+            name = header_name(request)
+        except AgentMailError as unfit:
+            refusal = refused(unfit)
+            await self._parts.answer_plain(request, receive, send, _answering(refusal))
+            return
+        if name is not None:
+            with suppress(AgentMailError):
+                await self._mailboxes.touch(caller_of(name))
+            request = request.named(name)
+        await self._mcp.answer(request, receive, send)
 
     def _health(self) -> PlainAnswer:
         return PlainAnswer(
@@ -84,3 +110,10 @@ class MailboxDoor:
         if (route.has_body or body) and not self._parts.is_json(request):
             return PlainAnswer(value={"error": "Send Content-Type: application/json"}, status=415)
         return await in_words(route.handle(request, body), of_rename=path == "/v1/rename")
+
+
+def _answering(answer: PlainAnswer) -> Callable[[bytes], Awaitable[PlainAnswer]]:
+    async def work(_: bytes) -> PlainAnswer:
+        return answer
+
+    return work

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.domain.doors.mailbox_rules import MailPending, NameNotOwned, MissingMailbox, UsedName
+from mcp_agent_mail.domain.doors.mailbox_rules import MailPending, MissingMailbox, NameNotOwned, UsedName
 from mcp_agent_mail.domain.doors.names import UnfitWireName
 from mcp_agent_mail.domain.messages import BodyTooLong
 from mcp_agent_mail.facades.asgi import PlainAnswer
