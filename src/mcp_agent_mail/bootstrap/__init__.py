@@ -65,7 +65,12 @@ def build_services(
     evidence = DeliveryEvidence(marks := DeliveryMarks(store, clock=clock))
     waiters = waiters_of(settings, store, bus := MailBus(store.on_mail_change))
     presence = Presences(window_s=settings.listening_window_seconds, clock=clock, live=waiters)
-    hooks = DeliveryHooks(acting=evidence.note_acting, handed=evidence.note_handed, presence_of=presence.of)
+    hooks = DeliveryHooks(
+        acting=evidence.note_acting,
+        handed=evidence.note_handed,
+        presence_of=presence.of,
+        with_activity=activity.with_activity,
+    )
     identity = identity_service(settings, store, activity, hooks, operator_token=operator_token, clock=clock)
     identities = project_identities(settings, (looks := Looks()))
     projects = project_service(settings, store, (places := archive_places(settings)), identities)
