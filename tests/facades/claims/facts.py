@@ -8,12 +8,13 @@ _TOOLS = {
     "create_agent": "`project_key`, `program`, `model`, `task_description` (may be left out), `name_hint`",
     "whois": "`project_key`, `agent_name`",
     "list_agents": "`project_key`; ours beside it: `active_within_s`, `include_retired`, `limit`",
-    "send_message": "`project_key`, `from_agent`, `to`, `subject`, `body_md`, `cc`, `bcc`, `importance`, `ack_required`, "
-    "`thread_id`, `convert_images`, `image_embed_policy` (`auto`, `inline`, `file`), `inline_max_bytes`",
+    "send_message": "`project_key`, `from_agent`, `to`, `subject`, `body_md`, `cc`, `bcc`, `importance`, "
+    "`ack_required`, `thread_id`, `convert_images`, `image_embed_policy` (`auto`, `inline`, `file`), "
+    "`inline_max_bytes`",
     "reply_message": "`project_key`, `from_agent`, `reply_to_message_id`, `body_md`, and what `send_message` has of "
     "recipients, importance and images",
-    "check_my_messages": "`project_key`, `agent_name`, `since_ts` (0), `urgent_only` (false), `include_bodies` (false), "
-    "`limit` (20)",
+    "check_my_messages": "`project_key`, `agent_name`, `since_ts` (0), `urgent_only` (false), "
+    "`include_bodies` (false), `limit` (20)",
     "acknowledge_message": "`project_key`, `agent_name`, `message_id`",
     "claim_paths": "`project_key`, `agent_name`, `paths`, `ttl_seconds`, `exclusive`, `reason`",
     "release_claims": "`project_key`, `agent_name`, `paths`",
@@ -62,7 +63,7 @@ _SERVED = (
     ("images", "Images of the body, data or paths below the project's directory, become WebP; small ones lie inline"),
     (
         "guard",
-        "The guard refuses commits that touch what another agent holds exclusively; `AGENT_NAME` says whose a commit is",
+        "The guard refuses commits of what another agent holds exclusively; `AGENT_NAME` says whose a commit is",
     ),
     ("unguard", "`uninstall_precommit_guard` takes it out"),
     (
@@ -95,7 +96,7 @@ _OTHERWISE = (
         "`create_agent` answers with a `registration_token`; under `AGENT_AUTH=strict` every other call needs one",
     ),
     ("iso", "Times of answers are ISO 8601; `since_ts` takes these too"),
-    ("bounds", "`ttl_seconds` is 60 at least and 30 days at most; `release_claims` wants a path"),
+    ("bounds", "Less than 60 `ttl_seconds` count as 60, more than 30 days are refused; `release_claims` wants a path"),
 )
 
 FACTS = (

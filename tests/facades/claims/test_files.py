@@ -1,4 +1,4 @@
-"""What the profile leaves in Git, what its guard does to a commit, and what a plain POST gets: with a server process."""
+"""What the profile leaves in Git, what its guard does to a commit, what a plain POST gets: with a server process."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_tools_and_resources_are_served_by_one_post_without_a_session(server: Se
 
 @shows("claim-artifact", "mail-files", "sha256")
 def test_mail_and_claims_are_files_in_git_and_a_released_claim_stays_there(
-    server: Served, team: dict[str, str], tmp_path: Path
+    server: Served, team: dict[str, str]
 ) -> None:
     call(server, "send_message", **team, from_agent="BlueLake", to=["RedStone"], subject="Plan", body_md="The body.")
     held = call(server, "claim_paths", **team, agent_name="BlueLake", paths=["a.py"])["granted"][0]

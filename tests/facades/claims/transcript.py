@@ -35,7 +35,10 @@ _IN_APP = {"project_key": _APP}
 _BLUE = {**_IN_APP, "agent_name": "BlueLake"}
 _RED = {**_IN_APP, "agent_name": "RedStone"}
 _LETTER = {**_IN_APP, "from_agent": "BlueLake", "to": ["RedStone"]}
-_PICTURE = "![dot](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==)"
+_PICTURE = (
+    "![dot](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ"
+    "RU5ErkJggg==)"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,9 +116,7 @@ class SeenMessage:
     inline: InlineContents = field(default_factory=dict)
 
 
-def read_inbox(
-    view: View, caller: Caller, request: InboxRequest, with_activity: WithActivity = list
-) -> InboxListing:
+def read_inbox(view: View, caller: Caller, request: InboxRequest, with_activity: WithActivity = list) -> InboxListing:
     """A page of the agent's inbox: newest first, or oldest first after `after_id`. Changes nothing of what
     is unread. `with_activity` is asked who was active last, where that decides whose inbox is meant.
     """
