@@ -30,11 +30,11 @@ _WORDS = (
     (re.compile(r"[\w-]*\b(app|lib)-[0-9a-f]{6,}\b"), r"<slug of \1>"),
     (re.compile(r'"age_s": \d+'), '"age_s": 0'),
 )
-_ME = {"program": "tests", "model": "none"}
-_IN_APP = {"project_key": _APP}
-_BLUE = {**_IN_APP, "agent_name": "BlueLake"}
-_RED = {**_IN_APP, "agent_name": "RedStone"}
-_LETTER = {**_IN_APP, "from_agent": "BlueLake", "to": ["RedStone"]}
+_ME: dict[str, Any] = {"program": "tests", "model": "none"}
+_IN_APP: dict[str, Any] = {"project_key": _APP}
+_BLUE: dict[str, Any] = {**_IN_APP, "agent_name": "BlueLake"}
+_RED: dict[str, Any] = {**_IN_APP, "agent_name": "RedStone"}
+_LETTER: dict[str, Any] = {**_IN_APP, "from_agent": "BlueLake", "to": ["RedStone"]}
 _PICTURE = (
     "![dot](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ"
     "RU5ErkJggg==)"
@@ -137,7 +137,7 @@ _MAIL = (
     _call("summarize_thread", "summary", **_IN_APP, thread_id="T-1", include_examples=True),
 )
 
-_CLAIM = {"ttl_seconds": 600, "exclusive": True, "reason": "parser"}
+_CLAIM: dict[str, Any] = {"ttl_seconds": 600, "exclusive": True, "reason": "parser"}
 _CLAIMS = (
     _call("claim_paths", "claim-answer", **_BLUE, **_CLAIM, paths=["src/*.py"]),
     _call(
