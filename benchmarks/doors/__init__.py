@@ -1,1 +1,1 @@
-"""What doors cost: mail by them beside mail by this server's own tools, those who wait, commands, and everybody else."""
+"""What doors cost: letters by them beside letters by our own tools, those who wait, commands, and everybody else."""

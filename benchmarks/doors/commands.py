@@ -24,6 +24,9 @@ SEND = "agentmail send"
 HOOK = "agentmail receive --hook"
 HOOK_IDLE = "agentmail receive --hook without mail"
 _GOT_MAIL = 2
+_VERSION = (str(Path(sys.executable).with_name("am")), "--version")
+_AGENTMAIL = str(Path(sys.executable).with_name("agentmail"))
+_HOOK = (_AGENTMAIL, "receive", "--hook")
 _WITHIN_S = 30.0
 
 Turns = dict[str, list[float]]
@@ -48,16 +51,16 @@ class Seat:
     reads_as: str
 
 
-def script(name: str) -> str:
-    """The console script beside this Python. Raises Refused where the distribution is not installed with it."""
-    found = Path(sys.executable).with_name(name)
-    if not found.exists():
-        raise Refused(f"there is no {found}: install this version into the environment that runs the benchmark")
-    return str(found)
+def _require_scripts() -> None:
+    """Raises Refused where the distribution is not installed with the console scripts."""
+    for command in (_VERSION, _HOOK):
+        if not Path(command[0]).exists():
+            raise Refused(f"there is no {command[0]}: install this version into the environment of the benchmark")
 
 
 def run(stand: Stand, plan: Plan) -> dict[str, list[Turns]]:
     """By seat, each round's times. The server is its own and has ended when it returns."""
+    _require_scripts()
     root, code = stand.scratch / "commands", stand.scratch / "code"
     subprocess.run(["git", "init", "-q", str(code)], check=True)
     server = stand.ours(root, Rpc(), AGENTMAIL_ENABLED="true")
@@ -66,7 +69,8 @@ def run(stand: Stand, plan: Plan) -> dict[str, list[Turns]]:
     found: dict[str, list[Turns]] = {}
     with _seats(stand.scratch, environ) as seats:
         for seat in seats:
-            _turn(seat, code)  # Names are made by it.
+            _run(_HOOK, seat.reader, code, 0)  # Who has looked for mail once can be written to.
+            _turn(seat, code)
             wait_drained(server)
         for number in range(plan.rounds):
             for seat in seats if number % 2 == 0 else reversed(seats):
@@ -114,13 +118,12 @@ def _turn(seat: Seat, code: Path, *, is_reversed: bool = False) -> dict[str, flo
     """Everything once: a send, what the hook tells of it, a hook that has nothing to tell, and the version, which
     comes first in every other turn.
     """
-    took = {VERSION: _run([script("am"), "--version"], seat.sender, code, 0)} if is_reversed else {}
-    took[SEND] = _run([script("agentmail"), "send", seat.reads_as, "The build is green again."], seat.sender, code, 0)
-    hook = [script("agentmail"), "receive", "--hook"]
-    took[HOOK] = _run(hook, seat.reader, code, _GOT_MAIL)
-    took[HOOK_IDLE] = _run(hook, seat.reader, code, 0)
+    took = {VERSION: _run(_VERSION, seat.sender, code, 0)} if is_reversed else {}
+    took[SEND] = _run((_AGENTMAIL, "send", seat.reads_as, "The build is green again."), seat.sender, code, 0)
+    took[HOOK] = _run(_HOOK, seat.reader, code, _GOT_MAIL)
+    took[HOOK_IDLE] = _run(_HOOK, seat.reader, code, 0)
     if not is_reversed:
-        took[VERSION] = _run([script("am"), "--version"], seat.sender, code, 0)
+        took[VERSION] = _run(_VERSION, seat.sender, code, 0)
     return took
 
 
@@ -162,8 +165,10 @@ def figures(found: Mapping[str, Sequence[Turns]]) -> list[Figure]:
         for name in (SEND, HOOK, HOOK_IDLE):
             times = [_middle(one[name]) / _middle(one[VERSION]) for one in rounds]
             made.append(Figure(name=f"{name}, {seat}: times {VERSION}", values=times, unit="x"))
-        for name in (VERSION, SEND, HOOK, HOOK_IDLE):
-            made.append(Figure(name=f"{name}, {seat}: wall", values=[_middle(one[name]) for one in rounds], unit="ms"))
+        made += [
+            Figure(name=f"{name}, {seat}: wall", values=[_middle(one[name]) for one in rounds], unit="ms")
+            for name in (VERSION, SEND, HOOK, HOOK_IDLE)
+        ]
     hooks = [ms for rounds in found.values() for one in rounds for name in (HOOK, HOOK_IDLE) for ms in one[name]]
     longest = Figure(name=f"longest of {len(hooks)} hooks", values=[max(hooks)], unit="ms", target=HOOK_LONGEST_MS)
     return [*made, longest]

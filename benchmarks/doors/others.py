@@ -1,4 +1,4 @@
-"""What open doors cost those who use none: CPU of the server per request of the native mixed load, all doors on against off."""
+"""What open doors cost those who use none: CPU per request of the native mixed load, all doors on against off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Those who wait at the door `postal`, each in `check_mail` at a mailbox of its own: what they cost, how soon they are told."""
+"""Those who wait in `check_mail`, each at a mailbox of its own: what they cost, and how soon they are told."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def run(stand: Stand, plan: Plan) -> Seen:
     require_archiver(server)
     time.sleep(SETTLED_AFTER_S)
     _watch(stand, server, "nobody waits", plan.idle_s, seen.alone)
-    with Crowd(places(server.port, KINDS, plan.waiters, PROJECT)) as crowd, closing(Waker(server, is_floor=False)) as waker:
+    with (
+        Crowd(places(server.port, KINDS, plan.waiters, PROJECT)) as crowd,
+        closing(Waker(server, is_floor=False)) as waker,
+    ):
         before = anonymous_kib(server)
         crowd.open()
         waker.until_waiting(crowd)

@@ -1,4 +1,4 @@
-"""Mail by the door `postal` and by this server's own tools: the same letters, written and taken by two kinds of client."""
+"""Mail by the door `postal` and by this server's own tools: the same letters, by two kinds of client."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class PostalTakes:
     def next(self) -> tuple[str, str, dict[str, Any]]:
         return "take", "check_mail", {}
 
-    def answered(self, kind: str, body: bytes) -> None:
+    def answered(self, kind: str, body: bytes) -> None:  # noqa: ARG002  # the protocol has the kind
         if b"from_agent" not in body:
             raise Refused(f"a mailbox had no letter any more: {body[:300]!r}")
 
