@@ -38,15 +38,20 @@ class Toy:
     waits: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
     heard: list[str] = field(default_factory=list)
+    told: asyncio.Event = field(default_factory=asyncio.Event)
     usage: Usage = field(default_factory=lambda: Usage(clock=lambda: 0))  # type: ignore[arg-type,return-value]
 
     def at(self, name: str) -> str:
         return f"{self.url}/agents/{name}/mcp"
 
+    def _lost(self) -> None:
+        self.heard.append("lost")
+        self.told.set()
+
     def tools(self) -> list[ToolSpec]:
         async def take() -> Json:
             """Take something."""
-            current_hearing().unless_heard(lambda: self.heard.append("lost"))
+            current_hearing().unless_heard(self._lost)
             current_hearing().once_sent(lambda: self.heard.append("sent"), _nothing, _nothing)
             with current_hearing().watched(self.left.set):
                 self.waits.set()
@@ -55,7 +60,7 @@ class Toy:
 
         async def stay() -> Json:
             """End as if nothing had happened, though the call was cancelled."""
-            current_hearing().unless_heard(lambda: self.heard.append("lost"))
+            current_hearing().unless_heard(self._lost)
             current_hearing().once_sent(lambda: self.heard.append("sent"), _nothing, _nothing)
             self.waits.set()
             with suppress(asyncio.CancelledError):
@@ -292,9 +297,7 @@ async def test_a_client_that_leaves_while_its_call_waits_has_heard_nothing(toy: 
     call.cancel()
     await toy.left.wait()
     toy.go_on.set()
-    async with asyncio.timeout(60):
-        while not toy.heard:
-            await asyncio.sleep(0.01)
+    await toy.told.wait()
 
     assert toy.heard == ["lost"]
 

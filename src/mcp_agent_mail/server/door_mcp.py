@@ -13,7 +13,7 @@ from mcp_agent_mail.facades.tool_door import DoorTools, DoorToolTable
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.mcp import FACTS, create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
-from mcp_agent_mail.server.mcp_form import form_of
+from mcp_agent_mail.server.mcp_words import words_of
 
 MAX_SESSIONS = 500
 """Beyond these a client is served without one and does not notice."""
@@ -26,7 +26,9 @@ class DoorMcp:
 
     def __init__(self, tools: DoorTools, calls: Calls) -> None:
         table = DoorToolTable(tools.tools)
-        mcp = create_mcp(calls.beside(table, ResourceTable([])), version=__version__, workflows=(), form=form_of(tools))
+        mcp = create_mcp(
+            calls.beside(table, ResourceTable([])), version=__version__, workflows=(), words=words_of(tools)
+        )
         self._endpoint = McpEndpoint(mcp, max_sessions=MAX_SESSIONS, progress_every_s=tools.progress_every_s)
         self._endpoint.max_streams = 0
 

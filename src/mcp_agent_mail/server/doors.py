@@ -18,7 +18,7 @@ from mcp_agent_mail.core.tools import Json, call_as
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest, PlainAnswer
 from mcp_agent_mail.facades.postal.endpoint import make_postal
-from mcp_agent_mail.facades.postal.settings import PostalSettings
+from mcp_agent_mail.facades.postal.options import PostalOptions
 from mcp_agent_mail.facades.tool_door import DoorTools
 from mcp_agent_mail.server.dispatch import Calls, masked
 from mcp_agent_mail.server.door_mcp import DoorMcp
@@ -116,7 +116,7 @@ class Opening:
 
 
 def _make_postal(settings: Settings, services: Services, _calls: Calls, parts: ServerParts) -> DoorApp:
-    of_postal = PostalSettings(max_wait_s=settings.postal_max_wait_seconds, mailbox_max=settings.postal_mailbox_max)
+    of_postal = PostalOptions(max_wait_s=settings.postal_max_wait_seconds, mailbox_max=settings.postal_mailbox_max)
     return make_postal(services.doors, of_postal, parts)
 
 

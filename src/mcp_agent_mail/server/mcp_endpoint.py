@@ -65,8 +65,8 @@ _INITIALIZE_TOO_LARGE = "An initialize request may have 64 KiB."
 
 
 class McpEndpoint:
-    """`subscriptions`, if any, are told on the streams of sessions. With `progress_every_s` a call whose client asks for
-    progress, and takes an event stream, is answered as one, and told so often that it is under way.
+    """`subscriptions`, if any, are told on the streams of sessions. With `progress_every_s` a call whose client asks
+    for progress, and takes an event stream, is answered as one, and told so often that it is under way.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class McpEndpoint:
 
 
 def _noting_cancelled(hearing: RequestHearing, send: Send) -> Send:
-    """A call that was cancelled as it ended is answered by the SDK, with status 200, though what it gave is not told."""
+    """A call that was cancelled as it ended is answered by the SDK with status 200, though what it gave is not told."""
 
     async def send_and_note(message: Message) -> None:
         if message.get("body", b"").endswith(_CANCELLED):

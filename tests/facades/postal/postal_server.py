@@ -106,7 +106,7 @@ class PostalServer:
     async def waiting(self, count: int) -> None:
         """Until so many calls wait for mail."""
         async with asyncio.timeout(_WITHIN_S):
-            while self.services.delivery.waiters.figures().waits != count:
+            while self.services.delivery.waiters.figures().waits != count:  # noqa: ASYNC110  # nobody tells of it
                 await asyncio.sleep(0.01)
 
 

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.tools import JsonObject, UnknownTool
 from mcp_agent_mail.domain.doors.names import Door, UnfitWireName, require_wire_name
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
 from mcp_agent_mail.facades.postal.answers import show_error, show_result
-from mcp_agent_mail.facades.postal.settings import PostalSettings
+from mcp_agent_mail.facades.postal.options import PostalOptions
 from mcp_agent_mail.facades.postal.tools import ALIASES, postal_tools
 from mcp_agent_mail.facades.tool_door import DoorTools, DoorToolTable
 from mcp_agent_mail.features.doors.service import DoorService
@@ -26,16 +26,16 @@ _NOT_FOUND = {"detail": "Nothing is served there. A mailbox is at /agents/<name>
 _NO_JSON = {"detail": "Send Content-Type: application/json."}
 
 
-def make_postal(doors: DoorService, settings: PostalSettings, parts: AsgiParts) -> PostalDoor:
+def make_postal(doors: DoorService, options: PostalOptions, parts: AsgiParts) -> PostalDoor:
     """The door, over services that are open."""
     over_mcp = DoorTools(
         server_name=SERVER_NAME,
-        tools=postal_tools(doors, settings, wait_s=settings.max_wait_s),
+        tools=postal_tools(doors, options, wait_s=options.max_wait_s),
         aliases=ALIASES,
         show_result=show_result,
         show_error=show_error,
     )
-    return PostalDoor(over_mcp, DoorToolTable(postal_tools(doors, settings, wait_s=0)), parts)
+    return PostalDoor(over_mcp, DoorToolTable(postal_tools(doors, options, wait_s=0)), parts)
 
 
 class PostalDoor:

@@ -7,10 +7,11 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.params import Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, current_credentials, tool
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.facades.postal.settings import PostalSettings
+from mcp_agent_mail.facades.postal.options import PostalOptions
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import Popped
 from mcp_agent_mail.features.doors.service import DoorService
@@ -23,7 +24,7 @@ _ANY = Text(2**31, may_be_blank=True, raw=True)
 
 
 @dataclass(frozen=True, slots=True)
-class TextOrNull:
+class TextOption:
     """Text that may be null, and is where it is left out."""
 
     def schema(self) -> dict[str, Any]:
@@ -34,17 +35,20 @@ class TextOrNull:
         return _ANY.convert(name, value)
 
 
-def postal_tools(doors: DoorService, settings: PostalSettings, *, wait_s: float) -> list[ToolSpec]:
+def postal_tools(doors: DoorService, options: PostalOptions, *, wait_s: float) -> list[ToolSpec]:
     """Whose calls they are is said by the path of each request. A look at an empty mailbox waits `wait_s` seconds."""
 
     async def send_to_agent(
         *,
         name: Annotated[str, _ANY],
         msg: Annotated[str, _ANY],
-        msg_id: Annotated[str | None, TextOrNull()] = None,
+        msg_id: Annotated[str | None, TextOption()] = None,
     ) -> Json:
         """Sends a message to another agent."""
-        sent = await doors.send(_caller(), name, msg, external_id=msg_id, mailbox_max=settings.mailbox_max)
+        try:
+            sent = await doors.send(_caller(), name, msg, external_id=msg_id, mailbox_max=options.mailbox_max)
+        except InvalidInput as unfit:
+            raise _in_its_words(unfit) from unfit
         return sent.id
 
     async def check_mail() -> Json:
@@ -56,6 +60,14 @@ def postal_tools(doors: DoorService, settings: PostalSettings, *, wait_s: float)
         tool(send_to_agent, cluster="postal", title="Send a message", idempotent=False),
         tool(check_mail, cluster="postal", title="Take the oldest message", destructive=True),
     ]
+
+
+def _in_its_words(error: InvalidInput) -> InvalidInput:
+    """A body is called `msg` here."""
+    if error.data.get("parameter") != "body_md":
+        return error
+    told = error.message.replace("body_md", "msg")
+    return error.reworded(message=told, hint=error.hint, data={**error.data, "parameter": "msg"})
 
 
 def show_popped(popped: Popped) -> Json:

@@ -63,6 +63,7 @@ class ProgressStream:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Send]:
+        """Gives what the answer is to be written to. Nothing is told after the exit."""
         self._telling = asyncio.create_task(self._tell())
         try:
             yield self._send

@@ -18,9 +18,10 @@ SERVER_NAME = "mcp-agent-mail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpForm:
-    """`is_ours`: connections are told how to begin, in the tools of their profile, calls may say in which form they want
-    their result, and what agents call first is listed first. `aliases` are names of tools that are taken and not listed.
+class McpWords:
+    """`is_ours`: connections are told how to begin, in the tools of their profile, calls may say in which form they
+    want their result, and what agents call first is listed first. `aliases` are names of tools that are taken and not
+    listed.
     """
 
     server_name: str = SERVER_NAME
@@ -38,10 +39,10 @@ class McpForm:
         return take_argument(given, output) if self.is_ours else (given, output)
 
 
-OURS = McpForm()
+OURS = McpWords()
 
 
-def form_of(door: DoorTools) -> McpForm:
+def words_of(door: DoorTools) -> McpWords:
     """The words of a door: nothing of ours stands beside them."""
 
     def show_result(spec: ToolSpec, result: Json, _output: Output) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def form_of(door: DoorTools) -> McpForm:
         answer = door.show_error(name, error)
         return worded_result(answer.text, answer.structured, is_error=True)
 
-    return McpForm(
+    return McpWords(
         server_name=door.server_name,
         is_ours=False,
         aliases=door.aliases,

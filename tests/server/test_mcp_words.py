@@ -5,12 +5,12 @@ from __future__ import annotations
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.profiles import FULL
 from mcp_agent_mail.facades.tool_door import DoorAnswer, DoorTools
-from mcp_agent_mail.server.mcp_form import OURS, form_of
+from mcp_agent_mail.server.mcp_words import OURS, words_of
 from mcp_agent_mail.server.rendering.formats import PLAIN, OutputFormat
 from tests.server.hosted import toy_tools
 
 ECHO = toy_tools()[0]
-DOOR = form_of(
+DOOR = words_of(
     DoorTools(
         server_name="toys",
         tools=[ECHO],
@@ -26,7 +26,7 @@ def test_a_door_greets_nobody_and_ours_everybody() -> None:
     assert (OURS.greeting(FULL) or "").startswith("Mail between coding agents.")
 
 
-def test_only_ours_takes_the_form_of_the_result_out_of_the_arguments() -> None:
+def test_only_ours_takes_the_words_of_the_result_out_of_the_arguments() -> None:
     given = {"text": "hi", "format": "md"}
 
     ours, output = OURS.read_arguments(given, PLAIN)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PostalSettings:
+class PostalOptions:
     """`max_wait_s`: a look over MCP waits so long for mail; 0 not at all. `mailbox_max`: unread messages that a mailbox
     holds.
     """
