@@ -1,0 +1,33 @@
+"""Which reader reads what, by the word behind `am import`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.domain.importing.reader import SourceReader
+from mcp_agent_mail.facades.importers.agentmail import AgentMailReader
+from mcp_agent_mail.facades.importers.claude_mailbox import ClaudeMailboxReader
+from mcp_agent_mail.facades.importers.folders import SourceFolder
+from mcp_agent_mail.facades.importers.postal import PostalReader
+from mcp_agent_mail.store.foreign.database import open_private_copy
+
+
+@contextmanager
+def open_source(system: str, path: Path, *, archive: Path | None = None) -> Iterator[SourceReader]:
+    """The reader of a store, which is left as it is. Raises UnknownLayout for what is no such store, SourceUnreadable,
+    SourceInUse, DiskFull. `archive` is the Git repository beside a database of mcp-agent-mail.
+    """
+    if system == Door.AGENTMAIL:
+        with SourceFolder.open(path) as folder, closing(AgentMailReader(folder)) as reader:
+            yield reader
+    elif system == Door.POSTAL:
+        with open_private_copy(path) as database:
+            yield PostalReader(database, path)
+    elif system == Door.CLAUDE_MAILBOX:
+        with open_private_copy(path) as database:
+            yield ClaudeMailboxReader(database, path)
+    else:
+        raise AssertionError(system)
