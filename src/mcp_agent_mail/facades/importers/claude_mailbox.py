@@ -24,7 +24,10 @@ _COLUMNS = {
     "created": ("createdat", "created", "createdts", "sentat", "timestamp"),
     "delivered": ("deliveredat", "delivered", "isdelivered", "deliveredts", "readat", "consumedat", "checkedat"),
 }
-_BY_NUMBER = {"from": ("fromid", "frommailboxid", "senderid"), "to": ("toid", "tomailboxid", "recipientid", "mailboxid")}
+_BY_NUMBER = {
+    "from": ("fromid", "frommailboxid", "senderid"),
+    "to": ("toid", "tomailboxid", "recipientid", "mailboxid"),
+}
 _OF_MAILBOX = {
     "id": ("id", "mailboxid"),
     "name": ("name", "mailbox", "mailboxname"),
@@ -75,9 +78,7 @@ class ClaudeMailboxReader(DoorReader):
         for row, created in self._in_order():
             external_id = text_of(row[0])
             undated += time_of(row[4]) is None
-            copy = SourceCopy(
-                agent_key=name_key(self._name("to", row[2])), read_ts=_read_ts(row[5], created)
-            )
+            copy = SourceCopy(agent_key=name_key(self._name("to", row[2])), read_ts=_read_ts(row[5], created))
             yield SourceMessage(
                 key=key_of("id", external_id) if external_id else key_of("row", digest_of(*row[:5])),
                 project_key=PROJECT,

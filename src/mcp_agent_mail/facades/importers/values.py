@@ -97,4 +97,3 @@ def digest_of(*parts: object) -> str:
         hashed.update(b"%d:" % len(content))
         hashed.update(content)
     return hashed.hexdigest()
-
