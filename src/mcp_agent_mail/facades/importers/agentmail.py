@@ -6,7 +6,6 @@ import heapq
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros

@@ -11,6 +11,8 @@ from mcp_agent_mail.domain.importing.reader import SourceReader
 from mcp_agent_mail.facades.importers.agentmail import AgentMailReader
 from mcp_agent_mail.facades.importers.claude_mailbox import ClaudeMailboxReader
 from mcp_agent_mail.facades.importers.folders import SourceFolder
+from mcp_agent_mail.facades.importers.mcp_agent_mail.place import open_mcp_agent_mail
+from mcp_agent_mail.facades.importers.mcp_agent_mail.reader import SYSTEM
 from mcp_agent_mail.facades.importers.postal import PostalReader
 from mcp_agent_mail.store.foreign.database import open_private_copy
 
@@ -21,13 +23,16 @@ def open_source(system: str, path: Path, *, archive: Path | None = None) -> Iter
     SourceInUse, DiskFull. `archive` is the Git repository beside a database of mcp-agent-mail.
     """
     if system == Door.AGENTMAIL:
-        with SourceFolder.open(path) as folder, closing(AgentMailReader(folder)) as reader:
-            yield reader
+        with SourceFolder.open(path) as folder, closing(AgentMailReader(folder)) as agentmail:
+            yield agentmail
     elif system == Door.POSTAL:
         with open_private_copy(path) as database:
             yield PostalReader(database, path)
     elif system == Door.CLAUDE_MAILBOX:
         with open_private_copy(path) as database:
             yield ClaudeMailboxReader(database, path)
+    elif system == SYSTEM:
+        with open_mcp_agent_mail(path, archive=archive) as reader:
+            yield reader
     else:
         raise AssertionError(system)
