@@ -20,6 +20,7 @@ from mcp_agent_mail.facades.importers.values import key_of, whole_of
 from mcp_agent_mail.store.foreign.mail_index import ArchivedPlace, MailIndex
 
 _NUMBER = re.compile(r"__([0-9]{1,18})\.md\Z")
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
 _NO_NUMBER = -1
 _SHOWN = 10
 _NOT_READ = "Its file in the archive cannot be read as a message."
@@ -75,7 +76,8 @@ class FiledMessages:
             self._tally.leave_out(SourceKind.MESSAGE, _NOT_READ)
             return
         created = mail.created_ts or Micros(0)
-        project_key = self._people.add_project(slug=slug, human_key=mail.project, created_ts=created)
+        directory = mail.project if _ABSOLUTE.match(mail.project) else ""
+        project_key = self._people.add_project(slug=slug, human_key=directory, created_ts=created)
         number = mail.number if mail.number is not None else _number_in(path)
         if tables is not None and number is not None and self._is_in(tables, project_key, number, mail):
             found.matched += 1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.doors.names import wire_key
-from mcp_agent_mail.domain.importing.records import SourceProject
+from mcp_agent_mail.domain.importing.records import SourceKind, SourceProject
 from mcp_agent_mail.domain.importing.refusals import unreadable
 from mcp_agent_mail.facades.importers.door_reader import MOST_AGENTS
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
@@ -71,11 +71,19 @@ class People:
             if len(self.projects) >= MOST_PROJECTS:
                 raise unreadable(self._path, f"it has more than {MOST_PROJECTS:,} projects")
             self.projects[key] = SourceProject(key=key, human_key=human_key or None, slug=slug, created_ts=created_ts)
-        elif human_key and known.human_key and human_key != known.human_key:
+            return key
+        if number is not None:
+            self._tally.leave_out(SourceKind.PROJECT, "Another row has the same slug: it is one project.")
+        if human_key and known.human_key and human_key != known.human_key:
             self._tally.note(
                 f"Two directories have the slug {slug} and share one project there, {known.human_key} and "
                 f"{human_key}: they come in as one project, the first."
             )
+        self.projects[key] = replace(
+            known,
+            human_key=known.human_key or human_key or None,
+            created_ts=min((one for one in (known.created_ts, created_ts) if one), default=Micros(0)),
+        )
         return key
 
     def project_key(self, number: int | None) -> str:
