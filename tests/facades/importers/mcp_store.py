@@ -167,7 +167,16 @@ class _Maker:
         """One call of the traveller's: a row at home, and one each where it has a ghost."""
         body = f"To all of you, at {seconds}"
         for at, (project, kind) in enumerate(((API, "to"), (APP, "cc"), (WEB, "bcc"))):
-            self._send(project, "Traveller", [(NAMES[0], kind)], seconds, body=body, subject="Everywhere", micros=at, plain=True)
+            self._send(
+                project,
+                "Traveller",
+                [(NAMES[0], kind)],
+                seconds,
+                body=body,
+                subject="Everywhere",
+                micros=at,
+                plain=True,
+            )
         self._made.bcc += 1
         self._made.joined += 2
 
@@ -188,7 +197,9 @@ class _Maker:
             read = _naive(seconds + 60) if self._dice.random() < 0.6 else None
             acked = _naive(seconds + 90) if read and wants_ack else None
             self._insert("message_recipients", number, self._agents[project, name], kind, read, acked)
-        self._file(project, number, created, sender, kinds, subject, body, thread, importance, wants_ack, attachments or [])
+        self._file(
+            project, number, created, sender, kinds, subject, body, thread, importance, wants_ack, attachments or []
+        )
         return number
 
     def _file(  # noqa: PLR0913

@@ -123,7 +123,7 @@ class AgentMailReader(DoorReader):
             name = text_of((fields or {}).get("recipient"))
             if fields is None or not name:
                 if line.content is None or line.content.strip():
-                    self.tally.note(f"Line {line.number} of {_RECIPIENTS} says nothing of a recipient.")
+                    self.remarks.note(f"Line {line.number} of {_RECIPIENTS} says nothing of a recipient.")
                 continue
             # An unset time is written as the year 1, which is none here.
             read_ts = time_of(fields.get("last_read_at")) or Micros(0)
@@ -152,13 +152,13 @@ class AgentMailReader(DoorReader):
 
     def _leave_out(self, mailbox: str, line: SourceLine) -> None:
         why = _LONG if line.content is None else _BROKEN if line.is_whole else _HALF
-        self.tally.leave_out(SourceKind.MESSAGE, why)
-        self.tally.note(f"Line {line.number} of the mailbox {text_of(mailbox)} is left out. {why}")
+        self.remarks.leave_out(SourceKind.MESSAGE, why)
+        self.remarks.note(f"Line {line.number} of the mailbox {text_of(mailbox)} is left out. {why}")
 
     def _note_others(self) -> None:
         for one in self._mailboxes.names():
             if not one.is_folder and not one.is_file:
-                self.tally.note(f"{_MAILBOXES}/{text_of(one.name)} is a link or no ordinary file, and is left alone.")
+                self.remarks.note(f"{_MAILBOXES}/{text_of(one.name)} is a link or no ordinary file, and is left alone.")
 
 
 # As JSON has it.

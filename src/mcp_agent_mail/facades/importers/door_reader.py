@@ -22,7 +22,7 @@ from mcp_agent_mail.domain.importing.records import (
     SourceStore,
 )
 from mcp_agent_mail.domain.importing.refusals import unreadable
-from mcp_agent_mail.facades.importers.tally import Tally
+from mcp_agent_mail.facades.importers.remarks import Remarks
 from mcp_agent_mail.facades.importers.values import key_of
 
 MOST_AGENTS = 100_000
@@ -49,7 +49,7 @@ class DoorReader(ABC):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.tally = Tally()
+        self.remarks = Remarks()
 
     @abstractmethod
     def store(self) -> SourceStore: ...
@@ -105,18 +105,18 @@ class DoorReader(ABC):
         yield from ()
 
     def left_out(self) -> Iterator[NotCarried]:
-        yield from self.tally.left_out()
+        yield from self.remarks.left_out()
 
     def notes(self) -> Iterator[SourceNote]:
-        yield from self.tally.notes()
+        yield from self.remarks.notes()
 
     def note_undated(self, count: int) -> None:
         if count:
-            self.tally.note(f"{count} messages have no time that can be read: each has that of the one before it.")
+            self.remarks.note(f"{count} messages have no time that can be read: each has that of the one before it.")
 
     def note_mended(self, count: int) -> None:
         if count:
-            self.tally.note("Some texts are no UTF-8: their broken places stand as U+FFFD.")
+            self.remarks.note("Some texts are no UTF-8: their broken places stand as U+FFFD.")
 
 
 def name_key(name: str) -> str:

@@ -12,22 +12,24 @@ from mcp_agent_mail.domain.agents import AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.importing.records import SourceAgent, SourceKind
 from mcp_agent_mail.facades.importers.mcp_agent_mail.people import People, Person
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
-from mcp_agent_mail.facades.importers.tally import Tally
+from mcp_agent_mail.facades.importers.remarks import Remarks
 from mcp_agent_mail.facades.importers.values import text_of, time_of, whole_of
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-def agents_of_rows(tables: SourceTables, people: People, tally: Tally, given: set[str]) -> Iterator[SourceAgent]:
+def agents_of_rows(tables: SourceTables, people: People, remarks: Remarks, given: set[str]) -> Iterator[SourceAgent]:
     """One record for each agent, whatever number of rows it has; `given` gets their keys."""
     for row in tables.agents():
         number = whole_of(row["id"])
         person = people.person(number)
         if person is None:
-            tally.leave_out(SourceKind.AGENT, "Its row has no number.")
+            remarks.leave_out(SourceKind.AGENT, "Its row has no number.")
         elif person.number != number:
             if person.key in given and _is_same_place(row, person, people):
-                tally.leave_out(SourceKind.AGENT, "Another row has the same name in the same project: it is one agent.")
+                remarks.leave_out(
+                    SourceKind.AGENT, "Another row has the same name in the same project: it is one agent."
+                )
         elif person.key not in given:
             given.add(person.key)
             token = text_of(row["registration_token"])

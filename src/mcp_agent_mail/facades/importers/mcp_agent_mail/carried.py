@@ -13,7 +13,7 @@ from typing import Any
 from mcp_agent_mail.core.json_limits import require_bounded
 from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceKind
 from mcp_agent_mail.facades.importers.mcp_agent_mail.archive import SourceArchive
-from mcp_agent_mail.facades.importers.tally import Tally
+from mcp_agent_mail.facades.importers.remarks import Remarks
 from mcp_agent_mail.facades.importers.values import text_of
 
 LARGEST = 64 << 20
@@ -33,15 +33,15 @@ _EXTENSIONS = {"image/webp": "webp", "image/png": "png", "image/jpeg": "jpg", "i
 class Carried:
     """Of one source. Where there is no archive, files of it count as lost."""
 
-    def __init__(self, archive: SourceArchive | None, tally: Tally) -> None:
+    def __init__(self, archive: SourceArchive | None, remarks: Remarks) -> None:
         self._archive = archive
-        self._tally = tally
+        self._remarks = remarks
 
     def attachments(self, value: object, slug: str) -> tuple[SourceAttachment, ...]:
         """`value` is a list, or the JSON of one."""
         listed = self._list(value)
         if len(listed) > _MOST:
-            self._tally.leave_out(
+            self._remarks.leave_out(
                 SourceKind.ATTACHMENT, f"One message has more than {_MOST} of them.", len(listed) - _MOST
             )
         return tuple(self._one(one, slug) for one in listed[:_MOST])
@@ -57,7 +57,7 @@ class Carried:
         if isinstance(value, dict):
             return [value]
         if value not in (None, "", b""):
-            self._tally.leave_out(SourceKind.ATTACHMENT, "What lists them is no JSON.")
+            self._remarks.leave_out(SourceKind.ATTACHMENT, "What lists them is no JSON.")
         return []
 
     def _one(self, one: object, slug: str) -> SourceAttachment:
@@ -66,8 +66,8 @@ class Carried:
         if found is not None:
             media_type, content = found
             return SourceAttachment(name=_name(fields, media_type), content=content, is_inline=True)
-        content = next(self._filed(fields, slug), None)
-        return SourceAttachment(name=_name(fields, text_of(fields.get("media_type"))), content=content)
+        filed = next(self._filed(fields, slug), None)
+        return SourceAttachment(name=_name(fields, text_of(fields.get("media_type"))), content=filed)
 
     # As JSON has it.
     def _inline(self, fields: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:

@@ -15,7 +15,7 @@ from mcp_agent_mail.facades.importers.mcp_agent_mail.archive import SourceArchiv
 from mcp_agent_mail.facades.importers.mcp_agent_mail.front_matter import FiledMail
 from mcp_agent_mail.facades.importers.mcp_agent_mail.people import People
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
-from mcp_agent_mail.facades.importers.tally import Tally
+from mcp_agent_mail.facades.importers.remarks import Remarks
 from mcp_agent_mail.facades.importers.values import key_of, whole_of
 from mcp_agent_mail.store.foreign.mail_index import ArchivedPlace, MailIndex
 
@@ -45,11 +45,11 @@ class _Found:
 class FiledMessages:
     """Of one source; `read` looks at every file once, and the index has what is found."""
 
-    def __init__(self, archive: SourceArchive, people: People, index: MailIndex, tally: Tally) -> None:
+    def __init__(self, archive: SourceArchive, people: People, index: MailIndex, remarks: Remarks) -> None:
         self._archive = archive
         self._people = people
         self._index = index
-        self._tally = tally
+        self._remarks = remarks
 
     def read(self, tables: SourceTables | None, system: str) -> None:
         """Raises UnknownLayout where the archive is another database's."""
@@ -73,7 +73,7 @@ class FiledMessages:
     def _look(self, slug: str, path: str, tables: SourceTables | None, found: _Found) -> None:
         mail = self._archive.mail(slug, path)
         if mail is None:
-            self._tally.leave_out(SourceKind.MESSAGE, _NOT_READ)
+            self._remarks.leave_out(SourceKind.MESSAGE, _NOT_READ)
             return
         created = mail.created_ts or Micros(0)
         directory = mail.project if _ABSOLUTE.match(mail.project) else ""
@@ -87,7 +87,7 @@ class FiledMessages:
             key=key, number=_NO_NUMBER if number is None else number, created_ts=created, slug=slug, path=path
         )
         if not self._index.add_archived(place):
-            self._tally.leave_out("archive files", _TWICE)
+            self._remarks.leave_out("archive files", _TWICE)
             return
         found.alone += 1
         for name in mail.names:
@@ -114,16 +114,16 @@ class FiledMessages:
         if found.twice:
             shown = ", ".join(str(number) for number in sorted(found.twice)[:_SHOWN])
             more = f" and {len(found.twice) - _SHOWN} more" if len(found.twice) > _SHOWN else ""
-            self._tally.note(
+            self._remarks.note(
                 f"After a purge ids were given out again ({shown}{more}): the earlier message of each is kept too."
             )
         if found.alone and tables is not None:
-            self._tally.note(
+            self._remarks.note(
                 f"{found.alone} messages are in the archive and no longer in the database: they are taken from there, "
                 "as read."
             )
         if tables is None:
-            self._tally.note(
+            self._remarks.note(
                 "There is no database: the archive alone is read. It knows no topics, policies, links, and not who has "
                 "read what: all its mail comes in as unread."
             )

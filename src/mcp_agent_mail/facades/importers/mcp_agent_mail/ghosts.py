@@ -13,7 +13,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.doors.names import wire_key
 from mcp_agent_mail.facades.importers.mcp_agent_mail.people import People, Person
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import MessageRow, SourceTables
-from mcp_agent_mail.facades.importers.tally import Tally
+from mcp_agent_mail.facades.importers.remarks import Remarks
 from mcp_agent_mail.facades.importers.values import digest_of, flag_of, whole_of
 from mcp_agent_mail.store.foreign.mail_index import LikelyRow, MailIndex
 
@@ -70,7 +70,9 @@ def _key(keys: dict[int, str], number: object) -> Iterable[str]:
     return (keys[found],) if found in keys else ()
 
 
-def join_mail(tables: SourceTables, people: People, ghosts: dict[int, Person], index: MailIndex, tally: Tally) -> None:
+def join_mail(
+    tables: SourceTables, people: People, ghosts: dict[int, Person], index: MailIndex, remarks: Remarks
+) -> None:
     """Rows of one mail become one, of the agent that sent it; the ghosts are no agents any more."""
     if not ghosts:
         return
@@ -83,11 +85,11 @@ def join_mail(tables: SourceTables, people: People, ghosts: dict[int, Person], i
     names = sorted({f"{real.name} in {real.project_key}" for real in ghosts.values()})
     for number, real in ghosts.items():
         people.take_for(number, real)
-    tally.leave_out(
+    remarks.leave_out(
         "rows of senders in other projects", "Each was only there to sign mail: it is its agent.", len(ghosts)
     )
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-    tally.note(f"Mail that went to several projects is one message again; its senders are {shown}."[:1_000])
+    remarks.note(f"Mail that went to several projects is one message again; its senders are {shown}."[:1_000])
 
 
 def _likely(row: MessageRow, sender: str) -> LikelyRow:

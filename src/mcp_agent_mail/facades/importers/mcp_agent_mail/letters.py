@@ -13,7 +13,7 @@ from mcp_agent_mail.facades.importers.mcp_agent_mail.filed import FiledMessages,
 from mcp_agent_mail.facades.importers.mcp_agent_mail.front_matter import FiledMail
 from mcp_agent_mail.facades.importers.mcp_agent_mail.people import People
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import MessageRow, SourceTables
-from mcp_agent_mail.facades.importers.tally import Tally
+from mcp_agent_mail.facades.importers.remarks import Remarks
 from mcp_agent_mail.facades.importers.values import flag_of, text_of, time_of, whole_of
 from mcp_agent_mail.store.foreign.mail_index import ArchivedPlace, MailIndex
 
@@ -30,14 +30,14 @@ class Letters:
         people: People,
         index: MailIndex,
         carried: Carried,
-        tally: Tally,
+        remarks: Remarks,
     ) -> None:
         self._tables = tables
         self._filed = filed
         self._people = people
         self._index = index
         self._carried = carried
-        self._tally = tally
+        self._remarks = remarks
         self._last = Micros(0)
         self._undated = self._ahead = 0
 
@@ -90,9 +90,9 @@ class Letters:
             for agent, kind, read, acked in tables.recipients_of(number):
                 person = self._people.person(whole_of(agent))
                 if person is None:
-                    self._tally.leave_out(SourceKind.COPY, "Its recipient is not in the source any more.")
+                    self._remarks.leave_out(SourceKind.COPY, "Its recipient is not in the source any more.")
                 elif person.key in copies:
-                    self._tally.leave_out(SourceKind.COPY, "The same agent is a recipient already.")
+                    self._remarks.leave_out(SourceKind.COPY, "The same agent is a recipient already.")
                 else:
                     copies[person.key] = SourceCopy(
                         agent_key=person.key, kind=_kind(text_of(kind)), read_ts=time_of(read), ack_ts=time_of(acked)
@@ -102,7 +102,7 @@ class Letters:
     def _of_file(self, place: ArchivedPlace) -> Iterator[SourceMessage]:
         mail = None if self._filed is None else self._filed.mail(place)
         if mail is None:
-            self._tally.leave_out(SourceKind.MESSAGE, "Its file in the archive has gone while it was read.")
+            self._remarks.leave_out(SourceKind.MESSAGE, "Its file in the archive has gone while it was read.")
             return
         project_key = self._people.add_project(slug=place.slug, human_key="", created_ts=place.created_ts)
         sender = self._people.person_named(project_key, mail.sender)
@@ -162,11 +162,11 @@ class Letters:
 
     def _tell(self) -> None:
         if self._undated:
-            self._tally.note(
+            self._remarks.note(
                 f"{self._undated} messages have no time that can be read: each has that of the one before it."
             )
         if self._ahead:
-            self._tally.note(
+            self._remarks.note(
                 f"{self._ahead} messages stand in a thread that a later message names: it is kept as a name."
             )
 

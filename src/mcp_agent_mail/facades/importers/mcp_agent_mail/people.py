@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.importing.records import SourceKind, SourceProject
 from mcp_agent_mail.domain.importing.refusals import unreadable
 from mcp_agent_mail.facades.importers.door_reader import MOST_AGENTS
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
-from mcp_agent_mail.facades.importers.tally import Tally
+from mcp_agent_mail.facades.importers.remarks import Remarks
 from mcp_agent_mail.facades.importers.values import key_of, text_of, time_of, whole_of
 
 MOST_PROJECTS = 20_000
@@ -33,9 +33,9 @@ class Person:
 class People:
     """Keys are made of slug and name, so that a database and its archive call everybody alike."""
 
-    def __init__(self, path: object, tally: Tally) -> None:
+    def __init__(self, path: object, remarks: Remarks) -> None:
         self._path = path
-        self._tally = tally
+        self._remarks = remarks
         self.projects: dict[str, SourceProject] = {}
         self.persons: dict[str, Person] = {}
         self._project_of_number: dict[int, str] = {}
@@ -73,9 +73,9 @@ class People:
             self.projects[key] = SourceProject(key=key, human_key=human_key or None, slug=slug, created_ts=created_ts)
             return key
         if number is not None:
-            self._tally.leave_out(SourceKind.PROJECT, "Another row has the same slug: it is one project.")
+            self._remarks.leave_out(SourceKind.PROJECT, "Another row has the same slug: it is one project.")
         if human_key and known.human_key and human_key != known.human_key:
-            self._tally.note(
+            self._remarks.note(
                 f"Two directories have the slug {slug} and share one project there, {known.human_key} and "
                 f"{human_key}: they come in as one project, the first."
             )
@@ -91,7 +91,9 @@ class People:
         key = None if number is None else self._project_of_number.get(number)
         if key is not None:
             return key
-        self._tally.note("Some rows belong to projects that the database does not know any more: they come in as one.")
+        self._remarks.note(
+            "Some rows belong to projects that the database does not know any more: they come in as one."
+        )
         return self.add_project(slug=_NOWHERE, human_key="", created_ts=Micros(0))
 
     def knows_project(self, number: int | None) -> bool:

@@ -31,7 +31,7 @@ from mcp_agent_mail.facades.importers.mcp_agent_mail.ties import (
     links_of_rows,
     products_of_rows,
 )
-from mcp_agent_mail.facades.importers.tally import Tally
+from mcp_agent_mail.facades.importers.remarks import Remarks
 from mcp_agent_mail.facades.importers.values import digest_of
 from mcp_agent_mail.store.foreign.mail_index import MailIndex
 
@@ -44,24 +44,24 @@ class McpAgentMailReader:
     """
 
     def __init__(
-        self, tables: SourceTables | None, archive: SourceArchive | None, index: MailIndex, tally: Tally, path: Path
+        self, tables: SourceTables | None, archive: SourceArchive | None, index: MailIndex, remarks: Remarks, path: Path
     ) -> None:
         self._tables = tables
         self._archive = archive
-        self._tally = tally
-        self._people = People(path, tally)
-        self._filed = None if archive is None else FiledMessages(archive, self._people, index, tally)
+        self._remarks = remarks
+        self._people = People(path, remarks)
+        self._filed = None if archive is None else FiledMessages(archive, self._people, index, remarks)
         if tables is not None:
             self._people.read(tables)
             self._find_lost_senders(tables)
-            join_mail(tables, self._people, find_ghosts(tables, self._people), index, tally)
+            join_mail(tables, self._people, find_ghosts(tables, self._people), index, remarks)
         if archive is not None:
             for slug in archive.slugs():
                 self._people.add_project(slug=slug, human_key="", created_ts=Micros(0))
         if self._filed is not None:
             self._filed.read(tables, SYSTEM)
-        carried = Carried(archive, tally)
-        self._letters = Letters(tables, self._filed, self._people, index, carried, tally)
+        carried = Carried(archive, remarks)
+        self._letters = Letters(tables, self._filed, self._people, index, carried, remarks)
 
     def store(self) -> SourceStore:
         """By its oldest project; without a database by the oldest message."""
@@ -76,7 +76,7 @@ class McpAgentMailReader:
     def agents(self) -> Iterator[SourceAgent]:
         given: set[str] = set()
         if self._tables is not None:
-            yield from agents_of_rows(self._tables, self._people, self._tally, given)
+            yield from agents_of_rows(self._tables, self._people, self._remarks, given)
         if self._archive is not None:
             yield from self._filed_agents(self._archive, given)
         for person in self._people.persons.values():
@@ -86,31 +86,31 @@ class McpAgentMailReader:
     def messages(self) -> Iterator[SourceMessage]:
         yield from self._letters.in_order()
         if self._tables is not None and self._tables.mended:
-            self._tally.note("Some texts are no UTF-8: their broken places stand as U+FFFD.")
+            self._remarks.note("Some texts are no UTF-8: their broken places stand as U+FFFD.")
 
     def leases(self) -> Iterator[SourceLease]:
         if self._tables is not None:
-            yield from leases_of_rows(self._tables, self._people, self._tally)
+            yield from leases_of_rows(self._tables, self._people, self._remarks)
         elif self._archive is not None:
-            yield from leases_of_files(self._archive, self._people, self._tally)
+            yield from leases_of_files(self._archive, self._people, self._remarks)
 
     def links(self) -> Iterator[SourceLink]:
         if self._tables is not None:
-            yield from links_of_rows(self._tables, self._people, self._tally)
+            yield from links_of_rows(self._tables, self._people, self._remarks)
 
     def products(self) -> Iterator[SourceProduct]:
         if self._tables is not None:
-            yield from products_of_rows(self._tables, self._people, self._tally)
+            yield from products_of_rows(self._tables, self._people, self._remarks)
 
     def left_out(self) -> Iterator[NotCarried]:
         if self._tables is not None:
             self._count_left_out(self._tables)
         if self._archive is not None:
             self._archive.count_left_out()
-        yield from self._tally.left_out()
+        yield from self._remarks.left_out()
 
     def notes(self) -> Iterator[SourceNote]:
-        yield from self._tally.notes()
+        yield from self._remarks.notes()
 
     def _find_lost_senders(self, tables: SourceTables) -> None:
         for _, project, sender, created in tables.message_heads():
@@ -130,13 +130,13 @@ class McpAgentMailReader:
                     yield agent_of_profile(known, profile)
 
     def _count_left_out(self, tables: SourceTables) -> None:
-        self._tally.leave_out(
+        self._remarks.leave_out(
             "windows", "A window says anew who it is when its agent comes.", tables.count("window_identities")
         )
-        self._tally.leave_out("summaries", "They are made anew of the mail.", tables.count("message_summaries"))
+        self._remarks.leave_out("summaries", "They are made anew of the mail.", tables.count("message_summaries"))
         for table in tables.unknown_tables():
-            self._tally.leave_out(
+            self._remarks.leave_out(
                 f"rows of {table}"[:100], "It is a table that is not known here.", tables.count(table)
             )
         if missing := tables.missing_columns():
-            self._tally.note(f"The database does not say of recipients: {', '.join(missing)}.")
+            self._remarks.note(f"The database does not say of recipients: {', '.join(missing)}.")
