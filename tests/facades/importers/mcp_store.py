@@ -50,7 +50,7 @@ DOT = base64.b64decode("UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA
 
 @dataclass(slots=True)
 class MadeStore:
-    """What was made. `rows` counts the rows of each table of the database, `purged` the messages in the archive alone."""
+    """What was made: `rows` of each table of the database, `purged` messages that are in the archive alone."""
 
     database: Path
     archive: Path
@@ -79,6 +79,20 @@ def make_mcp_store(folder: Path, *, messages: int = 60, seed: int = 1, copies: b
         for table in (line.split()[2] for line in SCHEMA.splitlines() if "CREATE TABLE" in line):
             (made.rows[table],) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
     return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """One row to be: `plain` ones are all alike but for their numbers."""
+
+    sender: str
+    kinds: tuple[tuple[str, str], ...]
+    subject: str
+    body: str
+    thread: str | None = None
+    attachments: tuple[dict[str, Any], ...] = ()
+    micros: int = 0
+    plain: bool = False
 
 
 class _Maker:
@@ -149,10 +163,15 @@ class _Maker:
         body = f"Message {number}: läuft\n\n- {sender}"
         if bite == 3:
             body += f"\n\n![dot](data:image/webp;base64,{base64.b64encode(DOT).decode()})"
-        sent = self._send(
-            project, sender, kinds, seconds, body=body, subject=f"Subject {number}", thread=thread,
-            attachments=self._attachments(project, number) if bite == 4 else [],
-        )  # fmt: skip
+        letter = Letter(
+            sender=sender,
+            kinds=tuple(kinds),
+            subject=f"Subject {number}",
+            body=body,
+            thread=thread,
+            attachments=self._attachments(project, number) if bite == 4 else (),
+        )
+        sent = self._send(project, letter, seconds)
         if thread is None:
             self._roots.setdefault(project, []).append(sent)
 
@@ -167,70 +186,56 @@ class _Maker:
         """One call of the traveller's: a row at home, and one each where it has a ghost."""
         body = f"To all of you, at {seconds}"
         for at, (project, kind) in enumerate(((API, "to"), (APP, "cc"), (WEB, "bcc"))):
-            self._send(
-                project,
-                "Traveller",
-                [(NAMES[0], kind)],
-                seconds,
-                body=body,
-                subject="Everywhere",
-                micros=at,
-                plain=True,
-            )
+            kinds = ((NAMES[0], kind),)
+            letter = Letter(sender="Traveller", kinds=kinds, subject="Everywhere", body=body, micros=at, plain=True)
+            self._send(project, letter, seconds)
         self._made.bcc += 1
         self._made.joined += 2
 
-    def _send(
-        self, project: int, sender: str, kinds: list[tuple[str, str]], seconds: int, *, body: str, subject: str,
-        thread: str | None = None, attachments: list[dict[str, Any]] | None = None, micros: int = 0, plain: bool = False,
-    ) -> int:  # fmt: skip
+    def _send(self, project: int, letter: Letter, seconds: int) -> int:
         number = self._next
         self._next += 1
-        created = START + timedelta(seconds=seconds, microseconds=micros)
-        importance = "normal" if plain else ("normal", "low", "high", "urgent")[number % 4]
-        wants_ack = number % 5 == 0 and not plain
+        slug, human_key = PROJECTS[project - 1]
+        created = START + timedelta(seconds=seconds, microseconds=letter.micros)
+        importance = "normal" if letter.plain else ("normal", "low", "high", "urgent")[number % 4]
+        wants_ack = number % 5 == 0 and not letter.plain
         self._insert(
-            "messages", number, project, self._agents[project, sender], thread, f"t{number % 3}", subject, body,
-            importance, wants_ack, _naive(seconds, micros), json.dumps(attachments or []),
+            "messages", number, project, self._agents[project, letter.sender], letter.thread, f"t{number % 3}",
+            letter.subject, letter.body, importance, wants_ack, _naive(seconds, letter.micros),
+            json.dumps(letter.attachments),
         )  # fmt: skip
-        for name, kind in kinds:
+        for name, kind in letter.kinds:
             read = _naive(seconds + 60) if self._dice.random() < 0.6 else None
             acked = _naive(seconds + 90) if read and wants_ack else None
             self._insert("message_recipients", number, self._agents[project, name], kind, read, acked)
-        self._file(
-            project, number, created, sender, kinds, subject, body, thread, importance, wants_ack, attachments or []
-        )
-        return number
-
-    def _file(  # noqa: PLR0913
-        self, project: int, number: int, created: datetime, sender: str, kinds: list[tuple[str, str]], subject: str,
-        body: str, thread: str | None, importance: str, wants_ack: bool, attachments: list[dict[str, Any]],
-    ) -> None:  # fmt: skip
-        slug, human_key = PROJECTS[project - 1]
         front = {
             "ack_required": wants_ack,
-            "attachments": attachments,
-            **{kind: [name for name, its in kinds if its == kind] for kind in ("bcc", "cc", "to")},
+            "attachments": letter.attachments,
+            **{kind: [name for name, its in letter.kinds if its == kind] for kind in ("bcc", "cc", "to")},
             "created": created.isoformat(),
-            "from": sender,
+            "from": letter.sender,
             "id": number,
             "importance": importance,
             "project": human_key,
             "project_slug": slug,
-            "subject": subject,
-            "thread_id": thread,
+            "subject": letter.subject,
+            "thread_id": letter.thread,
         }
-        text = f"---json\n{json.dumps(front, indent=2, ensure_ascii=False, sort_keys=True)}\n---\n\n{body}\n"
+        text = f"---json\n{json.dumps(front, indent=2, ensure_ascii=False, sort_keys=True)}\n---\n\n{letter.body}\n"
+        file = f"{created:%Y-%m-%dT%H-%M-%SZ}__{letter.subject.lower().replace(' ', '-')}__{number}.md"
+        self._file(project, letter, created, file, text)
+        return number
+
+    def _file(self, project: int, letter: Letter, created: datetime, name: str, text: str) -> None:
         folders = ["messages"]
         if self._copies:
-            folders += [f"agents/{sender}/outbox", *(f"agents/{name}/inbox" for name, _ in kinds)]
+            folders += [f"agents/{letter.sender}/outbox", *(f"agents/{one}/inbox" for one, _ in letter.kinds)]
         for folder in folders:
             place = self._place(project) / folder / created.strftime("%Y/%m")
             place.mkdir(parents=True, exist_ok=True)
-            name = f"{created.strftime('%Y-%m-%dT%H-%M-%SZ')}__{subject.lower().replace(' ', '-')}__{number}.md"
             (place / name).write_text(text, encoding="utf-8")
 
-    def _attachments(self, project: int, number: int) -> list[dict[str, Any]]:
+    def _attachments(self, project: int, number: int) -> tuple[dict[str, Any], ...]:
         """One within the list, one in the archive, one that has gone."""
         content = DOT + b"%d" % number
         sha1 = hashlib.sha1(content, usedforsecurity=False).hexdigest()
@@ -240,28 +245,28 @@ class _Maker:
         place.write_bytes(content)
         self._made.attachments += 3
         self._made.lost_contents += 1
-        return [
+        return (
             {"type": "inline", "media_type": "image/webp", "data_base64": base64.b64encode(content).decode()},
             {"type": "file", "media_type": "image/webp", "sha1": sha1, "path": f"projects/x/{path}"},
             {"type": "file", "media_type": "image/webp", "path": "attachments/00/" + "0" * 40 + ".webp"},
-        ]
+        )
 
     def _purge(self) -> None:
-        """The newest message is purged and its number given out again; one in the midst is purged for good."""
-        newest = self._send(API, NAMES[0], [(NAMES[1], "to")], 10**6, body="Purged, then reused", subject="First life")
-        middle = self._send(API, NAMES[0], [(NAMES[1], "to")], 10**6 + 5, body="Purged", subject="Only life")
+        """The two newest are purged, and their numbers given out again: the second to an answer to the first."""
+        newest = self._send(API, self._short(0, 1, "First life"), 10**6)
+        middle = self._send(API, self._short(0, 1, "Only life"), 10**6 + 5)
         for number in (newest, middle):
             self._connection.execute("DELETE FROM messages WHERE id = ?", (number,))
             self._connection.execute("DELETE FROM message_recipients WHERE message_id = ?", (number,))
         self._next = newest
-        again = self._send(
-            API, NAMES[1], [(NAMES[0], "to")], 10**6 + 9, body="In the place of another", subject="Second life"
-        )
-        self._send(API, NAMES[0], [(NAMES[1], "to")], 10**6 + 20, body="Well?", subject="Re", thread=str(again))
+        again = self._send(API, self._short(1, 0, "Second life"), 10**6 + 9)
+        self._send(API, self._short(0, 1, "Re", thread=str(again)), 10**6 + 20)
         self._made.numeric_threads += 1
-        self._made.purged = 1
-        # The number of `middle` was given out again too, by that answer.
-        self._made.purged += 1
+        self._made.purged = 2
+
+    def _short(self, sender: int, recipient: int, subject: str, *, thread: str | None = None) -> Letter:
+        kinds = ((NAMES[recipient], "to"),)
+        return Letter(sender=NAMES[sender], kinds=kinds, subject=subject, body=f"{subject}.", thread=thread)
 
     def _ties(self) -> None:
         agent = self._agents[API, NAMES[0]]
@@ -278,9 +283,9 @@ class _Maker:
             self._lease_files(number, pattern, created, expires, released)
         self._made.live = 1
         pairs = ((0, 1, "approved", None), (1, 0, "blocked", _naive(5)), (2, 0, "pending", _naive(10**8)))
-        for at, (one, other, status, expires) in enumerate(pairs, 100):
+        for at, (one, other, status, ends_at) in enumerate(pairs, 100):
             ends = (self._agents[API, NAMES[one]], self._agents[API, NAMES[other]])
-            self._insert("agent_links", at, API, ends[0], API, ends[1], status, "r", _naive(60), _naive(61), expires)
+            self._insert("agent_links", at, API, ends[0], API, ends[1], status, "r", _naive(60), _naive(61), ends_at)
         self._insert("products", 1, "uid-1", "Suite", _naive(70))
         for number, project in enumerate((API, WEB), 1):
             self._insert("product_project_links", number, 1, project)
