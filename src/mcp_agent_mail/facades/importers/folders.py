@@ -95,11 +95,6 @@ class SourceFolder:
                     return None
         return bytes(content)
 
-    def size_of(self, name: str) -> int | None:
-        """Bytes of an ordinary file; None where there is none."""
-        with self._opened(name) as descriptor:
-            return None if descriptor is None else os.fstat(descriptor).st_size
-
     def lines(self, name: str) -> Iterator[SourceLine]:
         """The lines of a file, none where there is none. The file is open only while a piece of it is read, so that
         any number of them may be read at once.

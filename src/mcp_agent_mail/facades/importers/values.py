@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 from mcp_agent_mail.core.clock import LATEST, Micros, parse_time
 from mcp_agent_mail.domain.importing.records import MAX_KEY
@@ -11,6 +12,7 @@ _SECONDS_BELOW = 100_000_000_000
 _MILLIS_BELOW = 100_000_000_000_000
 _MICROS_BELOW = 100_000_000_000_000_000
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 _LONGEST_TIME = 64
 _LARGEST = 1 << 63
 
@@ -21,7 +23,7 @@ def text_of(value: object) -> str:
         return ""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return value.encode(errors="replace").decode() if isinstance(value, str) else str(value)
+    return _NO_TEXT.sub("\ufffd", value) if isinstance(value, str) else str(value)
 
 
 def whole_of(value: object) -> int | None:

@@ -110,10 +110,14 @@ def require_foreign_database(path: Path) -> None:
         raise unreadable(path, "there is no such file") from None
     except (OSError, ValueError) as failed:
         raise unreadable(path, _reason(failed)) from failed
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise unreadable(path, "it is no ordinary file")
-        head = file.read(_HEAD)
+    try:
+        head = os.read(descriptor, _HEAD) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    except OSError as failed:
+        raise unreadable(path, _reason(failed)) from failed
+    finally:
+        os.close(descriptor)
+    if head is None:
+        raise unreadable(path, "it is no ordinary file")
     if is_database(head):
         raise unreadable(path, "it is a database of this program itself (am doctor backups and restore move those)")
     if not is_sqlite(head):
