@@ -1,4 +1,4 @@
-"""AgentMail's mailboxes: lines in their order, half ones and broken ones by count, and nothing of the folder changed."""
+"""AgentMail's mailboxes: lines in their order, half and broken ones by count, and nothing of the folder changed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def test_every_line_comes_with_its_id_time_and_flag_in_the_order_of_its_mailbox(
             for one in mine
         ] == [(line["id"], line["from"], line["message"], line["read_flag"]) for line in written]
     assert [one.created_ts for one in messages] == sorted(one.created_ts for one in messages)
-    assert {name: agent.status for agent in agents.values() if (name := agent.name) in ("alice", "bob", "quiet")} == {
+    statuses = {agent.name: agent.status for agent in agents.values()}
+    assert {name: statuses[name] for name in ("alice", "bob", "quiet")} == {
         "alice": AgentStatus.BUSY,
         "bob": AgentStatus.READY,
         "quiet": AgentStatus.OFFLINE,
@@ -134,8 +135,8 @@ def test_a_mailbox_that_is_a_link_is_left_alone_and_said(tmp_path: Path) -> None
 
 def test_a_name_that_is_no_utf_8_is_mended(tmp_path: Path) -> None:
     path = _store(tmp_path)
-    with open(os.fsencode(path / "mailboxes") + b"/a\xff.jsonl", "w", encoding="utf-8") as file:
-        file.write(_line("1", "2026-03-01T08:00:00Z") + "\n")
+    mailbox = Path(os.fsdecode(os.fsencode(path / "mailboxes") + b"/a\xff.jsonl"))
+    mailbox.write_text(_line("1", "2026-03-01T08:00:00Z") + "\n")
 
     with open_source("agentmail", path) as reader:
         assert [agent.name for agent in reader.agents()] == ["a\ufffd", "x"]

@@ -49,12 +49,11 @@ def test_links_pipes_and_what_is_not_there_are_nothing(tmp_path: Path) -> None:
 
     with SourceFolder.open(below) as folder:
         assert folder.below("folder") is None
-        for name in ("file", "pipe", "none", "a\0b", "x" * 300):
-            try:
-                assert folder.read(name, 100) is None
-                assert list(folder.lines(name)) == []
-            except SourceUnreadable as told:
-                assert "too long" in told.message
+        for name in ("file", "pipe", "none", "a\0b"):
+            assert folder.read(name, 100) is None
+            assert list(folder.lines(name)) == []
+        with pytest.raises(SourceUnreadable, match="too long"):
+            folder.read("x" * 300, 100)
         assert [(one.name, one.is_folder, one.is_file) for one in folder.names()] == [
             ("file", False, False),
             ("folder", False, False),

@@ -59,6 +59,13 @@ def test_rows_are_found_by_value_none_too(tmp_path: Path) -> None:
         assert database.first("mail", ("id",), {"none": 1}) is None
 
 
+def test_rows_that_name_what_is_not_there_are_counted(tmp_path: Path) -> None:
+    script = "CREATE TABLE mail (id); CREATE TABLE copies (mail); INSERT INTO mail VALUES (1); INSERT INTO copies VALUES (1), (2), (NULL)"
+    with _opened(tmp_path, script) as database:
+        assert database.count_lost("copies", "mail", "mail", "id") == 2
+        assert database.count_lost("copies", "none", "mail", "id") == 0
+
+
 def test_views_virtual_tables_and_computed_columns_are_not_there(tmp_path: Path) -> None:
     script = """
         CREATE TABLE mail (id, twice AS (id * 2));
@@ -95,7 +102,7 @@ def test_damage_is_told_before_anything_is_read(tmp_path: Path) -> None:
         content[at : at + 2000] = b"\x55" * 2000
     path.write_bytes(content)
 
-    with pytest.raises(SourceUnreadable, match="damaged|SQLite says"), open_private_copy(path):
+    with pytest.raises(SourceUnreadable, match=r"damaged|SQLite says"), open_private_copy(path):
         pass
 
 

@@ -35,7 +35,7 @@ def test_what_is_only_in_the_log_is_in_the_copy_and_the_original_stays(tmp_path:
             assert reading.execute("SELECT text FROM notes").fetchall() == [("kept",)]
 
         assert state_of(source) == before
-    assert os.stat(copy).st_mode & 0o077 == 0
+    assert copy.stat().st_mode & 0o077 == 0
 
 
 def test_a_source_that_changes_all_the_time_is_told_to_be_in_use(

@@ -87,6 +87,20 @@ class ForeignDatabase:
             (count,) = self._connection.execute(f"SELECT count(*) FROM {_quoted(self._names[table])}").fetchone()
         return int(count)
 
+    def count_lost(self, table: str, column: str, other: str, key: str) -> int:
+        """Rows of a table that name by `column` a row of `other` that is not there."""
+        known, named = self._columns.get(table, {}), self._columns.get(other, {})
+        if column not in known or key not in named:
+            return 0
+        own, theirs = f"one.{_quoted(known[column])}", f"two.{_quoted(named[key])}"
+        statement = (
+            f"SELECT count(*) FROM {_quoted(self._names[table])} AS one WHERE NOT EXISTS "
+            f"(SELECT 1 FROM {_quoted(self._names[other])} AS two WHERE {theirs} = {own})"
+        )
+        with self._told():
+            (count,) = self._connection.execute(statement).fetchone()
+        return int(count)
+
     def add_index(self, table: str, columns: Sequence[str]) -> None:
         """In the copy, so that rows are found by these columns at once, whatever indexes the source has."""
         known = self._columns.get(table, {})

@@ -95,6 +95,7 @@ def add_people(connection: sqlite3.Connection, *names: str, project: int = 1, fi
     )
     for number, name in enumerate(names, first):
         connection.execute(
-            "INSERT INTO agents VALUES (?, ?, ?, 'codex', 'gpt', '', '2026-03-01 07:00:00', NULL, 'auto', 'auto', NULL)",
+            "INSERT INTO agents VALUES "
+            "(?, ?, ?, 'codex', 'gpt', '', '2026-03-01 07:00:00', NULL, 'auto', 'auto', NULL)",
             (number, project, name),
         )

@@ -22,10 +22,8 @@ def test_a_project_gets_its_directory_from_whoever_knows_it_first() -> None:
         people.add_project(slug="app", human_key=human_key, created_ts=_AT)
 
     assert [(one.key, one.human_key) for one in people.projects.values()] == [("app", "/data/app")]
-    assert [note.text for note in remarks.notes()] == [
-        "Two directories have the slug app and share one project there, /data/app and /other/app: they come in as one "
-        "project, the first."
-    ]
+    (note,) = remarks.notes()
+    assert note.text.startswith("Two directories have the slug app and share one project there, /data/app and /other")
 
 
 def test_names_are_one_ignoring_letter_case_and_keep_their_first_form() -> None:
@@ -44,15 +42,19 @@ def test_more_people_than_are_kept_in_mind_are_refused(monkeypatch: pytest.Monke
     people = People(Path("s"), Remarks())
     key = people.add_project(slug="app", human_key="", created_ts=_AT)
 
+    for name in "ab":
+        people.add_person(key, name, first_ts=_AT, last_ts=_AT)
+
     with pytest.raises(SourceUnreadable, match="more than 2 agents"):
-        for name in "abc":
-            people.add_person(key, name, first_ts=_AT, last_ts=_AT)
+        people.add_person(key, "c", first_ts=_AT, last_ts=_AT)
 
 
 def test_more_projects_than_are_kept_in_mind_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(people_module, "MOST_PROJECTS", 2)
     people = People(Path("s"), Remarks())
 
+    for slug in "ab":
+        people.add_project(slug=slug, human_key="", created_ts=_AT)
+
     with pytest.raises(SourceUnreadable, match="more than 2 projects"):
-        for slug in "abc":
-            people.add_project(slug=slug, human_key="", created_ts=_AT)
+        people.add_project(slug="c", human_key="", created_ts=_AT)

@@ -9,6 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.importing.records import (
     NotCarried,
     SourceAgent,
+    SourceKind,
     SourceLease,
     SourceLink,
     SourceMessage,
@@ -113,8 +114,10 @@ class McpAgentMailReader:
         yield from self._remarks.notes()
 
     def _find_lost_senders(self, tables: SourceTables) -> None:
-        for _, project, sender, created in tables.message_heads():
-            if self._people.person(sender) is None:
+        for number, project, sender, created in tables.message_heads():
+            if number is None:
+                self._remarks.leave_out(SourceKind.MESSAGE, "Its row has no number.")
+            elif self._people.person(sender) is None:
                 self._people.add_lost(sender, project, created or Micros(0))
 
     def _filed_agents(self, archive: SourceArchive, given: set[str]) -> Iterator[SourceAgent]:
@@ -133,6 +136,7 @@ class McpAgentMailReader:
         self._remarks.leave_out(
             "windows", "A window says anew who it is when its agent comes.", tables.count("window_identities")
         )
+        self._remarks.leave_out(SourceKind.COPY, "Its message is not in the source any more.", tables.lost_recipients())
         self._remarks.leave_out("summaries", "They are made anew of the mail.", tables.count("message_summaries"))
         for table in tables.unknown_tables():
             self._remarks.leave_out(

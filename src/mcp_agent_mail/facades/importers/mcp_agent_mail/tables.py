@@ -161,6 +161,10 @@ class SourceTables:
         """message_id and agent_id of all."""
         return self._database.rows("message_recipients", ("message_id", "agent_id"))
 
+    def lost_recipients(self) -> int:
+        """How many rows of recipients are of messages that are not there."""
+        return self._database.count_lost("message_recipients", "message_id", "messages", "id")
+
     def leases(self) -> Iterator[dict[str, ForeignValue]]:
         for row in self._database.rows("file_reservations", _LEASE, order=("id",)):
             yield dict(zip(_LEASE, row, strict=True))
