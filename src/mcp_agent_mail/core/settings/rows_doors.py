@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import Row, Values
+from mcp_agent_mail.core.settings.rows_mailbox import MAILBOX_CLIENT_ROWS, MAILBOX_ROWS
 
 
 def _project(values: Values) -> str:
@@ -26,4 +27,35 @@ DOOR_ROWS = (
         does="The project of mail from systems that know no projects. A path is made one at its first use.",
         group="Neighbours",
     ),
+    Row(
+        name="POSTAL_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Open the door `postal`: a mailbox at /agents/{agent}/mcp, where agents are who the path says.",
+        group="Neighbours",
+    ),
+    Row(
+        name="POSTAL_PORT",
+        kind=kinds.whole(0, 65535),
+        default="0",
+        does="A port that this door has to itself beside, such as 7777; 0 for none.",
+        group="Neighbours",
+    ),
+    Row(
+        name="POSTAL_MAX_WAIT_SECONDS",
+        kind=kinds.whole(0, 300),
+        default="55",
+        does="How long `check_mail` waits over MCP for mail to come; then it answers `null`. 0 for not at all.",
+        group="Neighbours",
+    ),
+    Row(
+        name="POSTAL_MAILBOX_MAX",
+        kind=kinds.whole(1, 1_000_000),
+        default="10000",
+        does="Unread messages that a mailbox of this door holds: one more is refused.",
+        group="Neighbours",
+    ),
+    *MAILBOX_ROWS,
 )
+
+DOOR_CLIENT_ROWS = MAILBOX_CLIENT_ROWS
