@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.store.foreign.mail_index import ArchivedPlace, LikelyRow, open_mail_index
+from mcp_agent_mail.store.foreign.mail_index import ArchivedPlace, MatchingRow, open_mail_index
 
 
 def _place(key: str, number: int, created: int) -> ArchivedPlace:
@@ -43,6 +43,8 @@ def test_joined_rows_are_found_by_each_of_them_and_others_are_alone() -> None:
 def test_likely_rows_of_one_digest_stand_together() -> None:
     with open_mail_index() as index:
         for sender, digest, number in (("a", b"2", 1), ("a", b"1", 3), ("a", b"2", 2), ("a", b"1", 4)):
-            index.add_likely(LikelyRow(sender=sender, digest=digest, created_ts=Micros(0), number=number, project="p"))
+            index.add_likely(
+                MatchingRow(sender=sender, digest=digest, created_ts=Micros(0), number=number, project="p")
+            )
 
         assert [row.number for row in index.likely()] == [3, 4, 1, 2]

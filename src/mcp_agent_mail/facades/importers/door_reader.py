@@ -22,7 +22,7 @@ from mcp_agent_mail.domain.importing.records import (
     SourceStore,
 )
 from mcp_agent_mail.domain.importing.refusals import unreadable
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 from mcp_agent_mail.facades.importers.values import key_of
 
 MOST_AGENTS = 100_000
@@ -33,7 +33,7 @@ PROJECT = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class NameSighting:
     """A name, when it was seen, and what its owner said of itself then."""
 
     name: str
@@ -49,7 +49,7 @@ class DoorReader(ABC):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.remarks = Remarks()
+        self.said = ReadingNotes()
 
     @abstractmethod
     def store(self) -> SourceStore: ...
@@ -58,7 +58,7 @@ class DoorReader(ABC):
     def messages(self) -> Iterator[SourceMessage]: ...
 
     @abstractmethod
-    def sightings(self) -> Iterator[Sighting]:
+    def sightings(self) -> Iterator[NameSighting]:
         """Of every name there is, as often as it is seen."""
 
     def projects(self) -> Iterator[SourceProject]:
@@ -105,18 +105,18 @@ class DoorReader(ABC):
         yield from ()
 
     def left_out(self) -> Iterator[NotCarried]:
-        yield from self.remarks.left_out()
+        yield from self.said.left_out()
 
     def notes(self) -> Iterator[SourceNote]:
-        yield from self.remarks.notes()
+        yield from self.said.notes()
 
     def note_undated(self, count: int) -> None:
         if count:
-            self.remarks.note(f"{count} messages have no time that can be read: each has that of the one before it.")
+            self.said.note(f"{count} messages have no time that can be read: each has that of the one before it.")
 
     def note_mended(self, count: int) -> None:
         if count:
-            self.remarks.note("Some texts are no UTF-8: their broken places stand as U+FFFD.")
+            self.said.note("Some texts are no UTF-8: their broken places stand as U+FFFD.")
 
 
 def name_key(name: str) -> str:

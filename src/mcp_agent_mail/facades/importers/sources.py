@@ -8,12 +8,12 @@ from pathlib import Path
 
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.reader import SourceReader
-from mcp_agent_mail.facades.importers.agentmail import AgentMailReader
-from mcp_agent_mail.facades.importers.claude_mailbox import ClaudeMailboxReader
+from mcp_agent_mail.facades.importers.agentmail_reader import AgentMailReader
+from mcp_agent_mail.facades.importers.claude_mailbox_reader import ClaudeMailboxReader
 from mcp_agent_mail.facades.importers.folders import SourceFolder
 from mcp_agent_mail.facades.importers.mcp_agent_mail.place import open_mcp_agent_mail
 from mcp_agent_mail.facades.importers.mcp_agent_mail.reader import SYSTEM
-from mcp_agent_mail.facades.importers.postal import PostalReader
+from mcp_agent_mail.facades.importers.postal_reader import PostalReader
 from mcp_agent_mail.store.foreign.database import open_private_copy
 
 

@@ -37,7 +37,7 @@ class ArchivedPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LikelyRow:
+class MatchingRow:
     """A row that may be one of several of one mail: `digest` is the same of all of them."""
 
     sender: str
@@ -74,19 +74,19 @@ class MailIndex:
         ).fetchone()
         return None if found is None else str(found[0])
 
-    def add_likely(self, row: LikelyRow) -> None:
+    def add_likely(self, row: MatchingRow) -> None:
         self._connection.execute(
             "INSERT OR IGNORE INTO likely VALUES (?, ?, ?, ?, ?)",
             (row.sender, row.digest, row.created_ts, row.number, row.project),
         )
 
-    def likely(self) -> Iterator[LikelyRow]:
+    def likely(self) -> Iterator[MatchingRow]:
         """Those of one digest one after the other, the oldest first."""
         found = self._connection.execute(
             "SELECT sender, digest, created_ts, number, project FROM likely ORDER BY sender, digest, created_ts, number"
         )
         for sender, digest, created_ts, number, project in found:
-            yield LikelyRow(sender=sender, digest=digest, created_ts=created_ts, number=number, project=project)
+            yield MatchingRow(sender=sender, digest=digest, created_ts=created_ts, number=number, project=project)
 
     def join(self, numbers: list[int]) -> None:
         """These are one mail; the lowest number stands for all."""

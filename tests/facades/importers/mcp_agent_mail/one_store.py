@@ -46,7 +46,8 @@ def read_whole(path: Path, archive: Path | None = None) -> WholeStore:
         store, projects = reader.store(), list(reader.projects())
         agents = list(reader.agents())
         messages, leases, links = list(reader.messages()), list(reader.leases()), list(reader.links())
-        products, left = list(reader.products()), {}
+        products = list(reader.products())
+        left: dict[str, int] = {}
         for one in reader.left_out():
             left[str(one.kind)] = left.get(str(one.kind), 0) + one.count
         notes = [one.text for one in reader.notes()]

@@ -10,12 +10,12 @@ import pytest
 
 from mcp_agent_mail.domain.importing.refusals import UnknownLayout
 from mcp_agent_mail.facades.importers.mcp_agent_mail.archive import SourceArchive, open_archive
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 
 
 @pytest.fixture
-def remarks() -> Remarks:
-    return Remarks()
+def notes() -> ReadingNotes:
+    return ReadingNotes()
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def archive(project: Path, tmp_path: Path, remarks: Remarks) -> Iterator[SourceArchive]:
+def archive(project: Path, tmp_path: Path, notes: ReadingNotes) -> Iterator[SourceArchive]:
     assert project.is_dir()
     with ExitStack() as stack:
-        yield open_archive(tmp_path, "mcp-agent-mail", remarks, stack)
+        yield open_archive(tmp_path, "mcp-agent-mail", notes, stack)
 
 
 def _write(path: Path, text: str = "x") -> Path:
@@ -50,7 +50,7 @@ def test_messages_are_the_files_below_months_without_thread_pages(project: Path,
 
 
 def test_links_and_endless_folders_are_passed_over_and_said(
-    project: Path, archive: SourceArchive, remarks: Remarks, tmp_path: Path
+    project: Path, archive: SourceArchive, notes: ReadingNotes, tmp_path: Path
 ) -> None:
     secret = _write(tmp_path / "secret" / "2026" / "s__3.md")
     (project / "messages" / "2026").mkdir(parents=True)
@@ -59,7 +59,7 @@ def test_links_and_endless_folders_are_passed_over_and_said(
     _write(project / "messages" / "/".join("abcdefghijkl") / "deep__4.md")
 
     assert list(archive.mail_places("app")) == []
-    told = "\n".join(note.text for note in remarks.notes())
+    told = "\n".join(note.text for note in notes.notes())
     assert "messages/2026/l__3.md of the archive is a link" in told
     assert "lies too deep" in told
 
@@ -73,13 +73,13 @@ def test_profiles_are_read_and_a_broken_one_is_an_empty_one(project: Path, archi
 
 
 def test_leases_come_by_their_number_first_and_broken_ones_are_counted(
-    project: Path, archive: SourceArchive, remarks: Remarks
+    project: Path, archive: SourceArchive, notes: ReadingNotes
 ) -> None:
     for name, text in (("0a", '{"id": 1}'), ("id-1", '{"id": 1}'), ("zz", "[]")):
         _write(project / f"file_reservations/{name}.json", text)
 
     assert [name for name, _ in archive.leases("app")] == ["id-1.json", "0a.json"]
-    assert [(one.kind, one.count) for one in remarks.left_out()] == [("leases", 1)]
+    assert [(one.kind, one.count) for one in notes.left_out()] == [("leases", 1)]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_no_path_leads_out_of_the_attachments(path: str, project: Path, archive:
 
 
 def test_what_is_not_taken_over_is_counted(
-    project: Path, archive: SourceArchive, remarks: Remarks, tmp_path: Path
+    project: Path, archive: SourceArchive, notes: ReadingNotes, tmp_path: Path
 ) -> None:
     _write(project / "build_slots/main/BlueLake.json")
     _write(project / "build_slots/RedStone.json")
@@ -129,15 +129,15 @@ def test_what_is_not_taken_over_is_counted(
 
     archive.count_left_out()
 
-    assert {one.kind: one.count for one in remarks.left_out()} == {
+    assert {one.kind: one.count for one in notes.left_out()} == {
         "build slots": 2,
         "original images": 1,
         "Git history": 1,
     }
 
 
-def test_a_folder_without_projects_is_refused_with_what_was_found(tmp_path: Path, remarks: Remarks) -> None:
+def test_a_folder_without_projects_is_refused_with_what_was_found(tmp_path: Path, notes: ReadingNotes) -> None:
     _write(tmp_path / "src" / "x")
 
     with ExitStack() as stack, pytest.raises(UnknownLayout, match="no `projects`; it has src"):
-        open_archive(tmp_path, "mcp-agent-mail", remarks, stack)
+        open_archive(tmp_path, "mcp-agent-mail", notes, stack)

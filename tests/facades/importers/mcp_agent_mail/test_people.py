@@ -9,25 +9,25 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.importing.refusals import SourceUnreadable
 from mcp_agent_mail.facades.importers.mcp_agent_mail import people as people_module
-from mcp_agent_mail.facades.importers.mcp_agent_mail.people import People
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.mcp_agent_mail.people import SourcePeople
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 
 _AT = Micros(5_000_000)
 
 
 def test_a_project_gets_its_directory_from_whoever_knows_it_first() -> None:
-    remarks = Remarks()
-    people = People(Path("s"), remarks)
+    notes = ReadingNotes()
+    people = SourcePeople(Path("s"), notes)
     for human_key in ("", "/data/app", "/other/app"):
         people.add_project(slug="app", human_key=human_key, created_ts=_AT)
 
     assert [(one.key, one.human_key) for one in people.projects.values()] == [("app", "/data/app")]
-    (note,) = remarks.notes()
+    (note,) = notes.notes()
     assert note.text.startswith("Two directories have the slug app and share one project there, /data/app and /other")
 
 
 def test_names_are_one_ignoring_letter_case_and_keep_their_first_form() -> None:
-    people = People(Path("s"), Remarks())
+    people = SourcePeople(Path("s"), ReadingNotes())
     key = people.add_project(slug="app", human_key="", created_ts=_AT)
     first = people.add_person(key, "BlueLake", first_ts=Micros(9), last_ts=Micros(9))
     second = people.add_person(key, "bluelake", first_ts=Micros(3), last_ts=Micros(12))
@@ -39,7 +39,7 @@ def test_names_are_one_ignoring_letter_case_and_keep_their_first_form() -> None:
 
 def test_more_people_than_are_kept_in_mind_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(people_module, "MOST_AGENTS", 2)
-    people = People(Path("s"), Remarks())
+    people = SourcePeople(Path("s"), ReadingNotes())
     key = people.add_project(slug="app", human_key="", created_ts=_AT)
 
     for name in "ab":
@@ -51,7 +51,7 @@ def test_more_people_than_are_kept_in_mind_are_refused(monkeypatch: pytest.Monke
 
 def test_more_projects_than_are_kept_in_mind_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(people_module, "MOST_PROJECTS", 2)
-    people = People(Path("s"), Remarks())
+    people = SourcePeople(Path("s"), ReadingNotes())
 
     for slug in "ab":
         people.add_project(slug=slug, human_key="", created_ts=_AT)

@@ -10,26 +10,26 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.domain.agents import AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.importing.records import SourceAgent, SourceKind
-from mcp_agent_mail.facades.importers.mcp_agent_mail.people import People, Person
+from mcp_agent_mail.facades.importers.mcp_agent_mail.people import MailAgent, SourcePeople
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 from mcp_agent_mail.facades.importers.values import text_of, time_of, whole_of
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-def agents_of_rows(tables: SourceTables, people: People, remarks: Remarks, given: set[str]) -> Iterator[SourceAgent]:
+def agents_of_rows(
+    tables: SourceTables, people: SourcePeople, notes: ReadingNotes, given: set[str]
+) -> Iterator[SourceAgent]:
     """One record for each agent, whatever number of rows it has; `given` gets their keys."""
     for row in tables.agents():
         number = whole_of(row["id"])
         person = people.person(number)
         if person is None:
-            remarks.leave_out(SourceKind.AGENT, "Its row has no number.")
+            notes.leave_out(SourceKind.AGENT, "Its row has no number.")
         elif person.number != number:
             if person.key in given and _is_same_place(row, person, people):
-                remarks.leave_out(
-                    SourceKind.AGENT, "Another row has the same name in the same project: it is one agent."
-                )
+                notes.leave_out(SourceKind.AGENT, "Another row has the same name in the same project: it is one agent.")
         elif person.key not in given:
             given.add(person.key)
             token = text_of(row["registration_token"])
@@ -43,14 +43,14 @@ def agents_of_rows(tables: SourceTables, people: People, remarks: Remarks, given
 
 
 # As JSON has it.
-def agent_of_profile(person: Person, profile: Mapping[str, Any]) -> SourceAgent:
+def agent_of_profile(person: MailAgent, profile: Mapping[str, Any]) -> SourceAgent:
     """What an archive tells: no policies, no token."""
     return _agent(person, profile)
 
 
 # As JSON or the database has it.
 def _agent(
-    person: Person,
+    person: MailAgent,
     fields: Mapping[str, Any],
     *,
     contact_policy: ContactPolicy | None = None,
@@ -73,7 +73,7 @@ def _agent(
     )
 
 
-def _is_same_place(row: Mapping[str, object], person: Person, people: People) -> bool:
+def _is_same_place(row: Mapping[str, object], person: MailAgent, people: SourcePeople) -> bool:
     """No ghost of another project, which is counted by itself."""
     return people.project_key(whole_of(row["project_id"])) == person.project_key
 

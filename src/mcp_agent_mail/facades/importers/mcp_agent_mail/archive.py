@@ -12,8 +12,8 @@ from mcp_agent_mail.core.json_limits import read_bounded
 from mcp_agent_mail.domain.importing.records import SourceKind
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
 from mcp_agent_mail.facades.importers.folders import SourceFolder
-from mcp_agent_mail.facades.importers.mcp_agent_mail.front_matter import LONGEST_FILE, FiledMail, parse_filed_mail
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.mcp_agent_mail.mail_file import LONGEST_FILE, MailFile, parse_filed_mail
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 
 PROJECTS = "projects"
 _MESSAGES, _THREADS = "messages", "threads"
@@ -29,11 +29,11 @@ _PATH = re.compile(r"(?:projects/[^/]+/)?attachments/(?P<way>(?:[^/]+/){0,4}[^/]
 class SourceArchive:
     """One open work tree."""
 
-    def __init__(self, root: SourceFolder, system: str, remarks: Remarks) -> None:
+    def __init__(self, root: SourceFolder, system: str, notes: ReadingNotes) -> None:
         self._stack = ExitStack()
         self.path = root.path
         self._root = root
-        self._remarks = remarks
+        self._notes = notes
         projects = root.below(PROJECTS)
         if projects is None:
             found = some(one.name for one in root.names())
@@ -67,7 +67,7 @@ class SourceArchive:
                     if year.is_folder and year.name != _THREADS:
                         yield from self._files_below(folder, year.name, f"{_MESSAGES}/{year.name}", ".md")
 
-    def mail(self, slug: str, path: str) -> FiledMail | None:
+    def mail(self, slug: str, path: str) -> MailFile | None:
         """What stands at a path that `mail_places` gave; None where it is no message."""
         content = self._read(slug, path, LONGEST_FILE)
         return None if content is None else parse_filed_mail(content)
@@ -80,7 +80,7 @@ class SourceArchive:
             for name in sorted(names, key=lambda one: (not one.startswith("id-"), one)):
                 record = _record(folder.read(name, _LONGEST_RECORD))
                 if record is None:
-                    self._remarks.leave_out(SourceKind.LEASE, "Its file holds no JSON object.")
+                    self._notes.leave_out(SourceKind.LEASE, "Its file holds no JSON object.")
                 else:
                     yield name, record
 
@@ -102,12 +102,12 @@ class SourceArchive:
         for slug in self.slugs():
             slots += sum(1 for _ in self._all_below(slug, _SLOTS, ".json"))
             originals += sum(1 for path in self._all_below(slug, _ATTACHMENTS, "") if _is_original(path))
-        self._remarks.leave_out("build slots", "They are held for minutes: agents take them anew.", slots)
-        self._remarks.leave_out(
+        self._notes.leave_out("build slots", "They are held for minutes: agents take them anew.", slots)
+        self._notes.leave_out(
             "original images", "What was converted is kept; what it was made of stays in the old archive.", originals
         )
         if any(one.name == ".git" for one in self._root.names()):
-            self._remarks.leave_out(
+            self._notes.leave_out(
                 "Git history", "Mail gets a history of its own here; the old repository stays as it is.", 1
             )
 
@@ -125,7 +125,7 @@ class SourceArchive:
     ) -> Iterator[str]:
         below = folder.below(name) if depth else None
         if below is None:
-            self._remarks.note(f"{path} of the archive is not looked into: it lies too deep, or is a link.")
+            self._notes.note(f"{path} of the archive is not looked into: it lies too deep, or is a link.")
             return
         with below:
             for one in below.names():
@@ -135,7 +135,7 @@ class SourceArchive:
                     if one.is_file:
                         yield f"{path}/{one.name}"
                     else:
-                        self._remarks.note(f"{path}/{one.name} of the archive is a link, and is left alone."[:300])
+                        self._notes.note(f"{path}/{one.name} of the archive is a link, and is left alone."[:300])
 
     def _folders(self, slug: str, name: str) -> Iterator[SourceFolder]:
         with ExitStack() as stack:
@@ -164,10 +164,10 @@ class SourceArchive:
             return None if at is None else at.read(name, at_most)
 
 
-def open_archive(path: Path, system: str, remarks: Remarks, stack: ExitStack) -> SourceArchive:
+def open_archive(path: Path, system: str, notes: ReadingNotes, stack: ExitStack) -> SourceArchive:
     """Closed with `stack`. Raises UnknownLayout, SourceUnreadable."""
     root = stack.enter_context(SourceFolder.open(path))
-    archive = SourceArchive(root, system, remarks)
+    archive = SourceArchive(root, system, notes)
     stack.callback(archive.close)
     return archive
 

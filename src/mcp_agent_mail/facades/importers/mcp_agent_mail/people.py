@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.importing.records import SourceKind, SourceProject
 from mcp_agent_mail.domain.importing.refusals import unreadable
 from mcp_agent_mail.facades.importers.door_reader import MOST_AGENTS
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 from mcp_agent_mail.facades.importers.values import key_of, text_of, time_of, whole_of
 
 MOST_PROJECTS = 20_000
@@ -19,7 +19,7 @@ _NOWHERE = "lost-project"
 
 
 @dataclass(slots=True, kw_only=True)
-class Person:
+class MailAgent:
     """An agent as far as it must be known before its record is given. `number` is None where no row tells of it."""
 
     key: str
@@ -30,14 +30,14 @@ class Person:
     last_ts: Micros
 
 
-class People:
+class SourcePeople:
     """Keys are made of slug and name, so that a database and its archive call everybody alike."""
 
-    def __init__(self, path: object, remarks: Remarks) -> None:
+    def __init__(self, path: object, notes: ReadingNotes) -> None:
         self._path = path
-        self._remarks = remarks
+        self._notes = notes
         self.projects: dict[str, SourceProject] = {}
-        self.persons: dict[str, Person] = {}
+        self.persons: dict[str, MailAgent] = {}
         self._project_of_number: dict[int, str] = {}
         self._person_of_number: dict[int, str] = {}
         self._slugs: dict[str, str] = {}
@@ -73,9 +73,9 @@ class People:
             self.projects[key] = SourceProject(key=key, human_key=human_key or None, slug=slug, created_ts=created_ts)
             return key
         if number is not None:
-            self._remarks.leave_out(SourceKind.PROJECT, "Another row has the same slug: it is one project.")
+            self._notes.leave_out(SourceKind.PROJECT, "Another row has the same slug: it is one project.")
         if human_key and known.human_key and human_key != known.human_key:
-            self._remarks.note(
+            self._notes.note(
                 f"Two directories have the slug {slug} and share one project there, {known.human_key} and "
                 f"{human_key}: they come in as one project, the first."
             )
@@ -91,9 +91,7 @@ class People:
         key = None if number is None else self._project_of_number.get(number)
         if key is not None:
             return key
-        self._remarks.note(
-            "Some rows belong to projects that the database does not know any more: they come in as one."
-        )
+        self._notes.note("Some rows belong to projects that the database does not know any more: they come in as one.")
         return self.add_project(slug=_NOWHERE, human_key="", created_ts=Micros(0))
 
     def knows_project(self, number: int | None) -> bool:
@@ -101,7 +99,7 @@ class People:
 
     def add_person(
         self, project_key: str, name: str, *, first_ts: Micros, last_ts: Micros, number: int | None = None
-    ) -> Person:
+    ) -> MailAgent:
         """The one of this name, ignoring letter case, that is known; else a new one."""
         key = key_of(project_key, wire_key(name))
         known = self.persons.get(key)
@@ -112,16 +110,18 @@ class People:
             return known
         if len(self.persons) >= MOST_AGENTS:
             raise unreadable(self._path, f"it has more than {MOST_AGENTS:,} agents")
-        person = Person(key=key, project_key=project_key, name=name, number=number, first_ts=first_ts, last_ts=last_ts)
+        person = MailAgent(
+            key=key, project_key=project_key, name=name, number=number, first_ts=first_ts, last_ts=last_ts
+        )
         self.persons[key] = person
         return person
 
-    def person(self, number: int | None) -> Person | None:
+    def person(self, number: int | None) -> MailAgent | None:
         """By the number of its row, or of one that was taken for it."""
         key = None if number is None else self._person_of_number.get(number)
         return None if key is None else self.persons[key]
 
-    def person_named(self, project_key: str, name: str) -> Person | None:
+    def person_named(self, project_key: str, name: str) -> MailAgent | None:
         return self.persons.get(key_of(project_key, wire_key(name)))
 
     def add_lost(self, number: int | None, project: int | None, seen_ts: Micros) -> None:
@@ -130,7 +130,7 @@ class People:
         if number is not None:
             self._person_of_number[number] = person.key
 
-    def take_for(self, number: int, real: Person) -> None:
+    def take_for(self, number: int, real: MailAgent) -> None:
         """What is of this row is of that agent from now on; its own record is not given any more."""
         ghost = self.persons.get(self._person_of_number[number])
         if ghost is not None and ghost is not real and ghost.number == number:

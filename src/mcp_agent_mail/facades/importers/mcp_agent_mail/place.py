@@ -11,7 +11,7 @@ from mcp_agent_mail.facades.importers.folders import SourceFolder
 from mcp_agent_mail.facades.importers.mcp_agent_mail.archive import PROJECTS, SourceArchive, open_archive
 from mcp_agent_mail.facades.importers.mcp_agent_mail.reader import SYSTEM, McpAgentMailReader
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 from mcp_agent_mail.store.foreign.database import open_private_copy
 from mcp_agent_mail.store.foreign.mail_index import open_mail_index
 
@@ -27,7 +27,7 @@ def open_mcp_agent_mail(path: Path, *, archive: Path | None) -> Iterator[McpAgen
     """`path` is the database, or a folder with it, the archive, or both. Raises UnknownLayout, SourceUnreadable,
     SourceInUse.
     """
-    remarks = Remarks()
+    notes = ReadingNotes()
     database_path, archive_path = _places(path, archive)
     with ExitStack() as stack:
         tables = None
@@ -36,14 +36,14 @@ def open_mcp_agent_mail(path: Path, *, archive: Path | None) -> Iterator[McpAgen
             tables = SourceTables(database, database_path, SYSTEM)
         source_archive: SourceArchive | None = None
         if archive_path is not None:
-            source_archive = open_archive(archive_path, SYSTEM, remarks, stack)
+            source_archive = open_archive(archive_path, SYSTEM, notes, stack)
         else:
-            remarks.note(
+            notes.note(
                 "No archive was given (--archive): what lies in it alone, such as the contents of attachments, is not "
                 "found."
             )
         index = stack.enter_context(open_mail_index())
-        yield McpAgentMailReader(tables, source_archive, index, remarks, path)
+        yield McpAgentMailReader(tables, source_archive, index, notes, path)
 
 
 def _places(path: Path, archive: Path | None) -> tuple[Path | None, Path | None]:

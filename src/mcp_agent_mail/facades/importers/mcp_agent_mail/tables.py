@@ -71,7 +71,7 @@ _UNSAID = ("read_ts", "ack_ts", "kind")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRow:
+class ForeignMessage:
     """A row of `messages` as it stands."""
 
     number: int
@@ -139,11 +139,11 @@ class SourceTables:
         for row in self._database.rows("messages", ("id", "project_id", "sender_id", "created_ts"), order=("id",)):
             yield whole_of(row[0]), whole_of(row[1]), whole_of(row[2]), time_of(row[3])
 
-    def messages(self) -> Iterator[MessageRow]:
+    def messages(self) -> Iterator[ForeignMessage]:
         """In the order of their numbers: in it they were added, whatever the clock said."""
         return self._messages(self._database.rows("messages", _MESSAGE, order=("id",)))
 
-    def messages_of(self, sender: int) -> Iterator[MessageRow]:
+    def messages_of(self, sender: int) -> Iterator[ForeignMessage]:
         return self._messages(self._database.rows("messages", _MESSAGE, order=("id",), where={"sender_id": sender}))
 
     def head_of(self, number: int) -> tuple[int | None, int | None, Micros | None, str] | None:
@@ -187,11 +187,11 @@ class SourceTables:
         rows = self._database.rows("product_project_links", ("project_id",), where={"product_id": product})
         return [number for (value,) in rows if (number := whole_of(value)) is not None]
 
-    def _messages(self, rows: Iterator[ForeignRow]) -> Iterator[MessageRow]:
+    def _messages(self, rows: Iterator[ForeignRow]) -> Iterator[ForeignMessage]:
         for row in rows:
             number = whole_of(row[0])
             if number is not None:
-                yield MessageRow(
+                yield ForeignMessage(
                     number=number,
                     project=whole_of(row[1]),
                     sender=whole_of(row[2]),

@@ -12,7 +12,7 @@ _MOST_REASONS = 200
 _OTHERS = "for other reasons"
 
 
-class Remarks:
+class ReadingNotes:
     """Counts and notes of one reading. Bounded: beyond many reasons and notes they are only counted."""
 
     def __init__(self) -> None:

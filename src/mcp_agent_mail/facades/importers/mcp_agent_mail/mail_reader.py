@@ -8,36 +8,36 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.doors.names import wire_key
 from mcp_agent_mail.domain.importing.records import SourceCopy, SourceKind, SourceMessage, ThreadRef
 from mcp_agent_mail.domain.messages import Importance, RecipientKind
-from mcp_agent_mail.facades.importers.mcp_agent_mail.carried import Carried
-from mcp_agent_mail.facades.importers.mcp_agent_mail.filed import FiledMessages, message_key
-from mcp_agent_mail.facades.importers.mcp_agent_mail.front_matter import FiledMail
-from mcp_agent_mail.facades.importers.mcp_agent_mail.people import People
-from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import MessageRow, SourceTables
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.mcp_agent_mail.attachments import AttachmentReader
+from mcp_agent_mail.facades.importers.mcp_agent_mail.mail_file import MailFile
+from mcp_agent_mail.facades.importers.mcp_agent_mail.mail_files import MailFiles, message_key
+from mcp_agent_mail.facades.importers.mcp_agent_mail.people import SourcePeople
+from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import ForeignMessage, SourceTables
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 from mcp_agent_mail.facades.importers.values import flag_of, text_of, time_of, whole_of
 from mcp_agent_mail.store.foreign.mail_index import ArchivedPlace, MailIndex
 
 _MOST_THREAD = 18
 
 
-class Letters:
+class MailReader:
     """Of one source."""
 
     def __init__(
         self,
         tables: SourceTables | None,
-        filed: FiledMessages | None,
-        people: People,
+        filed: MailFiles | None,
+        people: SourcePeople,
         index: MailIndex,
-        carried: Carried,
-        remarks: Remarks,
+        carried: AttachmentReader,
+        notes: ReadingNotes,
     ) -> None:
         self._tables = tables
         self._filed = filed
         self._people = people
         self._index = index
         self._carried = carried
-        self._remarks = remarks
+        self._notes = notes
         self._last = Micros(0)
         self._undated = self._ahead = 0
 
@@ -57,7 +57,7 @@ class Letters:
             place = next(places, None)
         self._tell()
 
-    def _of_row(self, tables: SourceTables, row: MessageRow, rows: list[int]) -> SourceMessage:
+    def _of_row(self, tables: SourceTables, row: ForeignMessage, rows: list[int]) -> SourceMessage:
         if row.created_ts is None:
             self._undated += 1
         else:
@@ -90,9 +90,9 @@ class Letters:
             for agent, kind, read, acked in tables.recipients_of(number):
                 person = self._people.person(whole_of(agent))
                 if person is None:
-                    self._remarks.leave_out(SourceKind.COPY, "Its recipient is not in the source any more.")
+                    self._notes.leave_out(SourceKind.COPY, "Its recipient is not in the source any more.")
                 elif person.key in copies:
-                    self._remarks.leave_out(SourceKind.COPY, "The same agent is a recipient already.")
+                    self._notes.leave_out(SourceKind.COPY, "The same agent is a recipient already.")
                 else:
                     copies[person.key] = SourceCopy(
                         agent_key=person.key, kind=_kind(text_of(kind)), read_ts=time_of(read), ack_ts=time_of(acked)
@@ -102,7 +102,7 @@ class Letters:
     def _of_file(self, place: ArchivedPlace) -> Iterator[SourceMessage]:
         mail = None if self._filed is None else self._filed.mail(place)
         if mail is None:
-            self._remarks.leave_out(SourceKind.MESSAGE, "Its file in the archive has gone while it was read.")
+            self._notes.leave_out(SourceKind.MESSAGE, "Its file in the archive has gone while it was read.")
             return
         project_key = self._people.add_project(slug=place.slug, human_key="", created_ts=place.created_ts)
         sender = self._people.person_named(project_key, mail.sender)
@@ -122,7 +122,7 @@ class Letters:
             attachments=self._carried.attachments(mail.attachments, place.slug),
         )
 
-    def _filed_copies(self, project_key: str, mail: FiledMail, created_ts: Micros) -> tuple[SourceCopy, ...]:
+    def _filed_copies(self, project_key: str, mail: MailFile, created_ts: Micros) -> tuple[SourceCopy, ...]:
         """What the database no longer has is history: read. Without a database nobody knows, and nothing is."""
         read_ts = None if self._tables is None else created_ts
         copies: dict[str, SourceCopy] = {}
@@ -162,11 +162,11 @@ class Letters:
 
     def _tell(self) -> None:
         if self._undated:
-            self._remarks.note(
+            self._notes.note(
                 f"{self._undated} messages have no time that can be read: each has that of the one before it."
             )
         if self._ahead:
-            self._remarks.note(
+            self._notes.note(
                 f"{self._ahead} messages stand in a thread that a later message names: it is kept as a name."
             )
 

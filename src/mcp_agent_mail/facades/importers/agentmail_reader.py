@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.records import SourceCopy, SourceKind, SourceMessage, SourceStore
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
-from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, Sighting, name_key
+from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, NameSighting, name_key
 from mcp_agent_mail.facades.importers.folders import LONGEST_LINE, SourceFolder, SourceLine
 from mcp_agent_mail.facades.importers.values import digest_of, flag_of, key_of, text_of, time_of
 
@@ -83,13 +83,13 @@ class AgentMailReader(DoorReader):
         told = () if first is None else (first.mailbox, *(first.fields.get(name) for name in (*_NEEDED, "created_at")))
         return SourceStore(system=self.door, store_id=digest_of(*told))
 
-    def sightings(self) -> Iterator[Sighting]:
+    def sightings(self) -> Iterator[NameSighting]:
         yield from self._recipients()
         for mailbox in self._named:
-            yield Sighting(name=text_of(mailbox), seen_ts=Micros(0))
+            yield NameSighting(name=text_of(mailbox), seen_ts=Micros(0))
         for line in self._merged(is_counted=False):
-            yield Sighting(name=text_of(line.fields["from"]), seen_ts=line.created_ts)
-            yield Sighting(name=text_of(line.mailbox), seen_ts=line.created_ts)
+            yield NameSighting(name=text_of(line.fields["from"]), seen_ts=line.created_ts)
+            yield NameSighting(name=text_of(line.mailbox), seen_ts=line.created_ts)
 
     def messages(self) -> Iterator[SourceMessage]:
         """By the time of each; of one mailbox in the order of its lines, whatever their times say."""
@@ -117,20 +117,20 @@ class AgentMailReader(DoorReader):
             return None
         return max(line.created_ts, self._last_read.get(name_key(text_of(line.mailbox)), Micros(0)))
 
-    def _recipients(self) -> Iterator[Sighting]:
+    def _recipients(self) -> Iterator[NameSighting]:
         for line in self._folder.lines(_RECIPIENTS):
             fields = _read(line)
             name = text_of((fields or {}).get("recipient"))
             if fields is None or not name:
                 if line.content is None or line.content.strip():
-                    self.remarks.note(f"Line {line.number} of {_RECIPIENTS} says nothing of a recipient.")
+                    self.said.note(f"Line {line.number} of {_RECIPIENTS} says nothing of a recipient.")
                 continue
             # An unset time is written as the year 1, which is none here.
             read_ts = time_of(fields.get("last_read_at")) or Micros(0)
             self._last_read[name_key(name)] = read_ts
             seen_ts = max(time_of(fields.get("updated_at")) or Micros(0), read_ts)
             status = _STATUSES.get(text_of(fields.get("status")).strip().lower())
-            yield Sighting(name=name, seen_ts=seen_ts, status=status)
+            yield NameSighting(name=name, seen_ts=seen_ts, status=status)
 
     def _merged(self, *, is_counted: bool) -> Iterator[_Line]:
         return heapq.merge(*(self._of(mailbox, is_counted=is_counted) for mailbox in self._named))
@@ -152,13 +152,13 @@ class AgentMailReader(DoorReader):
 
     def _leave_out(self, mailbox: str, line: SourceLine) -> None:
         why = _LONG if line.content is None else _BROKEN if line.is_whole else _HALF
-        self.remarks.leave_out(SourceKind.MESSAGE, why)
-        self.remarks.note(f"Line {line.number} of the mailbox {text_of(mailbox)} is left out. {why}")
+        self.said.leave_out(SourceKind.MESSAGE, why)
+        self.said.note(f"Line {line.number} of the mailbox {text_of(mailbox)} is left out. {why}")
 
     def _note_others(self) -> None:
         for one in self._mailboxes.names():
             if not one.is_folder and not one.is_file:
-                self.remarks.note(f"{_MAILBOXES}/{text_of(one.name)} is a link or no ordinary file, and is left alone.")
+                self.said.note(f"{_MAILBOXES}/{text_of(one.name)} is a link or no ordinary file, and is left alone.")
 
 
 # As JSON has it.

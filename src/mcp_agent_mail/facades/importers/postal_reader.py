@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.records import SourceCopy, SourceMessage, SourceStore
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
-from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, Sighting, name_key
+from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, NameSighting, name_key
 from mcp_agent_mail.facades.importers.values import digest_of, flag_of, key_of, text_of, time_of
 from mcp_agent_mail.store.foreign.database import ForeignDatabase, ForeignRow
 
@@ -38,10 +38,10 @@ class PostalReader(DoorReader):
         oldest = next(self._database.rows(_TABLE, _COLUMNS[:-1]), ())
         return SourceStore(system=self.door, store_id=digest_of(*oldest))
 
-    def sightings(self) -> Iterator[Sighting]:
+    def sightings(self) -> Iterator[NameSighting]:
         for row, created in self._in_order():
-            yield Sighting(name=text_of(row[1]), seen_ts=created)
-            yield Sighting(name=text_of(row[2]), seen_ts=created)
+            yield NameSighting(name=text_of(row[1]), seen_ts=created)
+            yield NameSighting(name=text_of(row[2]), seen_ts=created)
 
     def messages(self) -> Iterator[SourceMessage]:
         """By `created`, whole seconds of UTC, then as they came in."""

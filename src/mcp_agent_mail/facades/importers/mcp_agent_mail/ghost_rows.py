@@ -11,11 +11,11 @@ from collections.abc import Iterable
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.doors.names import wire_key
-from mcp_agent_mail.facades.importers.mcp_agent_mail.people import People, Person
-from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import MessageRow, SourceTables
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.mcp_agent_mail.people import MailAgent, SourcePeople
+from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import ForeignMessage, SourceTables
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 from mcp_agent_mail.facades.importers.values import digest_of, flag_of, whole_of
-from mcp_agent_mail.store.foreign.mail_index import LikelyRow, MailIndex
+from mcp_agent_mail.store.foreign.mail_index import MailIndex, MatchingRow
 
 SENT_TOGETHER = 10 * SECOND
 """Rows of one mail were written one after the other within one call."""
@@ -26,16 +26,16 @@ _MOST_OPEN = 1_000
 _SHOWN = 10
 
 
-def find_ghosts(tables: SourceTables, people: People) -> dict[int, Person]:
+def find_ghosts(tables: SourceTables, people: SourcePeople) -> dict[int, MailAgent]:
     """The rows that are ghosts, with the agent that each is."""
-    namesakes: dict[str, list[Person]] = defaultdict(list)
+    namesakes: dict[str, list[MailAgent]] = defaultdict(list)
     for person in people.persons.values():
         namesakes[wire_key(person.name)].append(person)
     suspects = [one for group in namesakes.values() if len(group) > 1 for one in group if one.number is not None]
     if not suspects:
         return {}
     busy, linked = _traces(tables, people)
-    ghosts: dict[int, Person] = {}
+    ghosts: dict[int, MailAgent] = {}
     for one in suspects:
         real = [
             other
@@ -48,7 +48,7 @@ def find_ghosts(tables: SourceTables, people: People) -> dict[int, Person]:
     return {number: real for number, real in ghosts.items() if real.number not in ghosts}
 
 
-def _traces(tables: SourceTables, people: People) -> tuple[set[str], set[tuple[str, str]]]:
+def _traces(tables: SourceTables, people: SourcePeople) -> tuple[set[str], set[tuple[str, str]]]:
     """Agents that have received, held or asked for something; and agents with the projects that links lead them to."""
     keys = people.numbers()
     busy: set[str] = set()
@@ -71,7 +71,7 @@ def _key(keys: dict[int, str], number: object) -> Iterable[str]:
 
 
 def join_mail(
-    tables: SourceTables, people: People, ghosts: dict[int, Person], index: MailIndex, remarks: Remarks
+    tables: SourceTables, people: SourcePeople, ghosts: dict[int, MailAgent], index: MailIndex, notes: ReadingNotes
 ) -> None:
     """Rows of one mail become one, of the agent that sent it; the ghosts are no agents any more."""
     if not ghosts:
@@ -85,16 +85,16 @@ def join_mail(
     names = sorted({f"{real.name} in {real.project_key}" for real in ghosts.values()})
     for number, real in ghosts.items():
         people.take_for(number, real)
-    remarks.leave_out(
+    notes.leave_out(
         "rows of senders in other projects", "Each was only there to sign mail: it is its agent.", len(ghosts)
     )
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-    remarks.note(f"Mail that went to several projects is one message again; its senders are {shown}."[:1_000])
+    notes.note(f"Mail that went to several projects is one message again; its senders are {shown}."[:1_000])
 
 
-def _likely(row: MessageRow, sender: str) -> LikelyRow:
+def _likely(row: ForeignMessage, sender: str) -> MatchingRow:
     told = digest_of(row.subject, row.body_md, row.importance, flag_of(row.ack_required))
-    return LikelyRow(
+    return MatchingRow(
         sender=sender,
         digest=bytes.fromhex(told),
         created_ts=row.created_ts or Micros(0),
@@ -105,7 +105,7 @@ def _likely(row: MessageRow, sender: str) -> LikelyRow:
 
 def _join(index: MailIndex) -> None:
     """Of equal rows those of different projects within the same seconds; the oldest that lacks a project gets it."""
-    open_mails: list[list[LikelyRow]] = []
+    open_mails: list[list[MatchingRow]] = []
     for row in index.likely():
         kept = []
         for mail in open_mails:
@@ -125,6 +125,6 @@ def _join(index: MailIndex) -> None:
         _close(index, mail)
 
 
-def _close(index: MailIndex, mail: list[LikelyRow]) -> None:
+def _close(index: MailIndex, mail: list[MatchingRow]) -> None:
     if len(mail) > 1:
         index.join([one.number for one in mail])

@@ -12,10 +12,10 @@ from mcp_agent_mail.domain.doors.names import wire_key
 from mcp_agent_mail.domain.importing.records import SourceKind
 from mcp_agent_mail.domain.importing.refusals import unknown_layout
 from mcp_agent_mail.facades.importers.mcp_agent_mail.archive import SourceArchive
-from mcp_agent_mail.facades.importers.mcp_agent_mail.front_matter import FiledMail
-from mcp_agent_mail.facades.importers.mcp_agent_mail.people import People
+from mcp_agent_mail.facades.importers.mcp_agent_mail.mail_file import MailFile
+from mcp_agent_mail.facades.importers.mcp_agent_mail.people import SourcePeople
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 from mcp_agent_mail.facades.importers.values import key_of, whole_of
 from mcp_agent_mail.store.foreign.mail_index import ArchivedPlace, MailIndex
 
@@ -33,7 +33,7 @@ def message_key(slug_key: str, number: int, created_ts: Micros | None) -> str:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Counted:
     """What a walk over the archive has counted."""
 
     matched: int = 0
@@ -42,18 +42,18 @@ class _Found:
     twice: Counter[int] = field(default_factory=Counter)
 
 
-class FiledMessages:
+class MailFiles:
     """Of one source; `read` looks at every file once, and the index has what is found."""
 
-    def __init__(self, archive: SourceArchive, people: People, index: MailIndex, remarks: Remarks) -> None:
+    def __init__(self, archive: SourceArchive, people: SourcePeople, index: MailIndex, notes: ReadingNotes) -> None:
         self._archive = archive
         self._people = people
         self._index = index
-        self._remarks = remarks
+        self._notes = notes
 
     def read(self, tables: SourceTables | None, system: str) -> None:
         """Raises UnknownLayout where the archive is another database's."""
-        found = _Found(in_database=0 if tables is None else tables.count("messages"))
+        found = _Counted(in_database=0 if tables is None else tables.count("messages"))
         for slug in self._archive.slugs():
             for path in self._archive.mail_places(slug):
                 self._look(slug, path, tables, found)
@@ -67,13 +67,13 @@ class FiledMessages:
         """The oldest first."""
         return self._index.archived()
 
-    def mail(self, place: ArchivedPlace) -> FiledMail | None:
+    def mail(self, place: ArchivedPlace) -> MailFile | None:
         return self._archive.mail(place.slug, place.path)
 
-    def _look(self, slug: str, path: str, tables: SourceTables | None, found: _Found) -> None:
+    def _look(self, slug: str, path: str, tables: SourceTables | None, found: _Counted) -> None:
         mail = self._archive.mail(slug, path)
         if mail is None:
-            self._remarks.leave_out(SourceKind.MESSAGE, _NOT_READ)
+            self._notes.leave_out(SourceKind.MESSAGE, _NOT_READ)
             return
         created = mail.created_ts or Micros(0)
         directory = mail.project if _ABSOLUTE.match(mail.project) else ""
@@ -87,7 +87,7 @@ class FiledMessages:
             key=key, number=_NO_NUMBER if number is None else number, created_ts=created, slug=slug, path=path
         )
         if not self._index.add_archived(place):
-            self._remarks.leave_out("archive files", _TWICE)
+            self._notes.leave_out("archive files", _TWICE)
             return
         found.alone += 1
         for name in mail.names:
@@ -95,7 +95,7 @@ class FiledMessages:
         if number is not None and self._is_used_again(tables, number, created):
             found.twice[number] += 1
 
-    def _is_in(self, tables: SourceTables, project_key: str, number: int, mail: FiledMail) -> bool:
+    def _is_in(self, tables: SourceTables, project_key: str, number: int, mail: MailFile) -> bool:
         """Whether the database's message of this number is this one, and not a later one that was given its number."""
         head = tables.head_of(number)
         if head is None or self._people.project_key(head[0]) != project_key:
@@ -110,20 +110,20 @@ class FiledMessages:
         is_in_database = tables is not None and tables.head_of(number) is not None
         return is_in_database or self._index.find_archived(number, before=created) is not None
 
-    def _tell(self, found: _Found, tables: SourceTables | None) -> None:
+    def _tell(self, found: _Counted, tables: SourceTables | None) -> None:
         if found.twice:
             shown = ", ".join(str(number) for number in sorted(found.twice)[:_SHOWN])
             more = f" and {len(found.twice) - _SHOWN} more" if len(found.twice) > _SHOWN else ""
-            self._remarks.note(
+            self._notes.note(
                 f"After a purge ids were given out again ({shown}{more}): the earlier message of each is kept too."
             )
         if found.alone and tables is not None:
-            self._remarks.note(
+            self._notes.note(
                 f"{found.alone} messages are in the archive and no longer in the database: they are taken from there, "
                 "as read."
             )
         if tables is None:
-            self._remarks.note(
+            self._notes.note(
                 "There is no database: the archive alone is read. It knows no topics, policies, links, and not who has "
                 "read what: all its mail comes in as unread."
             )

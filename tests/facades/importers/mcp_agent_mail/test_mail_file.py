@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.facades.importers.mcp_agent_mail.front_matter import parse_filed_mail
+from mcp_agent_mail.facades.importers.mcp_agent_mail.mail_file import parse_filed_mail
 
 
 def _file(body: str = "Hello\n", **fields: object) -> bytes:

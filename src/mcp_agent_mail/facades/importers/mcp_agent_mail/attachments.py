@@ -13,7 +13,7 @@ from typing import Any
 from mcp_agent_mail.core.json_limits import require_bounded
 from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceKind
 from mcp_agent_mail.facades.importers.mcp_agent_mail.archive import SourceArchive
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 from mcp_agent_mail.facades.importers.values import text_of
 
 LARGEST = 64 << 20
@@ -30,18 +30,18 @@ _SPACE = re.compile(r"\s+")
 _EXTENSIONS = {"image/webp": "webp", "image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "text/plain": "txt"}
 
 
-class Carried:
+class AttachmentReader:
     """Of one source. Where there is no archive, files of it count as lost."""
 
-    def __init__(self, archive: SourceArchive | None, remarks: Remarks) -> None:
+    def __init__(self, archive: SourceArchive | None, notes: ReadingNotes) -> None:
         self._archive = archive
-        self._remarks = remarks
+        self._notes = notes
 
     def attachments(self, value: object, slug: str) -> tuple[SourceAttachment, ...]:
         """`value` is a list, or the JSON of one."""
         listed = self._list(value)
         if len(listed) > _MOST:
-            self._remarks.leave_out(
+            self._notes.leave_out(
                 SourceKind.ATTACHMENT, f"One message has more than {_MOST} of them.", len(listed) - _MOST
             )
         return tuple(self._one(one, slug) for one in listed[:_MOST])
@@ -57,7 +57,7 @@ class Carried:
         if isinstance(value, dict):
             return [value]
         if value not in (None, "", b""):
-            self._remarks.leave_out(SourceKind.ATTACHMENT, "What lists them is no JSON.")
+            self._notes.leave_out(SourceKind.ATTACHMENT, "What lists them is no JSON.")
         return []
 
     def _one(self, one: object, slug: str) -> SourceAttachment:

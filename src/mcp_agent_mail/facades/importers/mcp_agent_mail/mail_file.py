@@ -19,7 +19,7 @@ _MOST_NAMES = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FiledMail:
+class MailFile:
     """What a file says, as it says it."""
 
     number: int | None
@@ -43,7 +43,7 @@ class FiledMail:
         return (self.sender, *self.to, *self.cc, *self.bcc)
 
 
-def parse_filed_mail(content: bytes) -> FiledMail | None:
+def parse_filed_mail(content: bytes) -> MailFile | None:
     """None for what is no such file. One blank line before the body, and the newline behind it, are the file's."""
     begin, _, rest = content.replace(b"\r\n", b"\n", 1).partition(b"\n")
     front, fence, body = rest.partition(b"\n---")
@@ -59,8 +59,8 @@ def parse_filed_mail(content: bytes) -> FiledMail | None:
 
 
 # As JSON has it.
-def _mail(fields: Mapping[str, Any], body: str) -> FiledMail:
-    return FiledMail(
+def _mail(fields: Mapping[str, Any], body: str) -> MailFile:
+    return MailFile(
         number=whole_of(fields.get("id")),
         project=text_of(fields.get("project")),
         slug=text_of(fields.get("project_slug")),

@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.records import SourceCopy, SourceMessage, SourceStore
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
-from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, Sighting, name_key
+from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, NameSighting, name_key
 from mcp_agent_mail.facades.importers.values import digest_of, flag_of, key_of, text_of, time_of, whole_of
 from mcp_agent_mail.store.foreign.database import ForeignDatabase, ForeignRow, ForeignValue
 
@@ -66,11 +66,11 @@ class ClaudeMailboxReader(DoorReader):
         oldest = next(self._database.rows(self._table or "", self._columns[:-1]), ())
         return SourceStore(system=self.door, store_id=digest_of(*oldest))
 
-    def sightings(self) -> Iterator[Sighting]:
+    def sightings(self) -> Iterator[NameSighting]:
         yield from self._registered()
         for row, created in self._in_order():
-            yield Sighting(name=self._name("from", row[1]), seen_ts=created)
-            yield Sighting(name=self._name("to", row[2]), seen_ts=created)
+            yield NameSighting(name=self._name("from", row[1]), seen_ts=created)
+            yield NameSighting(name=self._name("to", row[2]), seen_ts=created)
 
     def messages(self) -> Iterator[SourceMessage]:
         """By the time of each, then as they came in."""
@@ -93,7 +93,7 @@ class ClaudeMailboxReader(DoorReader):
         self.note_undated(undated)
         self.note_mended(self._database.mended)
 
-    def _registered(self) -> Iterator[Sighting]:
+    def _registered(self) -> Iterator[NameSighting]:
         """Mailboxes that the store lists, whoever wrote to them."""
         if self._mailboxes is None:
             return
@@ -105,7 +105,7 @@ class ClaudeMailboxReader(DoorReader):
             if self._by_number and len(self._names) < MOST_NUMBERED:
                 self._names[number] = text_of(name)
             for when in (created, seen):
-                yield Sighting(name=text_of(name), seen_ts=time_of(when) or Micros(0))
+                yield NameSighting(name=text_of(name), seen_ts=time_of(when) or Micros(0))
 
     def _name(self, field: str, value: ForeignValue) -> str:
         if field not in self._by_number:

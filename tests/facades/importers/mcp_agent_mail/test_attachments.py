@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.facades.importers.mcp_agent_mail.carried import Carried
-from mcp_agent_mail.facades.importers.remarks import Remarks
+from mcp_agent_mail.facades.importers.mcp_agent_mail.attachments import AttachmentReader
+from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 
 _CONTENT = b"\x00picture"
 _BASE64 = base64.b64encode(_CONTENT).decode()
@@ -25,21 +25,21 @@ _BASE64 = base64.b64encode(_CONTENT).decode()
     ],
 )
 def test_base64_within_the_list_is_its_content(fields: dict[str, str], name: str) -> None:
-    (one,) = Carried(None, Remarks()).attachments(json.dumps([fields]), "app")
+    (one,) = AttachmentReader(None, ReadingNotes()).attachments(json.dumps([fields]), "app")
 
     assert (one.content, one.name, one.is_inline) == (_CONTENT, name, True)
 
 
 @pytest.mark.parametrize("listed", [None, "", b"", "[]", "null", []])
 def test_nothing_listed_is_nothing(listed: object) -> None:
-    remarks = Remarks()
+    notes = ReadingNotes()
 
-    assert Carried(None, remarks).attachments(listed, "app") == ()
-    assert list(remarks.left_out()) == []
+    assert AttachmentReader(None, notes).attachments(listed, "app") == ()
+    assert list(notes.left_out()) == []
 
 
 def test_what_cannot_be_found_has_no_content() -> None:
-    found = Carried(None, Remarks()).attachments(
+    found = AttachmentReader(None, ReadingNotes()).attachments(
         ["attachments/ab/x.webp", {"url": "https://a.b/c", "name": "c"}], "app"
     )
 
@@ -47,12 +47,12 @@ def test_what_cannot_be_found_has_no_content() -> None:
 
 
 def test_a_list_that_cannot_be_read_and_too_many_are_counted() -> None:
-    remarks = Remarks()
-    carried = Carried(None, remarks)
+    notes = ReadingNotes()
+    carried = AttachmentReader(None, notes)
 
     assert carried.attachments("[{", "app") == ()
     assert len(carried.attachments([{}] * 300, "app")) == 200
-    assert sum(one.count for one in remarks.left_out()) == 101
+    assert sum(one.count for one in notes.left_out()) == 101
 
 
 @given(
@@ -63,4 +63,4 @@ def test_a_list_that_cannot_be_read_and_too_many_are_counted() -> None:
     )
 )
 def test_no_list_makes_it_fail(listed: object) -> None:
-    Carried(None, Remarks()).attachments(json.dumps(listed), "app")
+    AttachmentReader(None, ReadingNotes()).attachments(json.dumps(listed), "app")
