@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp_agent_mail.core.clock import parse_time
 from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.domain.importing.records import NotCarried, SourceMessage
+from mcp_agent_mail.domain.importing.records import NotCarried, SourceAgent, SourceMessage
 from mcp_agent_mail.domain.importing.refusals import UnknownLayout
 from mcp_agent_mail.facades.importers.sources import open_source
 from tests.facades.importers.small_sources import make_agentmail
@@ -43,6 +43,17 @@ def _read(path: Path) -> tuple[list[SourceMessage], list[NotCarried], list[str]]
         return messages, list(reader.left_out()), [note.text for note in reader.notes()]
 
 
+def _given(
+    messages: list[SourceMessage], agents: dict[str, SourceAgent], name: str
+) -> list[tuple[str | None, str, str, bool]]:
+    """What one mailbox got."""
+    return [
+        (one.external_id, agents[one.sender_key].name, one.body_md, one.recipients[0].read_ts is not None)
+        for one in messages
+        if agents[one.recipients[0].agent_key].name == name
+    ]
+
+
 def test_every_line_comes_with_its_id_time_and_flag_in_the_order_of_its_mailbox(tmp_path: Path) -> None:
     path = make_agentmail(tmp_path / "repo", messages=80)
     lines: dict[str, list[dict[str, Any]]] = {
@@ -58,12 +69,10 @@ def test_every_line_comes_with_its_id_time_and_flag_in_the_order_of_its_mailbox(
 
     assert state_of(path) == before
     assert project.human_key == str(tmp_path / "repo")
-    for name, written in lines.items():
-        mine = [one for one in messages if agents[one.recipients[0].agent_key].name == name]
-        assert [
-            (one.external_id, agents[one.sender_key].name, one.body_md, one.recipients[0].read_ts is not None)
-            for one in mine
-        ] == [(line["id"], line["from"], line["message"], line["read_flag"]) for line in written]
+    assert {name: _given(messages, agents, name) for name in lines} == {
+        name: [(line["id"], line["from"], line["message"], line["read_flag"]) for line in written]
+        for name, written in lines.items()
+    }
     assert [one.created_ts for one in messages] == sorted(one.created_ts for one in messages)
     statuses = {agent.name: agent.status for agent in agents.values()}
     assert {name: statuses[name] for name in ("alice", "bob", "quiet")} == {

@@ -60,7 +60,8 @@ def test_rows_are_found_by_value_none_too(tmp_path: Path) -> None:
 
 
 def test_rows_that_name_what_is_not_there_are_counted(tmp_path: Path) -> None:
-    script = "CREATE TABLE mail (id); CREATE TABLE copies (mail); INSERT INTO mail VALUES (1); INSERT INTO copies VALUES (1), (2), (NULL)"
+    script = "CREATE TABLE mail (id); CREATE TABLE copies (mail); INSERT INTO mail VALUES (1);"
+    script += "INSERT INTO copies VALUES (1), (2), (NULL)"
     with _opened(tmp_path, script) as database:
         assert database.count_lost("copies", "mail", "mail", "id") == 2
         assert database.count_lost("copies", "none", "mail", "id") == 0

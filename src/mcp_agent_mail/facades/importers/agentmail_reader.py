@@ -84,6 +84,7 @@ class AgentMailReader(DoorReader):
         return SourceStore(system=self.door, store_id=digest_of(*told))
 
     def sightings(self) -> Iterator[NameSighting]:
+        """Recipients that are listed, mailboxes that have a file, and whoever mail names."""
         yield from self._recipients()
         for mailbox in self._named:
             yield NameSighting(name=text_of(mailbox), seen_ts=Micros(0))

@@ -67,6 +67,7 @@ class ClaudeMailboxReader(DoorReader):
         return SourceStore(system=self.door, store_id=digest_of(*oldest))
 
     def sightings(self) -> Iterator[NameSighting]:
+        """Mailboxes that are listed, and whoever mail names."""
         yield from self._registered()
         for row, created in self._in_order():
             yield NameSighting(name=self._name("from", row[1]), seen_ts=created)

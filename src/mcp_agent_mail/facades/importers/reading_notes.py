@@ -42,6 +42,7 @@ class ReadingNotes:
             yield NotCarried(kind=kind, count=count, why=why)
 
     def notes(self) -> Iterator[SourceNote]:
+        """In the order in which they came up."""
         for text in self._notes:
             yield SourceNote(text=text)
         if self._unsaid:

@@ -16,6 +16,9 @@ from mcp_agent_mail.facades.importers.mcp_agent_mail.reader import SYSTEM
 from mcp_agent_mail.facades.importers.postal_reader import PostalReader
 from mcp_agent_mail.store.foreign.database import open_private_copy
 
+SYSTEMS = (*(door.value for door in Door), SYSTEM)
+"""The words."""
+
 
 @contextmanager
 def open_source(system: str, path: Path, *, archive: Path | None = None) -> Iterator[SourceReader]:

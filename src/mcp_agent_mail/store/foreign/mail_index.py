@@ -75,6 +75,7 @@ class MailIndex:
         return None if found is None else str(found[0])
 
     def add_likely(self, row: MatchingRow) -> None:
+        """A second time it is nothing new."""
         self._connection.execute(
             "INSERT OR IGNORE INTO likely VALUES (?, ?, ?, ?, ?)",
             (row.sender, row.digest, row.created_ts, row.number, row.project),

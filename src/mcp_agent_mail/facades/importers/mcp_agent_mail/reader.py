@@ -80,6 +80,7 @@ class McpAgentMailReader:
         yield from sorted(self._people.projects.values(), key=lambda one: (one.created_ts, one.key))
 
     def agents(self) -> Iterator[SourceAgent]:
+        """By rows, then by profiles, last those whom only mail names."""
         given: set[str] = set()
         if self._tables is not None:
             yield from agents_of_rows(self._tables, self._people, self._notes, given)
@@ -95,6 +96,7 @@ class McpAgentMailReader:
             self._notes.note("Some texts are no UTF-8: their broken places stand as U+FFFD.")
 
     def leases(self) -> Iterator[SourceLease]:
+        """The archive's only where there is no database."""
         if self._tables is not None:
             yield from leases_of_rows(self._tables, self._people, self._notes)
         elif self._archive is not None:
@@ -109,6 +111,7 @@ class McpAgentMailReader:
             yield from products_of_rows(self._tables, self._people, self._notes)
 
     def left_out(self) -> Iterator[NotCarried]:
+        """What nobody here takes over is counted now."""
         if self._tables is not None:
             self._count_left_out(self._tables)
         if self._archive is not None:
