@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from mcp_agent_mail.core.json_limits import require_bounded
@@ -18,6 +19,9 @@ from mcp_agent_mail.facades.importers.values import text_of
 
 LARGEST = 64 << 20
 """Bytes of one attachment that are read."""
+
+MOST_OF_MESSAGE = 128 << 20
+"""Bytes of all that one message carries: what comes after that counts as lost."""
 
 _MOST = 200
 _MOST_PARTS = 20_000
@@ -44,7 +48,12 @@ class AttachmentReader:
             self._notes.leave_out(
                 SourceKind.ATTACHMENT, f"One message has more than {_MOST} of them.", len(listed) - _MOST
             )
-        return tuple(self._one(one, slug) for one in listed[:_MOST])
+        read, room = [], MOST_OF_MESSAGE
+        for one in listed[:_MOST]:
+            attachment = self._one(one, slug)
+            room -= len(attachment.content or b"")
+            read.append(attachment if room >= 0 else replace(attachment, content=None))
+        return tuple(read)
 
     def _list(self, value: object) -> list[object]:
         if isinstance(value, bytes | str) and value.strip():
