@@ -74,13 +74,18 @@ def test_every_line_comes_with_its_id_time_and_flag_in_the_order_of_its_mailbox(
         for name, written in lines.items()
     }
     assert [one.created_ts for one in messages] == sorted(one.created_ts for one in messages)
-    statuses = {agent.name: agent.status for agent in agents.values()}
+    assert {one.door for one in messages} == {Door.AGENTMAIL}
+
+
+def test_what_a_recipient_last_said_of_itself_is_its_status(tmp_path: Path) -> None:
+    with open_source("agentmail", make_agentmail(tmp_path / "repo")) as reader:
+        statuses = {agent.name: agent.status for agent in reader.agents()}
+
     assert {name: statuses[name] for name in ("alice", "bob", "quiet")} == {
         "alice": AgentStatus.BUSY,
         "bob": AgentStatus.READY,
         "quiet": AgentStatus.OFFLINE,
     }
-    assert {one.door for one in messages} == {Door.AGENTMAIL}
 
 
 def test_the_folder_around_it_may_be_named_as_well(tmp_path: Path) -> None:
