@@ -31,11 +31,12 @@ NATIVE = "BlueLake"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One request at a door, by a name that the door has for its own (`bob`) or by the native agent's."""
+    """One request at a door, by a name that the door has for its own or by the native agent's."""
 
     door: str
     says: str
     path: str
+    method: str = "POST"
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     port: Door | None = None
@@ -76,8 +77,30 @@ def asks(project: str) -> list[Ask]:
             for name in ("bob", NATIVE)
             for form, body, head in (("plain", plain, {}), ("MCP", check, of_check))
         ),
+        *_mailbox_asks(),
         Ask(door="postal", says="`check_mail` of bob, own port", path="/agents/bob/mcp", body=plain, port=Door.POSTAL),
     ]
+
+
+def _mailbox_asks() -> list[Ask]:
+    check, of_check = _modern("check_inbox", {})
+    door, port = "ClaudeMailbox", Door.CLAUDE_MAILBOX
+    asked = [Ask(door=door, says="`/health`", path="/health", method="GET", port=port)]
+    asked.append(Ask(door=door, says="`/v1/list`", path="/v1/list", method="GET", port=port))
+    for name in ("carol", NATIVE):
+        who, to_self = {"X-Mailbox": name}, {"to": "dave", "body": "b"}
+        asked += [
+            Ask(door=door, says=f"`/v1/send` of {name}", path="/v1/send", body=to_self, headers=who, port=port),
+            Ask(
+                door=door,
+                says=f"`check_inbox` of {name}",
+                path="/mcp",
+                body=check,
+                headers={**of_check, **who},
+                port=port,
+            ),
+        ]
+    return asked
 
 
 OF_SERVER = ("server's", "server's and agent's", "wrong agent's")
@@ -152,7 +175,8 @@ async def ask_all(directory: Path) -> list[Verdict]:
                         heard.setdefault(key, {})[name] = await _verdict(doors, ask, proof)
                         for kind, more in FOREIGN.items():
                             told = foreign.setdefault(key, {}).setdefault(kind, set())
-                            told.add(await _verdict(doors, ask, {**proof, **more}))
+                            has_none = kind == "form" and ask.body is None
+                            told.add("-" if has_none else await _verdict(doors, ask, {**proof, **more}))
     return [
         Verdict(*key, columns, {kind: ", ".join(sorted(told)) for kind, told in foreign[key].items()})
         for key, columns in heard.items()
@@ -175,7 +199,7 @@ async def _native(doors: AllDoors, *, with_token: bool) -> str:
 async def _verdict(doors: AllDoors, ask: Ask, headers: Mapping[str, str]) -> str:
     given = {"Content-Type": _JSON, "Accept": f"{_JSON}, text/event-stream", **ask.headers, **headers}
     content = None if ask.body is None else json.dumps(ask.body).encode()
-    answer = await doors.client.request("POST", f"{doors.at(ask.port)}{ask.path}", content=content, headers=given)
+    answer = await doors.client.request(ask.method, f"{doors.at(ask.port)}{ask.path}", content=content, headers=given)
     is_json = answer.headers.get("content-type", "").startswith(_JSON)
     return _told(answer.status_code, answer.json() if is_json else None)
 
@@ -196,11 +220,11 @@ _HEAD = """\
 <!-- Made by `python -m tests.attack.door_verdicts` of what servers answered over HTTP; a test compares. -->
 
 Each door asked by everybody, of a server in each mode, without a token of the server's and with one
-(`HTTP_BEARER_TOKEN`). `bob` is a name of that door, `BlueLake` an agent of this server with a token of its own. The last
-three columns are what the same request got with a `Host` or an `Origin` that is not the server's, and as a form of a web
-page would send it: the same on all four servers unless several stand there. Tokens of agents are asked for and judged by
-`claims` alone: the other doors look at the server's token, and prove nobody by any other. What the kinds mean is said in
-[errors](errors.md), what follows of it in the [threat model](../concepts/threat-model.md#doors).
+(`HTTP_BEARER_TOKEN`). `bob` and the like are names of that door, `BlueLake` an agent of this server with a token of its
+own. The last three columns are what the same request got with a `Host` or an `Origin` that is not the server's, and with
+its body sent as a form of a web page is: the same on all four servers unless several stand there. Tokens of agents are
+asked for and judged by `claims` alone: the other doors look at the server's token, and prove nobody by any other. What
+the kinds mean is said in [errors](errors.md), what follows of it in the [threat model](../concepts/threat-model.md#doors).
 """
 
 
