@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name
@@ -22,7 +23,7 @@ from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
 from mcp_agent_mail.features.identity.door_callers import newcomers_caller, resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
-from mcp_agent_mail.features.projects.lookup import require_writable
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx, View
 
 _MODEL = "unknown"
@@ -89,6 +90,32 @@ def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: Name
     tx.wire_names.add(project.id, agent.id, written, tx.now)
     record_event(tx, agent, None)
     return agent
+
+
+def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
+    """Who is written to from `home`: as `ensure_agent`. Of a name that nobody has there `Name@project` is an agent of
+    the other project, by whichever of its names. Raises UnfitWireName; RecipientNotFound where that project has none.
+    """
+    plain, _, key = require_wire_name(door, name).partition("@")
+    project = _find_elsewhere(tx, key) if plain and key and find_agent(tx, home, name) is None else None
+    if project is None:
+        return ensure_agent(tx, home, door, name, supplies)
+    agent = find_agent(tx, project, plain)
+    if agent is None:
+        raise RecipientNotFound(
+            f"{project.slug} knows nobody by the name {plain!r:.100}.",
+            hint="Nothing was sent. A name without @ is one of your own project.",
+            data={"name": name[:100], "project": project.slug},
+        )
+    return agent
+
+
+def _find_elsewhere(view: View, key: str) -> Project | None:
+    """None for what is no project's path or slug: then `@` is a letter of the name as any other."""
+    try:
+        return require_writable(require_project(view, key))
+    except NotFound:
+        return None
 
 
 def _brought_back(tx: Tx, agent: Agent) -> Agent:

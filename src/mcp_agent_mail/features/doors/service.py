@@ -20,7 +20,7 @@ from mcp_agent_mail.features.doors.names import (
     NameSupplies,
     NamingRule,
     draw_supplies,
-    ensure_agent,
+    ensure_recipient,
     ensure_wire_name,
     find_agent,
     speak_as,
@@ -102,7 +102,7 @@ class DoorService:
 
         def unit(tx: Tx) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
-            recipient = ensure_agent(tx, project, caller.door, request.to, supplies)
+            recipient = ensure_recipient(tx, project, caller.door, request.to, supplies)
             sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_within)
             return speaker.actor.agent, sent
 
