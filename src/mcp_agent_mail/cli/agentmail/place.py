@@ -1,0 +1,127 @@
+"""Who runs `agentmail`, and where: the project around the working directory, its window of tmux, or AGENTMAIL_NAME."""
+
+from __future__ import annotations
+
+import os
+
+from mcp_agent_mail.cli.agentmail.failures import NO_GIT, OUTSIDE, OUTSIDE_TMUX, Failure
+from mcp_agent_mail.cli.agentmail.tmux import NoTmux, Pane, PaneGone
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_agent_mail.cli.agentmail.settings import DoorSettings
+    from mcp_agent_mail.cli.agentmail.tmux import Windows
+
+IGNORE_FILE = ".agentmailignore"
+_MAX_LEVELS = 128
+_MAX_IGNORED_BYTES = 1 << 20
+
+
+class Place:
+    """`root` is the project, None outside any Git repository. `windows` is None outside tmux, where `name` is
+    AGENTMAIL_NAME.
+    """
+
+    __slots__ = ("ignored", "name", "pane", "root", "windows")
+
+    def __init__(
+        self, root: str | None, name: str, *, windows: Windows | None = None, pane: Pane | None = None
+    ) -> None:
+        self.root = root
+        self.name = name
+        self.windows = windows
+        self.pane = pane
+        self.ignored = frozenset() if root is None else read_ignored(root)
+
+    @property
+    def project(self) -> str:
+        """Raises Failure outside any Git repository."""
+        if self.root is None:
+            raise Failure(NO_GIT)
+        return self.root
+
+    @property
+    def had(self) -> str | None:
+        """The name under which the pane's mail goes so far, where that is no window's any more: this one was renamed."""
+        if self.windows is None or not self.windows.had or self.windows.had in self.windows.counts:
+            return None
+        return self.windows.had
+
+    def remember(self) -> None:
+        """The pane goes by this name from now on."""
+        if self.pane is not None and self.windows is not None and self.windows.had != self.name:
+            self.pane.remember(self.project, self.name)
+            self.windows.had = self.name
+
+    def recipients(self) -> list[str]:
+        """The windows of the session in tmux's order, without those that are ignored; the own one is always among
+        them.
+        """
+        return [] if self.windows is None else listed(self.windows.names, self.name, self.ignored)
+
+    def is_self(self, name: str) -> bool:
+        return is_same(name, self.name)
+
+    def is_ignored(self, name: str) -> bool:
+        return any(is_same(name, one) for one in self.ignored)
+
+    def is_window(self, name: str) -> bool:
+        return any(is_same(name, one) for one in ([] if self.windows is None else self.windows.names))
+
+
+def find_place(
+    settings: DoorSettings, environ: Mapping[str, str], *, outside: str = OUTSIDE_TMUX, code: int = OUTSIDE
+) -> Place:
+    """Raises Failure outside tmux, in these words, unless AGENTMAIL_NAME says who acts; and where the window is gone."""
+    root = find_root(os.getcwd())
+    try:
+        pane = Pane(environ)
+        windows = pane.windows(root or "")
+    except PaneGone as gone:
+        raise Failure(f"current window '{gone}' not found in tmux session") from None
+    except (NoTmux, TimeoutError):
+        if settings.door_name is None:
+            raise Failure(outside, code) from None
+        return Place(root, settings.door_name)
+    if windows.mine not in windows.counts:
+        raise Failure(f"current window '{windows.mine}' not found in tmux session")
+    return Place(root, windows.mine, windows=windows, pane=pane)
+
+
+def find_root(folder: str) -> str | None:
+    """The nearest folder with a `.git`, a file or a folder, from this one upwards."""
+    here = os.path.realpath(folder)
+    for _ in range(_MAX_LEVELS):
+        if os.path.lexists(f"{here.rstrip('/')}/.git"):
+            return here
+        above = os.path.dirname(here)
+        if above == here:
+            break
+        here = above
+    return None
+
+
+def read_ignored(root: str) -> frozenset[str]:
+    """The windows that the project's ignore file names, one a line; none where it cannot be read."""
+    try:
+        descriptor = os.open(f"{root}/{IGNORE_FILE}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            content = os.read(descriptor, _MAX_IGNORED_BYTES)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return frozenset()
+    lines = content.decode("utf-8", "replace").splitlines()
+    return frozenset(line.strip() for line in lines if line.strip())
+
+
+def listed(names: Sequence[str], mine: str, ignored: frozenset[str]) -> list[str]:
+    """Those that are shown of these names."""
+    return [name for name in names if name == mine or name not in ignored]
+
+
+def is_same(left: str, right: str) -> bool:
+    """Names are compared ignoring letter case, as everywhere here."""
+    return left.strip().casefold() == right.strip().casefold()
