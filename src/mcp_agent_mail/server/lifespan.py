@@ -99,6 +99,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
             operator_token=operator_token,
             faults=faults,
         )
+        await services.doors.give_back_open()
         for stray in went_on.strays:
             services.archiving.health.stand(Path(stray.data["path"]).name, in_sentences(stray.message, stray.hint))
         if (unnoted := went_on.unnoted) is not None:
