@@ -71,8 +71,6 @@ from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
-NEIGHBOURS_FOLDER = "neighbours"
-
 
 def identity_service(
     settings: Settings,
@@ -254,7 +252,7 @@ def door_service(
     return DoorService(
         store,
         DoorServices(messaging=messaging, projects=projects, waiters=waiters),
-        project_key=str(settings.storage_root / NEIGHBOURS_FOLDER),
+        project_key=settings.facades_project,
         rule=NamingRule(auth=AgentAuth(settings.agent_auth), admission=ProjectAdmission(settings.project_admission)),
         note_activity=identity.touch,
     )

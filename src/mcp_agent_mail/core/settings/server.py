@@ -47,6 +47,8 @@ class Settings:
     http_path: str
     http_allowed_hosts: tuple[str, ...]
     http_request_log_enabled: bool
+    facades_host: str
+    facades_project: str
     agent_auth: str
     project_admission: str
     http_bearer_token: Secret | None

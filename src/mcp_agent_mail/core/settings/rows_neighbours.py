@@ -1,0 +1,29 @@
+"""The settings of doors: where users of other systems come in, and where their mail lies. Standard library only."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core.settings import kinds
+from mcp_agent_mail.core.settings.kinds import Row, Values
+
+
+def _project(values: Values) -> str:
+    return f"{values['STORAGE_ROOT']}/neighbours"
+
+
+NEIGHBOUR_ROWS = (
+    Row(
+        name="FACADES_HOST",
+        kind=kinds.ADDRESS,
+        default="127.0.0.1",
+        does="The address of the ports that doors have to themselves. Beyond loopback HTTP_BEARER_TOKEN is required.",
+        group="Neighbours",
+    ),
+    Row(
+        name="FACADES_PROJECT",
+        kind=kinds.PATH_OR_SLUG,
+        default="STORAGE_ROOT/neighbours",
+        computed=_project,
+        does="The project of mail from systems that know no projects. A path is made one at its first use.",
+        group="Neighbours",
+    ),
+)
