@@ -34,6 +34,7 @@ from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
 from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.presence import Presences
+from mcp_agent_mail.features.doors.window_mailboxes import WindowMailboxService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
@@ -89,7 +90,8 @@ def build_services(
         messaging=messaging,
         delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
-        doors=door_service(settings, store, identity, messaging, projects, waiters),
+        doors=(doors := door_service(settings, store, identity, messaging, projects, waiters)),
+        window_mailboxes=WindowMailboxService(store, doors),
         subscriptions=subscriptions_of(store, waiters, identity),
         search=SearchService(store),
         summaries=(summaries := summary_service(settings, store, clock)),

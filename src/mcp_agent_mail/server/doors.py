@@ -16,6 +16,8 @@ from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json, call_as
 from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.facades.agentmail.door import PART as AGENTMAIL
+from mcp_agent_mail.facades.agentmail.door import AgentMailDoor
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest, PlainAnswer
 from mcp_agent_mail.server.dispatch import Calls, masked
 from mcp_agent_mail.server.plain_calls import is_json, send_error
@@ -99,7 +101,15 @@ class Opening:
     part: str | None = None
 
 
-OPENINGS: Mapping[Door, Opening] = MappingProxyType({})
+OPENINGS: Mapping[Door, Opening] = MappingProxyType(
+    {
+        Door.AGENTMAIL: Opening(
+            is_on=lambda settings: settings.agentmail_enabled,
+            make=lambda _settings, services, _calls, parts: AgentMailDoor(services, parts),
+            part=AGENTMAIL,
+        ),
+    }
+)
 
 
 def open_doors(

@@ -65,8 +65,9 @@ def deliver(door: Door, place: Place, recipient: str, message: str) -> dict[str,
     """Send it: to a window of the session, else to a name that the project knows. Raises Failure."""
     if place.is_ignored(recipient):
         raise Failure(NO_RECIPIENT)
-    value = {"to": recipient, "body": message, "window": place.is_window(recipient)}
-    return asked(door, place, "send", value)
+    window = place.window(recipient)
+    value = {"to": window or recipient, "body": message, "window": window is not None}
+    return asked(door, place, "send", value, also=window)
 
 
 def _addressed(values: dict[str, str], words: list[str]) -> tuple[str | None, str | None]:
@@ -185,16 +186,22 @@ def onboard(_: Sequence[str]) -> int:
 
 
 # The answer is plain JSON.
-def asked(door: Door, place: Place, what: str, value: dict[str, Json]) -> dict[str, Json]:
-    """The door's answer to who stands at this place. The first time after its window was renamed, its mail comes along."""
-    who = {"project": place.project, "name": place.name}
+def asked(
+    door: Door, place: Place, what: str, value: dict[str, Json], *, also: str | None = None
+) -> dict[str, Json]:
+    """The door's answer to who stands at this place. Of a window that was renamed since its mailbox was used last, our
+    own or the one that is written to, the mailbox comes along first.
+    """
+    concerned = [place.name] if also is None else [place.name, also]
     try:
-        if place.had is not None:
-            door.ask("rename", {**who, "was": place.had})
-        answer = door.ask(what, {**who, **value})
+        for name in concerned:
+            if (was := place.was_called(name)) is not None:
+                door.ask("rename", {"project": place.project, "name": name, "was": was})
+        answer = door.ask(what, {"project": place.project, "name": place.name, **value})
     except wire.NoAnswer as silent:
         raise Failure(f"no answer from the agent-mail server: {silent}") from None
-    place.remember()
+    for name in concerned:
+        place.remember(name)
     return answer
 
 

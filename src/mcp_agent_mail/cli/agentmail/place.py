@@ -42,18 +42,15 @@ class Place:
             raise Failure(NO_GIT)
         return self.root
 
-    @property
-    def had(self) -> str | None:
-        """The name under which the pane's mail goes so far, where that is no window's any more: this one was renamed."""
-        if self.windows is None or not self.windows.had or self.windows.had in self.windows.counts:
-            return None
-        return self.windows.had
+    def was_called(self, name: str) -> str | None:
+        """What the window of this name was called when its mailbox was used last, if it was renamed since."""
+        return None if self.windows is None else self.windows.was_called(name)
 
-    def remember(self) -> None:
-        """The pane goes by this name from now on."""
-        if self.pane is not None and self.windows is not None and self.windows.had != self.name:
-            self.pane.remember(self.project, self.name)
-            self.windows.had = self.name
+    def remember(self, name: str) -> None:
+        """The panes of the window of this name go by it from now on."""
+        if self.pane is not None and self.windows is not None and (panes := self.windows.unnoted(name)):
+            self.pane.remember(self.project, panes, name)
+            self.windows.rows = [(one, name if one in panes else had, of) for one, had, of in self.windows.rows]
 
     def recipients(self) -> list[str]:
         """The windows of the session in tmux's order, without those that are ignored; the own one is always among
@@ -67,8 +64,10 @@ class Place:
     def is_ignored(self, name: str) -> bool:
         return any(is_same(name, one) for one in self.ignored)
 
-    def is_window(self, name: str) -> bool:
-        return any(is_same(name, one) for one in ([] if self.windows is None else self.windows.names))
+    def window(self, name: str) -> str | None:
+        """The window that is meant, as it is written in tmux; None where there is none."""
+        names = [] if self.windows is None else self.windows.names
+        return next((one for one in names if one == name), None) or next((one for one in names if is_same(one, name)), None)
 
 
 def find_place(
@@ -85,8 +84,6 @@ def find_place(
         if settings.door_name is None:
             raise Failure(outside, code) from None
         return Place(root, settings.door_name)
-    if windows.mine not in windows.counts:
-        raise Failure(f"current window '{windows.mine}' not found in tmux session")
     return Place(root, windows.mine, windows=windows, pane=pane)
 
 

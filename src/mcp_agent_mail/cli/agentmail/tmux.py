@@ -33,20 +33,28 @@ class PaneGone(Exception):
 
 
 class Windows:
-    """`mine` is the name of the window that the pane is in, `names` are those of all of its session, in tmux's order,
-    each once; `had` is the name that the pane has gone by in the project, if any. `counts` says how many windows have
-    a name.
+    """The panes of a session, in tmux's order: `rows` are a pane, the name that it has gone by in the project so far,
+    and the name of its window. `mine` is the name of the window that our pane is in.
     """
 
-    __slots__ = ("counts", "had", "mine", "names")
+    __slots__ = ("mine", "names", "rows")
 
-    def __init__(self, mine: str, names: Sequence[str], had: str) -> None:
-        self.mine = mine
-        self.had = had
-        self.counts: dict[str, int] = {}
-        for name in names:
-            self.counts[name] = self.counts.get(name, 0) + 1
-        self.names = list(self.counts)
+    def __init__(self, pane: str, rows: Sequence[tuple[str, str, str]]) -> None:
+        self.rows = list(rows)
+        self.names = list(dict.fromkeys(name for _, _, name in rows))
+        found = [name for one, _, name in rows if one == pane]
+        if not found:
+            raise PaneGone(pane)
+        self.mine = found[0]
+
+    def was_called(self, name: str) -> str | None:
+        """What the window of this name was called when its mailbox was used last, if no window is called so now."""
+        had = [had for _, had, window in self.rows if window == name and had]
+        return next((one for one in had if one not in self.names), None)
+
+    def unnoted(self, name: str) -> list[str]:
+        """The panes of the window of this name that go by another one, or by none, so far."""
+        return [pane for pane, had, window in self.rows if window == name and had != name]
 
 
 class Pane:
@@ -63,35 +71,40 @@ class Pane:
 
     def windows(self, project: str) -> Windows:
         """Raises NoTmux where nobody answers, PaneGone."""
-        option = _option(project)
-        lines = self._ask(
-            *("display-message", "-p", "-t", self.pane, "#{window_name}", ";"),
-            *("display-message", "-p", "-t", self.pane, f"#{{{option}}}", ";"),
-            *("list-windows", "-t", self.pane, "-F", "#{window_name}"),
-        )
-        return Windows(lines[0], lines[2:], lines[1])
+        lines = self._ask(f"#{{pane_id}}\t#{{{_option(project)}}}\t#{{window_name}}")
+        cells = [line.split("\t", 2) for line in lines]
+        return Windows(self.pane, [(one[0], one[1], one[2]) for one in cells if len(one) == 3])
 
-    def remember(self, project: str, name: str) -> None:
-        """Note under which name the pane's mail goes. Where tmux is too old for it, nothing is noted."""
+    def remember(self, project: str, panes: Sequence[str], name: str) -> None:
+        """Note under which name the mail of these panes goes. Where tmux is too old for it, nothing is noted."""
         kept = f"{name[:-1]}\\;" if name.endswith(";") else name  # At its end it would begin another command.
-        self._run(["set-option", "-p", "-t", self.pane, _option(project), kept])
+        words: list[str] = []
+        for pane in panes:
+            words += [*([";"] if words else []), "set-option", "-p", "-t", pane, _option(project), kept]
+        if words:
+            self._run(words)
 
     def is_there(self) -> bool:
         """Whether the pane stands. Where tmux does not answer in time nothing is known, and it counts as there."""
         try:
-            self._ask("display-message", "-p", "-t", self.pane, "#{window_name}")
+            self._ask("#{pane_id}")
         except (NoTmux, PaneGone):
             return False
         except TimeoutError:
             return True
         return True
 
-    def _ask(self, *arguments: str) -> list[str]:
-        _, said = self._run(arguments)
-        lines = said.split("\n")
-        if len(lines) < 2:
+    def _ask(self, shown: str) -> list[str]:
+        """A line for each pane of the session. What tmux says first tells a pane that is gone, of which it says
+        nothing, from a tmux that is.
+        """
+        _, said = self._run(
+            ["display-message", "-p", "-t", self.pane, "#{pane_id}", ";", "list-panes", "-s", "-t", self.pane, "-F", shown]
+        )
+        first, *lines = said.split("\n")
+        if not said:
             raise NoTmux
-        if not lines[0]:  # tmux answers of a pane that is not there with nothing.
+        if first != self.pane:
             raise PaneGone(self.pane)
         return lines[:-1]
 

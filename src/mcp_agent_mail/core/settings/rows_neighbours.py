@@ -26,4 +26,23 @@ NEIGHBOUR_ROWS = (
         does="The project of mail from systems that know no projects. A path is made one at its first use.",
         group="Neighbours",
     ),
+    Row(
+        name="AGENTMAIL_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Serve the command `agentmail`. One that finds no server starts one with this on, unless it is given.",
+        group="Neighbours",
+    ),
+)
+
+NEIGHBOUR_CLIENT_ROWS = (
+    Row(
+        name="AGENTMAIL_NAME",
+        kind=kinds.WINDOW_NAME,
+        said=True,
+        default="",
+        does="Who acts by `agentmail` outside tmux; in a window of tmux it is the window.",
+        group="Client side",
+        client=True,
+    ),
 )

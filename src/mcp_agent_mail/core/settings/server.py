@@ -49,6 +49,7 @@ class Settings:
     http_request_log_enabled: bool
     facades_host: str
     facades_project: str
+    agentmail_enabled: bool
     agent_auth: str
     project_admission: str
     http_bearer_token: Secret | None
@@ -155,6 +156,7 @@ class Settings:
     agent_mail_bypass: bool
     agent_mail_interval: int
     mcp_agent_mail_window_id: str | None
+    agentmail_name: str | None
 
     @property
     def database_path(self) -> Path:

@@ -13,16 +13,19 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.doors.ids import require_wire_id
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
-from mcp_agent_mail.domain.projects import Project, is_path
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import pop as popping
 from mcp_agent_mail.features.doors.names import (
     NameSupplies,
     NamingRule,
+    bring_back,
     draw_supplies,
     ensure_agent,
     ensure_wire_name,
     find_agent,
+    find_project,
+    require_known,
     speak_as,
 )
 from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
@@ -30,7 +33,6 @@ from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
 from mcp_agent_mail.features.messaging.service import MessagingService
-from mcp_agent_mail.features.projects.lookup import find_known_path, require_project
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -81,10 +83,17 @@ class DoorService:
         self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
 
     async def send(
-        self, caller: DoorCaller, to: str, body: str, *, external_id: str | None = None, mailbox_max: int = 0
+        self,
+        caller: DoorCaller,
+        to: str,
+        body: str,
+        *,
+        external_id: str | None = None,
+        mailbox_max: int = 0,
+        makes_recipient: bool = True,
     ) -> DoorSent:
-        """Deliver one message; a mailbox that is not there is made. A repeat with an id of the sender's own gives what
-        the first one gave.
+        """Deliver one message; a mailbox that is not there is made, unless only known names are to be written to
+        (UnknownWireName then). A repeat with an id of the sender's own gives what the first one gave.
 
         Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, UnfitWireId, IdTaken, MailboxFull, and what sending
         raises: then nothing was stored.
@@ -94,14 +103,15 @@ class DoorService:
             body=body,
             external_id=require_wire_id(external_id),
             mailbox_max=mailbox_max,
+            makes_recipient=makes_recipient,
         )
         require_wire_name(caller.door, caller.name)
         await self._services.messaging.before_sending(body)
-        project, supplies = await self._ready(caller, caller.name, request.to)
+        project, supplies = await self.ready(caller, caller.name, request.to)
 
         def unit(tx: Tx) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
-            recipient = ensure_agent(tx, project, caller.door, request.to, supplies)
+            recipient = _recipient(tx, project, caller.door, request, supplies)
             sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_within)
             return speaker.actor.agent, sent
 
@@ -122,7 +132,7 @@ class DoorService:
         if settles_itself:
             self._claims.require_room()
         require_wire_name(caller.door, caller.name)
-        project, supplies = await self._ready(caller, caller.name)
+        project, supplies = await self.ready(caller, caller.name)
         idle = await self._store.read(lambda view: popping.find_idle(view, project, caller.door, caller.name))
         if idle is not None and wait_s <= 0:
             self._note_activity(idle)
@@ -221,6 +231,10 @@ class DoorService:
         for waiter in self._services.waiters.of(popped.agent_id):
             waiter.wake()
 
+    def note(self, agent: Agent) -> None:
+        """The agent has acted by a door, in a use case beside these."""
+        self._note_activity(agent)
+
     def close(self) -> None:
         """The server stops: what callers have promised to settle is left to the next start."""
         self._claims.close()
@@ -233,7 +247,7 @@ class DoorService:
         """What waits in the mailbox of this name. Changes nothing and makes nothing. Raises UnfitWireName."""
         name = require_wire_name(caller.door, caller.name)
         key = caller.project_key or self._project_key
-        return await self._store.read(lambda view: popping.count_pending(view, _find_project(view, key), name))
+        return await self._store.read(lambda view: popping.count_pending(view, find_project(view, key), name))
 
     async def names(self, caller: Caller, *, after: int = 0) -> list[KnownWireName]:
         """For the operator: what doors know, oldest first: MAX_NAMES_LISTED with numbers above `after`."""
@@ -255,7 +269,7 @@ class DoorService:
         key = self._project_key
 
         def unit(tx: Tx) -> KnownWireName:
-            project = _find_project(tx, key)
+            project = find_project(tx, key)
             agent = None if project is None else find_agent(tx, project, name)
             if project is None or agent is None or agent.kind is not AgentKind.AGENT:
                 raise UnknownWireName(
@@ -267,24 +281,27 @@ class DoorService:
 
         return await self._store.write(unit)
 
-    async def _ready(self, caller: DoorCaller, *names: str) -> tuple[Project, NameSupplies]:
-        """The project, made where it is not there yet, and what a unit of work needs that brings these names into it:
+    async def ready(self, caller: DoorCaller, *names: str) -> tuple[Project, NameSupplies]:
+        """For use cases beside these: the project, made where it is not there yet, and what a unit of work needs that brings these names into it:
         names are drawn only where one is missing, since none goes again.
         """
         key = caller.project_key or self._project_key
 
         def look(view: View) -> tuple[Project | None, bool]:
-            project = _find_project(view, key)
-            return project, project is None or any(find_agent(view, project, name) is None for name in names)
+            project = find_project(view, key)
+            return project, project is None or any(
+                find_agent(view, project, name, caller.door) is None for name in names
+            )
 
         known, are_missing = await self._store.read(look)
         project = known or (await self._services.projects.ensure(key)).project
         return project, draw_supplies(self._rule, self._choose if are_missing else None)
 
 
-def _find_project(view: View, key: str) -> Project | None:
-    """None for a directory that is no project yet. Raises UnknownProject for a slug that there is not."""
-    return find_known_path(view, key) if is_path(key) else require_project(view, key)
+def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
+    if not request.makes_recipient:
+        return require_known(tx, project, request.to)
+    return bring_back(tx, door, ensure_agent(tx, project, door, request.to, supplies))
 
 
 def _row(view: View, known: WireName) -> KnownWireName:
