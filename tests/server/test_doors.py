@@ -15,9 +15,8 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import current_credentials
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
-from mcp_agent_mail.server.door_ports import WantedPort, opened_ports, wanted_ports
+from mcp_agent_mail.server.door_ports import WantedPort, opened_ports
 from mcp_agent_mail.server.doors import NO_DOORS, Opening, open_doors
-from mcp_agent_mail.server.transport.listener import PortTaken
 from tests.server.hosted import hosted, toy_app, toy_gate
 from tests.server.whole_app import open_services, settings_of
 
@@ -145,19 +144,7 @@ async def test_without_doors_there_is_none(tmp_path: Path) -> None:
     async with open_services(settings) as (services, _):
         openings = {Door.POSTAL: Opening(is_on=lambda _: False, make=_never)}
         assert open_doors(settings, services, None, {}, openings) is NO_DOORS  # type: ignore[arg-type]  # no calls
-        assert wanted_ports(settings) == []
 
 
 def _never(*_parts: object) -> _Echo:
     raise AssertionError
-
-
-def test_a_taken_port_of_a_door_names_its_owner_and_its_setting() -> None:
-    wanted = WantedPort(door=Door.POSTAL, port=0, setting="POSTAL_PORT")
-    with opened_ports("127.0.0.1", [wanted]) as ports:
-        (port,) = ports.doors
-        taken = WantedPort(door=Door.POSTAL, port=port, setting="POSTAL_PORT")
-        with pytest.raises(PortTaken) as refused, opened_ports("127.0.0.1", [wanted, taken]):
-            raise AssertionError
-    assert "POSTAL_PORT" in refused.value.hint
-    assert f"127.0.0.1:{port} is taken" in refused.value.message

@@ -44,6 +44,7 @@ class Doors:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
+        """Requests are answered between entry and exit. A door that has several places is opened once."""
         async with AsyncExitStack() as stack:
             for door in {id(one): one for one in (*self.by_part.values(), *self.by_port.values())}.values():
                 await stack.enter_async_context(door.opened())
@@ -59,6 +60,7 @@ class ServerParts:
     async def answer_plain(
         self, request: DoorRequest, receive: Receive, send: Send, work: Callable[[bytes], Awaitable[PlainAnswer]]
     ) -> None:
+        """See `AsgiParts`. Raises what `read_body` raises."""
         hearing = RequestHearing(receive, send, request.scope)
         try:
             with heard_by(hearing):

@@ -21,8 +21,9 @@ class Given:
 
 
 def parse(arguments: Sequence[str], valued: Mapping[str, str], plain: Sequence[str] = ()) -> Given:
-    """`valued` maps what may be written to the long name of a flag with a value, `plain` are those without one. One dash
-    or two, `--flag value` or `--flag=value`. What begins with a dash behind a word is a word, unless it is a known flag.
+    """`valued` maps what may be written to the long name of a flag with a value, `plain` are those without one. One
+    dash or two, `--flag value` or `--flag=value`. What begins with a dash behind a word is a word, unless it is a known
+    flag.
 
     Raises Failure for a flag that there is not before the first word, and for one without its value.
     """

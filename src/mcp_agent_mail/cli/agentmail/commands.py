@@ -67,7 +67,7 @@ def deliver(door: Door, place: Place, recipient: str, message: str) -> dict[str,
         raise Failure(NO_RECIPIENT)
     window = place.window(recipient)
     value = {"to": window or recipient, "body": message, "window": window is not None}
-    return asked(door, place, "send", value, also=window)
+    return asked(door, place, "send", value, answers="id", also=window)
 
 
 def _addressed(values: dict[str, str], words: list[str]) -> tuple[str | None, str | None]:
@@ -81,7 +81,7 @@ def _addressed(values: dict[str, str], words: list[str]) -> tuple[str | None, st
 
 
 def _piped(*, has_argument: bool) -> str | None:
-    """What comes on a pipe or from a file, less one newline at its end; None for nothing, and where nothing is piped."""
+    """What comes on a pipe or from a file, less one newline at its end; None for nothing, and where there is no pipe."""
     try:
         mode = os.fstat(_STDIN).st_mode
     except OSError:
@@ -123,7 +123,7 @@ def receive(arguments: Sequence[str]) -> int:
 # The answer is plain JSON.
 def taken(door: Door, place: Place) -> dict[str, Json] | None:
     """The oldest unread message, which is the caller's until it settles it."""
-    found = asked(door, place, "pop", {})["message"]
+    found = asked(door, place, "pop", {}, answers="message")["message"]
     return found if isinstance(found, dict) else None
 
 
@@ -149,7 +149,7 @@ def listed(door: Door, place: Place) -> list[str]:
     """Whom one can write to, oneself among them. Outside tmux those whom the project knows."""
     if place.windows is not None:
         return place.recipients()
-    known = asked(door, place, "names", {})["names"]
+    known = asked(door, place, "names", {}, answers="names")["names"]
     return list(dict.fromkeys([place.name, *(one for one in known if not place.is_ignored(one))]))
 
 
@@ -168,7 +168,7 @@ def status(arguments: Sequence[str]) -> int:
     if words[0] not in STATUSES:
         write_words(_STDERR, f"{wrong_status(words[0])}\n")
         return REFUSED
-    asked(Door(settings, starts=True), place, "status", {"status": words[0]})
+    asked(Door(settings, starts=True), place, "status", {"status": words[0]}, answers="status")
     return 0
 
 
@@ -187,17 +187,17 @@ def onboard(_: Sequence[str]) -> int:
 
 # The answer is plain JSON.
 def asked(
-    door: Door, place: Place, what: str, value: dict[str, Json], *, also: str | None = None
+    door: Door, place: Place, what: str, value: dict[str, Json], *, answers: str, also: str | None = None
 ) -> dict[str, Json]:
-    """The door's answer to who stands at this place. Of a window that was renamed since its mailbox was used last, our
-    own or the one that is written to, the mailbox comes along first.
+    """The door's answer, in which there is `answers`, to who stands at this place. Of a window that was renamed since
+    its mailbox was used last, our own or the one that is written to, the mailbox comes along first.
     """
     concerned = [place.name] if also is None else [place.name, also]
     try:
         for name in concerned:
             if (was := place.was_called(name)) is not None:
                 door.ask("rename", {"project": place.project, "name": name, "was": was})
-        answer = door.ask(what, {"project": place.project, "name": place.name, **value})
+        answer = door.ask(what, {"project": place.project, "name": place.name, **value}, answers=answers)
     except wire.NoAnswer as silent:
         raise Failure(f"no answer from the agent-mail server: {silent}") from None
     for name in concerned:

@@ -42,9 +42,11 @@ class Door:
         self.within_s = ANSWER_WITHIN_S
 
     # The answer is plain JSON.
-    def ask(self, what: str, value: dict[str, Json], *, within_s: float | None = None) -> dict[str, Json]:
-        """Raises NoAnswer where no server runs, and none is to be started; Failure with the server's refusal, and
-        where its door is shut.
+    def ask(
+        self, what: str, value: dict[str, Json], *, answers: str | None = None, within_s: float | None = None
+    ) -> dict[str, Json]:
+        """The answer has `answers`. Raises NoAnswer where no server of ours runs, and none is to be started; Failure
+        with the server's refusal, and where its door is shut.
         """
         patience = wire.Deadline(self.within_s if within_s is None else within_s)
         server = self._server()
@@ -52,7 +54,7 @@ class Door:
             answer = server.ask(f"{PREFIX}{what}", value, patience, at_most=MAX_ANSWER_BYTES)
         except wire.Refused as refused:
             raise Failure(_words(refused, server.url)) from None
-        if not isinstance(answer, dict):
+        if not isinstance(answer, dict) or (answers is not None and answers not in answer):
             raise wire.NoAnswer(wire.STRANGER)
         return answer
 

@@ -67,13 +67,15 @@ class Place:
     def window(self, name: str) -> str | None:
         """The window that is meant, as it is written in tmux; None where there is none."""
         names = [] if self.windows is None else self.windows.names
-        return next((one for one in names if one == name), None) or next((one for one in names if is_same(one, name)), None)
+        return next((one for one in names if one == name), None) or next(
+            (one for one in names if is_same(one, name)), None
+        )
 
 
 def find_place(
     settings: DoorSettings, environ: Mapping[str, str], *, outside: str = OUTSIDE_TMUX, code: int = OUTSIDE
 ) -> Place:
-    """Raises Failure outside tmux, in these words, unless AGENTMAIL_NAME says who acts; and where the window is gone."""
+    """Raises Failure outside tmux, in these words, unless AGENTMAIL_NAME says who acts; and once the pane is gone."""
     root = find_root(os.getcwd())
     try:
         pane = Pane(environ)

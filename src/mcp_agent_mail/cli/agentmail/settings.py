@@ -1,4 +1,4 @@
-"""The settings of `agentmail`: those of a hook, who acts outside tmux, and whether anybody has said anything of the door."""
+"""The settings of `agentmail`: those of a hook, and who acts outside tmux."""
 
 from __future__ import annotations
 

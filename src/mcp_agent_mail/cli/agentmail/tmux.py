@@ -99,7 +99,20 @@ class Pane:
         nothing, from a tmux that is.
         """
         _, said = self._run(
-            ["display-message", "-p", "-t", self.pane, "#{pane_id}", ";", "list-panes", "-s", "-t", self.pane, "-F", shown]
+            [
+                "display-message",
+                "-p",
+                "-t",
+                self.pane,
+                "#{pane_id}",
+                ";",
+                "list-panes",
+                "-s",
+                "-t",
+                self.pane,
+                "-F",
+                shown,
+            ]
         )
         first, *lines = said.split("\n")
         if not said:
@@ -112,9 +125,7 @@ class Pane:
         return run(arguments, self.environ)
 
 
-def run(
-    arguments: Sequence[str], environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S
-) -> tuple[int, str]:
+def run(arguments: Sequence[str], environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> tuple[int, str]:
     """Exit code and output of one run of tmux; -1 and nothing where there is none. Raises TimeoutError.
 
     `-u`: names come as UTF-8 whatever the locale. Started by hand, since `subprocess` takes longer to import than tmux

@@ -54,7 +54,9 @@ class AgentMailDoor:
 
         async def work(body: bytes) -> PlainAnswer:
             if request.method != "POST":
-                return PlainAnswer(value={"detail": f"Use POST {request.path}."}, status=405, headers=((b"allow", b"POST"),))
+                return PlainAnswer(
+                    value={"detail": f"Use POST {request.path}."}, status=405, headers=((b"allow", b"POST"),)
+                )
             if not self._parts.is_json(request):
                 return PlainAnswer(value={"detail": "Send Content-Type: application/json."}, status=415)
             question = self._questions.get(request.path[len(PART) :])

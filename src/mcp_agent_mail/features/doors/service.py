@@ -282,8 +282,8 @@ class DoorService:
         return await self._store.write(unit)
 
     async def ready(self, caller: DoorCaller, *names: str) -> tuple[Project, NameSupplies]:
-        """For use cases beside these: the project, made where it is not there yet, and what a unit of work needs that brings these names into it:
-        names are drawn only where one is missing, since none goes again.
+        """For use cases beside these: the project, made where it is not there yet, and what a unit of work needs that
+        brings these names into it. Names are drawn only where one is missing, since none goes again.
         """
         key = caller.project_key or self._project_key
 

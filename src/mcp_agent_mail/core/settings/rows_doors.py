@@ -10,7 +10,7 @@ def _project(values: Values) -> str:
     return f"{values['STORAGE_ROOT']}/neighbours"
 
 
-NEIGHBOUR_ROWS = (
+DOOR_ROWS = (
     Row(
         name="FACADES_HOST",
         kind=kinds.ADDRESS,
@@ -35,7 +35,7 @@ NEIGHBOUR_ROWS = (
     ),
 )
 
-NEIGHBOUR_CLIENT_ROWS = (
+DOOR_CLIENT_ROWS = (
     Row(
         name="AGENTMAIL_NAME",
         kind=kinds.WINDOW_NAME,

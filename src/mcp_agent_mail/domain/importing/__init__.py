@@ -1,0 +1,1 @@
+"""Importing: another system's store as plain records, whatever that system is."""
