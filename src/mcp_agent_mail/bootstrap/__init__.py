@@ -34,7 +34,7 @@ from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
 from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.presence import Presences
-from mcp_agent_mail.features.doors.window_mailboxes import WindowMailboxService
+from mcp_agent_mail.features.doors.window_service import WindowMailboxService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain

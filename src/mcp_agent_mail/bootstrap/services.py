@@ -18,7 +18,7 @@ from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
 from mcp_agent_mail.features.doors.service import DoorService
-from mcp_agent_mail.features.doors.window_mailboxes import WindowMailboxService
+from mcp_agent_mail.features.doors.window_service import WindowMailboxService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.cli.agentmail.arguments import parse
-from mcp_agent_mail.cli.agentmail.failures import Failure
+from mcp_agent_mail.cli.agentmail.refusals import Failure
 
 FLAGS = {"r": "recipient", "recipient": "recipient", "m": "message", "message": "message"}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.agentmail import commands
-from mcp_agent_mail.cli.agentmail.failures import Failure
+from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.cli.agentmail.words import ONBOARD
 from tests.cli.agentmail.tmux_session import AgentMailHome, TmuxSession, command, needs_tmux
 from tests.served import Served

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.cli.agentmail.door import Door
-from mcp_agent_mail.cli.agentmail.failures import Failure
-from mcp_agent_mail.cli.agentmail.settings import DoorSettings
+from mcp_agent_mail.cli.agentmail.door import DoorClient
+from mcp_agent_mail.cli.agentmail.refusals import Failure
+from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.core.running_server import NoAnswer
 from tests.served import Served
 
@@ -15,8 +15,8 @@ TOKEN = "a-token-of-the-whole-server"
 ME = {"project": "/code/app", "name": "me"}
 
 
-def _door(root: Path, **settings: str) -> Door:
-    return Door(DoorSettings({"HOME": str(root), "STORAGE_ROOT": str(root / "store"), **settings}), starts=False)
+def _door(root: Path, **settings: str) -> DoorClient:
+    return DoorClient(DoorSettings({"HOME": str(root), "STORAGE_ROOT": str(root / "store"), **settings}), starts=False)
 
 
 def test_without_a_server_nobody_answers(tmp_path: Path) -> None:

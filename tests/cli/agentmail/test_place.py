@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.cli.agentmail.failures import Failure
-from mcp_agent_mail.cli.agentmail.place import Place, find_place, find_root, read_ignored
-from mcp_agent_mail.cli.agentmail.settings import DoorSettings
-from mcp_agent_mail.cli.agentmail.tmux import Windows
+from mcp_agent_mail.cli.agentmail.place import WindowPlace, find_place, find_root, read_ignored
+from mcp_agent_mail.cli.agentmail.refusals import Failure
+from mcp_agent_mail.cli.agentmail.environment import DoorSettings
+from mcp_agent_mail.cli.agentmail.tmux_windows import SessionWindows
 
 
-def _place(tmp_path: Path, *names: str) -> Place:
+def _place(tmp_path: Path, *names: str) -> WindowPlace:
     rows = [(f"%{number}", "", name) for number, name in enumerate(names)]
-    return Place(str(tmp_path), names[0], windows=Windows("%0", rows))
+    return WindowPlace(str(tmp_path), names[0], windows=SessionWindows("%0", rows))
 
 
 def test_the_project_is_the_nearest_folder_with_a_git_file_or_folder(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Windows that are renamed keep their mail; a name is its window's, whoever had it before."""
+"""SessionWindows that are renamed keep their mail; a name is its window's, whoever had it before."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ _EXAMPLES = {
     "AGENT_MAIL_GUARD_ON_ERROR": "block",
     "AGENT_MAIL_BYPASS": "yes",
     "AGENT_MAIL_INTERVAL": "60",
+    "AGENTMAIL_NAME": "agent 1",
     "MCP_AGENT_MAIL_WINDOW_ID": "3F0C1F52-58a6-4c8e-9a0a-5d1b6f2a7c11",
 }
 

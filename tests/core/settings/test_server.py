@@ -102,6 +102,7 @@ _DEFAULTS: dict[str, Any] = {  # `Any`: as above
     "webhook_urls": None,
     "webhook_secret": None,
     "webhook_allow_private": False,
+    "agentmail_enabled": False,
     "claims_enabled": False,
     "facades_host": "127.0.0.1",
     "mcp_agent_mail_output_format": "json",
@@ -147,6 +148,7 @@ _DEFAULTS: dict[str, Any] = {  # `Any`: as above
     "agent_mail_guard_on_error": "warn",
     "agent_mail_bypass": False,
     "agent_mail_interval": 30,
+    "agentmail_name": None,
     "mcp_agent_mail_window_id": None,
 }
 """But for those that follow from where the home is."""
@@ -247,6 +249,7 @@ _GOOD: dict[str, tuple[str, object]] = {
     "TOOLS_FILTER_MODE": ("EXCLUDE", "exclude"),
     "TOOLS_FILTER_CLUSTERS": ("Search, contact,search", ("search", "contact")),
     "TOOLS_FILTER_TOOLS": ("send_message", ("send_message",)),
+    "AGENTMAIL_ENABLED": ("yes", True),
     "CLAIMS_ENABLED": ("yes", True),
     "FACADES_HOST": ("::1", "::1"),
     "FACADES_PROJECT": ("/srv/mail/", "/srv/mail"),
@@ -286,6 +289,7 @@ _GOOD: dict[str, tuple[str, object]] = {
     "AGENT_MAIL_BYPASS": ("1", True),
     "AGENT_MAIL_INTERVAL": ("0", 0),
     "MCP_AGENT_MAIL_WINDOW_TTL_DAYS": ("7", 7),
+    "AGENTMAIL_NAME": (" agent 1 ", "agent 1"),
     "MCP_AGENT_MAIL_WINDOW_ID": (WINDOW, WINDOW),
 }
 
@@ -307,6 +311,7 @@ _BAD = [
     ("WEBHOOK_SECRET", "two words " * 5),
     ("WEBHOOK_ALLOW_PRIVATE", "maybe"),
     ("MCP_AGENT_MAIL_WINDOW_TTL_DAYS", "0"),
+    ("AGENTMAIL_NAME", "x" * 129),
     ("MCP_AGENT_MAIL_WINDOW_ID", "window-1"),
     ("APP_ENVIRONMENT", "two words"),
     ("STORAGE_ROOT", "~root/x"),
@@ -407,6 +412,7 @@ _BAD = [
     ("TOOLS_FILTER_MODE", "only"),
     ("TOOLS_FILTER_CLUSTERS", "mail"),
     ("TOOLS_FILTER_TOOLS", "send_mail"),
+    ("AGENTMAIL_ENABLED", "agentmail"),
     ("CLAIMS_ENABLED", "claims"),
     ("FACADES_HOST", "mail.example"),
     ("FACADES_PROJECT", "/a\x07b"),

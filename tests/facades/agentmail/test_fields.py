@@ -4,11 +4,11 @@ import orjson
 import pytest
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.facades.agentmail.fields import MAX_NAMES, Fields
+from mcp_agent_mail.facades.agentmail.fields import MAX_NAMES, QuestionFields
 
 
-def _fields(**value: object) -> Fields:
-    return Fields(orjson.dumps(value))
+def _fields(**value: object) -> QuestionFields:
+    return QuestionFields(orjson.dumps(value))
 
 
 def test_whole_numbers_are_within_their_bounds() -> None:
@@ -21,7 +21,7 @@ def test_whole_numbers_are_within_their_bounds() -> None:
 def test_names_are_bounded_texts() -> None:
     assert _fields(names=["a", "b"]).names("names") == ["a", "b"]
     for value in (None, "a", ["a", 1], ["a"] * (MAX_NAMES + 1)):
-        with pytest.raises(InvalidInput, match="^names must be a list of at most"):
+        with pytest.raises(InvalidInput, match=r"^names must be a list of at most"):
             _fields(names=value).names("names")
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.cli.agentmail.failures import Failure
+from mcp_agent_mail.cli.agentmail.refusals import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class Given:
+class GivenArguments:
     """`values` are those of flags, by their long names; `words` what is no flag."""
 
     __slots__ = ("flags", "values", "words")
@@ -20,14 +20,14 @@ class Given:
         self.words: list[str] = []
 
 
-def parse(arguments: Sequence[str], valued: Mapping[str, str], plain: Sequence[str] = ()) -> Given:
+def parse(arguments: Sequence[str], valued: Mapping[str, str], plain: Sequence[str] = ()) -> GivenArguments:
     """`valued` maps what may be written to the long name of a flag with a value, `plain` are those without one. One
     dash or two, `--flag value` or `--flag=value`. What begins with a dash behind a word is a word, unless it is a known
     flag.
 
     Raises Failure for a flag that there is not before the first word, and for one without its value.
     """
-    given, left = Given(), list(arguments)
+    given, left = GivenArguments(), list(arguments)
     while left:
         word = left.pop(0)
         if word == "--":

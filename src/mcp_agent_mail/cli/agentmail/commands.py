@@ -7,10 +7,10 @@ import select
 import stat
 
 from mcp_agent_mail.cli.agentmail.arguments import parse
-from mcp_agent_mail.cli.agentmail.door import Door
-from mcp_agent_mail.cli.agentmail.failures import NO_RECIPIENT, NO_TMUX, OUTSIDE, REFUSED, Failure
-from mcp_agent_mail.cli.agentmail.place import Place, find_place
-from mcp_agent_mail.cli.agentmail.settings import DoorSettings
+from mcp_agent_mail.cli.agentmail.door import DoorClient
+from mcp_agent_mail.cli.agentmail.place import WindowPlace, find_place
+from mcp_agent_mail.cli.agentmail.refusals import NO_RECIPIENT, NO_TMUX, OUTSIDE, REFUSED, Failure
+from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.cli.agentmail.words import ONBOARD, USAGES
 from mcp_agent_mail.clients.hook.descriptors import write_all, write_words
 from mcp_agent_mail.core import running_server as wire
@@ -53,7 +53,7 @@ def send(arguments: Sequence[str]) -> int:
         raise Failure("no message provided", usage=_SEND_USAGE)
     if place.is_self(recipient):
         raise Failure(NO_RECIPIENT)
-    said = deliver(Door(settings, starts=True), place, recipient, message)
+    said = deliver(DoorClient(settings, starts=True), place, recipient, message)
     print_out(f"Message #{said['id']} sent\n")
     if said.get("held"):
         write_words(_STDERR, f"It is held until {recipient} approves it.\n")
@@ -61,7 +61,7 @@ def send(arguments: Sequence[str]) -> int:
 
 
 # The answer is plain JSON.
-def deliver(door: Door, place: Place, recipient: str, message: str) -> dict[str, Json]:
+def deliver(door: DoorClient, place: WindowPlace, recipient: str, message: str) -> dict[str, Json]:
     """Send it: to a window of the session, else to a name that the project knows. Raises Failure."""
     if place.is_ignored(recipient):
         raise Failure(NO_RECIPIENT)
@@ -81,7 +81,7 @@ def _addressed(values: dict[str, str], words: list[str]) -> tuple[str | None, st
 
 
 def _piped(*, has_argument: bool) -> str | None:
-    """What comes on a pipe or from a file, less one newline at its end; None for nothing, and where there is no pipe."""
+    """What comes on a pipe or from a file, less one newline at its end; None for nothing, and without a pipe."""
     try:
         mode = os.fstat(_STDIN).st_mode
     except OSError:
@@ -110,7 +110,7 @@ def receive(arguments: Sequence[str]) -> int:
     settings = DoorSettings(os.environ)
     place = find_place(settings, os.environ)
     parse(arguments, {}, ["hook"])
-    door = Door(settings, starts=True)
+    door = DoorClient(settings, starts=True)
     message = taken(door, place)
     if message is None:
         print_out(f"{NOTHING_UNREAD}\n")
@@ -121,7 +121,7 @@ def receive(arguments: Sequence[str]) -> int:
 
 
 # The answer is plain JSON.
-def taken(door: Door, place: Place) -> dict[str, Json] | None:
+def taken(door: DoorClient, place: WindowPlace) -> dict[str, Json] | None:
     """The oldest unread message, which is the caller's until it settles it."""
     found = asked(door, place, "pop", {}, answers="message")["message"]
     return found if isinstance(found, dict) else None
@@ -140,12 +140,12 @@ def recipients(arguments: Sequence[str]) -> int:
     settings = DoorSettings(os.environ)
     place = find_place(settings, os.environ, outside=NO_TMUX, code=OUTSIDE)
     parse(arguments, {})
-    names = listed(Door(settings, starts=True), place)
+    names = listed(DoorClient(settings, starts=True), place)
     print_out("".join(f"{one} [you]\n" if one == place.name else f"{one}\n" for one in names))
     return 0
 
 
-def listed(door: Door, place: Place) -> list[str]:
+def listed(door: DoorClient, place: WindowPlace) -> list[str]:
     """Whom one can write to, oneself among them. Outside tmux those whom the project knows."""
     if place.windows is not None:
         return place.recipients()
@@ -168,7 +168,7 @@ def status(arguments: Sequence[str]) -> int:
     if words[0] not in STATUSES:
         write_words(_STDERR, f"{wrong_status(words[0])}\n")
         return REFUSED
-    asked(Door(settings, starts=True), place, "status", {"status": words[0]}, answers="status")
+    asked(DoorClient(settings, starts=True), place, "status", {"status": words[0]}, answers="status")
     return 0
 
 
@@ -187,7 +187,7 @@ def onboard(_: Sequence[str]) -> int:
 
 # The answer is plain JSON.
 def asked(
-    door: Door, place: Place, what: str, value: dict[str, Json], *, answers: str, also: str | None = None
+    door: DoorClient, place: WindowPlace, what: str, value: dict[str, Json], *, answers: str, also: str | None = None
 ) -> dict[str, Json]:
     """The door's answer, in which there is `answers`, to who stands at this place. Of a window that was renamed since
     its mailbox was used last, our own or the one that is written to, the mailbox comes along first.

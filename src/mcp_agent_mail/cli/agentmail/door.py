@@ -7,8 +7,8 @@ from __future__ import annotations
 import os
 import time
 
-from mcp_agent_mail.cli.agentmail.failures import Failure
-from mcp_agent_mail.cli.agentmail.settings import ENABLED
+from mcp_agent_mail.cli.agentmail.refusals import Failure
+from mcp_agent_mail.cli.agentmail.environment import ENABLED
 from mcp_agent_mail.core import running_server as wire
 from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcp_agent_mail.cli.agentmail.settings import DoorSettings
+    from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 
     # Any: JSON of the server.
     Json = Any
@@ -32,7 +32,7 @@ _AGAIN_AFTER_S = 0.1
 _NO_DOOR = "HTTP 404"
 
 
-class Door:
+class DoorClient:
     """`starts`: a server is started where none runs. `tell` hears that one was."""
 
     def __init__(self, settings: DoorSettings, *, starts: bool, tell: Callable[[str], None] | None = None) -> None:
@@ -85,7 +85,7 @@ class Door:
         """A server in the background, as `am serve --stdio` starts one. Its door is open unless a setting says
         otherwise: that the command runs is the wish for it.
         """
-        from mcp_agent_mail.cli.agentmail.start import start_server
+        from mcp_agent_mail.cli.agentmail.background_server import start_server
 
         if not self._settings.says_door:
             os.environ[ENABLED] = "true"

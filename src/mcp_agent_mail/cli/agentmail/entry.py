@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 
-from mcp_agent_mail.cli.agentmail.failures import Failure
+from mcp_agent_mail.cli.agentmail.refusals import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import os
 import signal
 
 from mcp_agent_mail.cli.agentmail.commands import message_text, taken
-from mcp_agent_mail.cli.agentmail.door import Door
+from mcp_agent_mail.cli.agentmail.door import DoorClient
 from mcp_agent_mail.cli.agentmail.place import find_place
-from mcp_agent_mail.cli.agentmail.settings import DoorSettings
+from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.clients.hook.descriptors import write_words
 
 GOT_MAIL = 2
@@ -49,7 +49,7 @@ def receive_by_hook() -> int:
 def _receive(alarm: _Alarm) -> int:
     settings = DoorSettings(os.environ)
     place = find_place(settings, os.environ)
-    door = Door(settings, starts=False)
+    door = DoorClient(settings, starts=False)
     door.within_s = SERVER_WITHIN_S
     message = taken(door, place)
     if message is None:

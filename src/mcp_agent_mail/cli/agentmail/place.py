@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 
-from mcp_agent_mail.cli.agentmail.failures import NO_GIT, OUTSIDE, OUTSIDE_TMUX, Failure
-from mcp_agent_mail.cli.agentmail.tmux import NoTmux, Pane, PaneGone
+from mcp_agent_mail.cli.agentmail.refusals import NO_GIT, OUTSIDE, OUTSIDE_TMUX, Failure
+from mcp_agent_mail.cli.agentmail.tmux_windows import NoTmux, PaneGone, TmuxPane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_agent_mail.cli.agentmail.settings import DoorSettings
-    from mcp_agent_mail.cli.agentmail.tmux import Windows
+    from mcp_agent_mail.cli.agentmail.environment import DoorSettings
+    from mcp_agent_mail.cli.agentmail.tmux_windows import SessionWindows
 
 IGNORE_FILE = ".agentmailignore"
 _MAX_LEVELS = 128
 _MAX_IGNORED_BYTES = 1 << 20
 
 
-class Place:
+class WindowPlace:
     """`root` is the project, None outside any Git repository. `windows` is None outside tmux, where `name` is
     AGENTMAIL_NAME.
     """
@@ -27,7 +27,7 @@ class Place:
     __slots__ = ("ignored", "name", "pane", "root", "windows")
 
     def __init__(
-        self, root: str | None, name: str, *, windows: Windows | None = None, pane: Pane | None = None
+        self, root: str | None, name: str, *, windows: SessionWindows | None = None, pane: TmuxPane | None = None
     ) -> None:
         self.root = root
         self.name = name
@@ -74,19 +74,19 @@ class Place:
 
 def find_place(
     settings: DoorSettings, environ: Mapping[str, str], *, outside: str = OUTSIDE_TMUX, code: int = OUTSIDE
-) -> Place:
+) -> WindowPlace:
     """Raises Failure outside tmux, in these words, unless AGENTMAIL_NAME says who acts; and once the pane is gone."""
     root = find_root(os.getcwd())
     try:
-        pane = Pane(environ)
+        pane = TmuxPane(environ)
         windows = pane.windows(root or "")
     except PaneGone as gone:
         raise Failure(f"current window '{gone}' not found in tmux session") from None
     except (NoTmux, TimeoutError):
         if settings.door_name is None:
             raise Failure(outside, code) from None
-        return Place(root, settings.door_name)
-    return Place(root, windows.mine, windows=windows, pane=pane)
+        return WindowPlace(root, settings.door_name)
+    return WindowPlace(root, windows.mine, windows=windows, pane=pane)
 
 
 def find_root(folder: str) -> str | None:

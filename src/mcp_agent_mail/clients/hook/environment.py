@@ -78,6 +78,7 @@ class SettingSources:
         self._of_file = _read_env_file(file) if file else {}
 
     def path(self, text: str, folder: str) -> str | None:
+        """The absolute path that a setting's text means; None where it means none."""
         if _CONTROL.search(text):
             return None
         if text == "~" or text.startswith("~/"):

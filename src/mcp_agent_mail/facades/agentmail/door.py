@@ -9,7 +9,7 @@ from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.agents import AgentStatus
-from mcp_agent_mail.facades.agentmail.fields import Fields
+from mcp_agent_mail.facades.agentmail.fields import QuestionFields
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
 
 PART = "/agentmail/"
@@ -35,7 +35,7 @@ class AgentMailDoor:
         self._doors = services.doors
         self._mailboxes = services.window_mailboxes
         self._parts = parts
-        self._questions: Mapping[str, Callable[[Fields], Awaitable[Json]]] = {
+        self._questions: Mapping[str, Callable[[QuestionFields], Awaitable[Json]]] = {
             "send": self._send,
             "pop": self._pop,
             "settle": self._settle,
@@ -65,17 +65,17 @@ class AgentMailDoor:
                     f"AgentMail's door has no {request.path!r:.200}.",
                     hint=f"It has {', '.join(sorted(self._questions))}.",
                 )
-            return PlainAnswer(value=await question(Fields(body)))
+            return PlainAnswer(value=await question(QuestionFields(body)))
 
         await self._parts.answer_plain(request, receive, send, work)
 
-    async def _send(self, said: Fields) -> Json:
+    async def _send(self, said: QuestionFields) -> Json:
         sent = await self._doors.send(
             said.caller(), said.text("to"), said.text("body"), makes_recipient=said.flag("window")
         )
         return {"id": sent.id, "held": sent.held}
 
-    async def _pop(self, said: Fields) -> Json:
+    async def _pop(self, said: QuestionFields) -> Json:
         popped = await self._doors.pop(said.caller(), wait_s=0, settles_itself=True)
         if popped is None:
             return {"message": None}
@@ -83,17 +83,17 @@ class AgentMailDoor:
             "message": {"from": popped.sender, "id": popped.id, "body": popped.body, "ticket": popped.claim},
         }
 
-    async def _settle(self, said: Fields) -> Json:
+    async def _settle(self, said: QuestionFields) -> Json:
         ticket, settle = said.text("ticket"), self._doors.settle_claimed
         return {"done": await (settle if said.flag("heard") else self._doors.give_back_claimed)(ticket)}
 
-    async def _rename(self, said: Fields) -> Json:
+    async def _rename(self, said: QuestionFields) -> Json:
         return {"renamed": await self._mailboxes.rename(said.caller(), said.text("was"))}
 
-    async def _names(self, said: Fields) -> Json:
+    async def _names(self, said: QuestionFields) -> Json:
         return {"names": await self._mailboxes.names(said.caller())}
 
-    async def _status(self, said: Fields) -> Json:
+    async def _status(self, said: QuestionFields) -> Json:
         word = said.text("status")
         if word not in STATUSES:
             raise InvalidInput(

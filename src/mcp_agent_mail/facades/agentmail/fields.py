@@ -15,7 +15,7 @@ MAX_NAMES = 200
 """Windows of one session that are asked about at once."""
 
 
-class Fields:
+class QuestionFields:
     """Raises InvalidInput for what is missing, or is of another kind."""
 
     def __init__(self, body: bytes) -> None:
@@ -28,18 +28,21 @@ class Fields:
         self._value: Mapping[str, Json] = value
 
     def text(self, name: str) -> str:
+        """A text, be it empty."""
         value = self._value.get(name)
         if not isinstance(value, str):
             raise self._unfit(name, "a text")
         return value
 
     def flag(self, name: str) -> bool:
+        """It must be said either way."""
         value = self._value.get(name)
         if not isinstance(value, bool):
             raise self._unfit(name, "true or false")
         return value
 
     def whole(self, name: str, low: int, high: int) -> int:
+        """A number without a fraction, both bounds among what it may be."""
         value = self._value.get(name)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise self._unfit(name, f"a whole number from {low} to {high}")

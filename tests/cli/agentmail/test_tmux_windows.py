@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.cli.agentmail.tmux import NoTmux, Pane, PaneGone, Windows, run
+from mcp_agent_mail.cli.agentmail.tmux_windows import NoTmux, PaneGone, SessionWindows, TmuxPane, run
 
 ROWS = [("%0", "", "a1"), ("%1", "old", "a2"), ("%2", "a2", "a2"), ("%3", "a1", "b3")]
 
@@ -21,13 +21,13 @@ def _program(folder: Path, script: str) -> dict[str, str]:
 
 
 def test_windows_are_listed_once_in_tmuxs_order() -> None:
-    windows = Windows("%2", ROWS)
+    windows = SessionWindows("%2", ROWS)
 
     assert (windows.mine, windows.names) == ("a2", ["a1", "a2", "b3"])
 
 
 def test_a_window_was_called_what_its_pane_went_by_unless_that_is_a_window() -> None:
-    windows = Windows("%1", ROWS)
+    windows = SessionWindows("%1", ROWS)
 
     assert windows.was_called("a2") == "old"
     assert windows.was_called("b3") is None
@@ -37,13 +37,13 @@ def test_a_window_was_called_what_its_pane_went_by_unless_that_is_a_window() -> 
 
 def test_a_pane_that_no_window_has_is_gone() -> None:
     with pytest.raises(PaneGone, match="%9"):
-        Windows("%9", ROWS)
+        SessionWindows("%9", ROWS)
 
 
 @pytest.mark.parametrize("environ", [{}, {"TMUX": "/s,1,0"}, {"TMUX_PANE": "%1"}, {"TMUX": "/s", "TMUX_PANE": "1"}])
 def test_without_both_variables_of_tmux_one_is_outside(environ: dict[str, str]) -> None:
     with pytest.raises(NoTmux):
-        Pane(environ)
+        TmuxPane(environ)
 
 
 def test_a_tmux_that_is_not_there_and_one_that_says_nothing_are_none(
@@ -52,11 +52,11 @@ def test_a_tmux_that_is_not_there_and_one_that_says_nothing_are_none(
     silent = _program(tmp_path, "exit 1")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoTmux):
-        Pane(silent).windows("/code")
+        TmuxPane(silent).windows("/code")
     (tmp_path / "tmux").unlink()
 
     with pytest.raises(NoTmux):
-        Pane(silent).windows("/code")
+        TmuxPane(silent).windows("/code")
 
 
 def test_an_answer_of_another_pane_says_that_this_one_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +64,8 @@ def test_an_answer_of_another_pane_says_that_this_one_is_gone(tmp_path: Path, mo
     monkeypatch.setenv("PATH", environ["PATH"])
 
     with pytest.raises(PaneGone):
-        Pane(environ).windows("/code")
-    assert not Pane(environ).is_there()
+        TmuxPane(environ).windows("/code")
+    assert not TmuxPane(environ).is_there()
 
 
 def test_a_tmux_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_names_that_tmux_would_take_for_a_command_are_passed_on(
     environ = _program(tmp_path, f'for one in "$@"; do echo "$one" >> {said}; done')
     monkeypatch.setenv("PATH", environ["PATH"])
 
-    Pane(environ).remember("/code", ["%1", "%2"], "a;")
+    TmuxPane(environ).remember("/code", ["%1", "%2"], "a;")
 
     words = said.read_text().split("\n")
     assert words.count("a\\;") == 2

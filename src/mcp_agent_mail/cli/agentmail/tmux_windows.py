@@ -32,7 +32,7 @@ class PaneGone(Exception):
     """The tmux is there, and this pane is not any more. Its text is the pane."""
 
 
-class Windows:
+class SessionWindows:
     """The panes of a session, in tmux's order: `rows` are a pane, the name that it has gone by in the project so far,
     and the name of its window. `mine` is the name of the window that our pane is in.
     """
@@ -57,7 +57,7 @@ class Windows:
         return [pane for pane, had, window in self.rows if window == name and had != name]
 
 
-class Pane:
+class TmuxPane:
     """The pane that the surroundings name. Raises NoTmux where they name none."""
 
     __slots__ = ("environ", "pane")
@@ -69,11 +69,11 @@ class Pane:
         self.pane = pane
         self.environ = environ
 
-    def windows(self, project: str) -> Windows:
+    def windows(self, project: str) -> SessionWindows:
         """Raises NoTmux where nobody answers, PaneGone."""
         lines = self._ask(f"#{{pane_id}}\t#{{{_option(project)}}}\t#{{window_name}}")
         cells = [line.split("\t", 2) for line in lines]
-        return Windows(self.pane, [(one[0], one[1], one[2]) for one in cells if len(one) == 3])
+        return SessionWindows(self.pane, [(one[0], one[1], one[2]) for one in cells if len(one) == 3])
 
     def remember(self, project: str, panes: Sequence[str], name: str) -> None:
         """Note under which name the mail of these panes goes. Where tmux is too old for it, nothing is noted."""

@@ -7,7 +7,7 @@ import pytest
 from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName
 from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.doors.window_mailboxes import WindowMailboxService
+from mcp_agent_mail.features.doors.window_service import WindowMailboxService
 from tests.features.doors.harness import HOME, DoorsHarness, at, open_doors
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcp_agent_mail.cli.agentmail.failures import Failure
+from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.cli.context import read_client_settings
 from mcp_agent_mail.cli.stdio.upstream import Upstream
 from mcp_agent_mail.core.errors import AgentMailError
