@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from mcp_agent_mail.core.tools import Credentials, Json
+from mcp_agent_mail.facades.tool_door import DoorTools
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -63,8 +64,30 @@ class DoorApp(Protocol):
     async def answer(self, request: DoorRequest, receive: Receive, send: Send) -> None: ...
 
 
+class McpDoor(Protocol):
+    """A door's own MCP endpoint, for both protocol eras: its tools alone, in its words, with no resources, prompts or
+    instructions; no profile and no output format of ours changes anything.
+    """
+
+    def opened(self) -> AbstractAsyncContextManager[None]: ...
+
+    async def answer(self, request: DoorRequest, receive: Receive, send: Send) -> None:
+        """Answer one request, as that of whom it is named after, whichever session it names: one that is not known
+        (any more) is served without. What a call takes from a mailbox is read once its answer was written.
+        """
+        ...
+
+
 class AsgiParts(Protocol):
     """What the server hands to doors."""
+
+    def mcp(self, tools: DoorTools) -> McpDoor:
+        """An endpoint for these tools, to be opened with its door. Their calls are counted and told as all are."""
+        ...
+
+    async def read(self, receive: Receive) -> tuple[bytes, Receive]:
+        """The whole body, and what gives it once more to whoever answers. One beyond the bounds is refused above."""
+        ...
 
     async def answer_plain(
         self, request: DoorRequest, receive: Receive, send: Send, work: Callable[[bytes], Awaitable[PlainAnswer]]

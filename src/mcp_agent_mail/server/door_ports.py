@@ -32,7 +32,14 @@ class DoorPorts:
 
 PortsOf = Callable[[Settings], Sequence[WantedPort]]
 
-PORTS_OF: Sequence[PortsOf] = ()
+
+def _postal_ports(settings: Settings) -> list[WantedPort]:
+    if not (settings.postal_enabled and settings.postal_port):
+        return []
+    return [WantedPort(door=Door.POSTAL, port=settings.postal_port, setting="POSTAL_PORT")]
+
+
+PORTS_OF: Sequence[PortsOf] = (_postal_ports,)
 """Of each door that can have ports to itself: those that the settings name, none while it is off."""
 
 

@@ -19,11 +19,15 @@ from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.agentmail.door import PART as AGENTMAIL
 from mcp_agent_mail.facades.agentmail.door import AgentMailDoor
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest, PlainAnswer
+from mcp_agent_mail.facades.postal.endpoint import make_postal
+from mcp_agent_mail.facades.postal.options import PostalOptions
+from mcp_agent_mail.facades.tool_door import DoorTools
 from mcp_agent_mail.server.dispatch import Calls, masked
+from mcp_agent_mail.server.door_mcp import DoorMcp
 from mcp_agent_mail.server.plain_calls import is_json, send_error
 from mcp_agent_mail.server.rendering.responses import send_json
 from mcp_agent_mail.server.transport.hearing import RequestHearing
-from mcp_agent_mail.server.transport.limits import read_body
+from mcp_agent_mail.server.transport.limits import read_body, replay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,16 @@ NO_DOORS = Doors()
 
 class ServerParts:
     """`AsgiParts`, over the parts that this server's own routes are made of."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def mcp(self, tools: DoorTools) -> DoorMcp:
+        return DoorMcp(tools, self._calls)
+
+    async def read(self, receive: Receive) -> tuple[bytes, Receive]:
+        body = await read_body(receive)
+        return body, replay(body, receive)
 
     async def answer_plain(
         self, request: DoorRequest, receive: Receive, send: Send, work: Callable[[bytes], Awaitable[PlainAnswer]]
@@ -103,12 +117,20 @@ class Opening:
     part: str | None = None
 
 
+def _make_postal(settings: Settings, services: Services, _calls: Calls, parts: ServerParts) -> DoorApp:
+    of_postal = PostalOptions(max_wait_s=settings.postal_max_wait_seconds, mailbox_max=settings.postal_mailbox_max)
+    return make_postal(services.doors, of_postal, parts)
+
+
+def _make_agentmail(_settings: Settings, services: Services, _calls: Calls, parts: ServerParts) -> DoorApp:
+    return AgentMailDoor(services, parts)
+
+
 OPENINGS: Mapping[Door, Opening] = MappingProxyType(
     {
+        Door.POSTAL: Opening(is_on=lambda settings: settings.postal_enabled, make=_make_postal, part="/agents/"),
         Door.AGENTMAIL: Opening(
-            is_on=lambda settings: settings.agentmail_enabled,
-            make=lambda _settings, services, _calls, parts: AgentMailDoor(services, parts),
-            part=AGENTMAIL,
+            is_on=lambda settings: settings.agentmail_enabled, make=_make_agentmail, part=AGENTMAIL
         ),
     }
 )
@@ -122,7 +144,7 @@ def open_doors(
     openings: Mapping[Door, Opening] = OPENINGS,
 ) -> Doors:
     """The doors that the settings switch on. `ports` are those that are bound for doors of their own."""
-    parts = ServerParts()
+    parts = ServerParts(calls)
     apps = {door: one.make(settings, services, calls, parts) for door, one in openings.items() if one.is_on(settings)}
     if not apps:
         return NO_DOORS

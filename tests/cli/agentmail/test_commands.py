@@ -13,7 +13,7 @@ import pytest
 from mcp_agent_mail.cli.agentmail import commands
 from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.cli.agentmail.words import ONBOARD
-from tests.cli.agentmail.tmux_session import AgentMailHome, TmuxSession, command, needs_tmux
+from tests.cli.agentmail.tmux_session import AgentMailHome, Done, TmuxSession, command, needs_tmux
 from tests.served import Served
 
 SENT = re.compile(r"Message #([0-9A-Za-z]{8}) sent\n")
@@ -26,6 +26,10 @@ def sent(done: Said) -> str:
     assert found is not None, done
     assert done[1:] == ("", 0)
     return found[1]
+
+
+def said(done: Done) -> Said:
+    return done.stdout, done.stderr, done.returncode
 
 
 def given(sender: str, number: str, body: str) -> Said:
@@ -51,7 +55,7 @@ def test_flags_beat_words_and_a_pipe_beats_both(session: TmuxSession) -> None:
         sent(session.says("a1", "send", "-r", "a2", "one word")),
     ]
     piped = session.run("a1", "send", "a2", "ignored", stdin="x\ny\n")
-    numbers.append(sent((piped.stdout, piped.stderr, piped.returncode)))
+    numbers.append(sent(said(piped)))
 
     for number, body in zip(numbers, ["flags", "long", "one word", "x\ny"], strict=True):
         assert session.says("a2", "receive") == given("a1", number, body)
@@ -62,7 +66,7 @@ def test_flags_beat_words_and_a_pipe_beats_both(session: TmuxSession) -> None:
 def test_one_newline_at_the_end_is_cut_and_everything_else_stays(session: TmuxSession) -> None:
     body = "  a\r\n\tä € 𝄞 \x07 \\n\n\n"
     piped = session.run("a1", "send", "a2", stdin=body)
-    number = sent((piped.stdout, piped.stderr, piped.returncode))
+    number = sent(said(piped))
 
     received = subprocess.run(
         command("receive"),
@@ -168,7 +172,7 @@ def test_outside_tmux_a_name_does_and_writes_to_whom_the_project_knows(session: 
     home, me = session.home, {"AGENTMAIL_NAME": "outer one"}
     early = home.run("send", "a2", "before a2 has ever been", environ=me)
     session.says("a2", "receive")
-    number = sent((done := home.run("send", "a2", "hi", environ=me)).stdout and (done.stdout, done.stderr, 0))
+    number = sent(said(home.run("send", "a2", "hi", environ=me)))
     answer = sent(session.says("a2", "send", "outer one", "yes?"))
 
     assert (early.stderr, early.returncode) == ("error: recipient not found\n", 1)
@@ -291,7 +295,7 @@ def test_a_server_is_started_where_none_runs_and_its_door_is_open(home: AgentMai
     me, you = {"AGENTMAIL_NAME": "me"}, {"AGENTMAIL_NAME": "you"}
     try:
         nothing = home.run("receive", environ=me)
-        number = sent((done := home.run("send", "me", "hi", environ=you)).stdout and (done.stdout, done.stderr, 0))
+        number = sent(said(home.run("send", "me", "hi", environ=you)))
         received = home.run("receive", environ=me)
         owner = json.loads((home.store / "server.json").read_text())
     finally:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.agentmail.door import DoorClient
-from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
+from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.core.running_server import NoAnswer
 from tests.served import Served
 

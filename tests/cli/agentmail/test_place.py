@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.cli.agentmail.place import WindowPlace, find_place, find_root, read_ignored
 from mcp_agent_mail.cli.agentmail.refusals import Failure
-from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.cli.agentmail.tmux_windows import SessionWindows
 
 

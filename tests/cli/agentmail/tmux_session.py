@@ -68,7 +68,7 @@ class AgentMailHome:
             timeout=WITHIN_S,
             cwd=cwd or self.code,
             env=self.environment(environ),
-            **given,  # type: ignore[arg-type]  # one of the two
+            **given,
         )
 
     def stop_server(self) -> None:

@@ -49,6 +49,10 @@ class Settings:
     http_request_log_enabled: bool
     facades_host: str
     facades_project: str
+    postal_enabled: bool
+    postal_port: int
+    postal_max_wait_seconds: int
+    postal_mailbox_max: int
     agentmail_enabled: bool
     agent_auth: str
     project_admission: str
