@@ -8,9 +8,9 @@ import stat
 
 from mcp_agent_mail.cli.agentmail.arguments import parse
 from mcp_agent_mail.cli.agentmail.door import DoorClient
+from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.cli.agentmail.place import WindowPlace, find_place
 from mcp_agent_mail.cli.agentmail.refusals import NO_RECIPIENT, NO_TMUX, OUTSIDE, REFUSED, Failure
-from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.cli.agentmail.words import ONBOARD, USAGES
 from mcp_agent_mail.clients.hook.descriptors import write_all, write_words
 from mcp_agent_mail.core import running_server as wire

@@ -7,8 +7,8 @@ from __future__ import annotations
 import os
 import time
 
-from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.cli.agentmail.environment import ENABLED
+from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.core import running_server as wire
 from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
 
@@ -57,6 +57,11 @@ class DoorClient:
         if not isinstance(answer, dict) or (answers is not None and answers not in answer):
             raise wire.NoAnswer(wire.STRANGER)
         return answer
+
+    def prepare(self) -> None:
+        """Start a server where none runs, so that the next question finds one. Raises Failure."""
+        if self._settings.url is None and self._starts and wire.find_owner(self._settings.root)[1] is None:
+            self._start()
 
     def settle(self, ticket: str, *, is_heard: bool) -> None:
         """Say what became of a message that was given: a server that is not there gives it again by itself."""

@@ -58,6 +58,10 @@ def _of_name(name: str, rest: list[str]) -> int:
         from mcp_agent_mail.cli.agentmail import commands
 
         return int(getattr(commands, name)(rest))
+    if name == "mcp":
+        from mcp_agent_mail.cli.agentmail.mcp_server import serve
+
+        return serve()
     raise Failure(f"unknown command: {name:.100}", usage="agentmail <subcommand>; agentmail --help lists them")
 
 

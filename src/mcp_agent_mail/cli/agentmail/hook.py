@@ -9,8 +9,8 @@ import signal
 
 from mcp_agent_mail.cli.agentmail.commands import message_text, taken
 from mcp_agent_mail.cli.agentmail.door import DoorClient
-from mcp_agent_mail.cli.agentmail.place import find_place
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
+from mcp_agent_mail.cli.agentmail.place import find_place
 from mcp_agent_mail.clients.hook.descriptors import write_words
 
 GOT_MAIL = 2
