@@ -24,6 +24,8 @@ class _ToldDoor(DoorClient):
     def ask(
         self, what: str, value: dict[str, Any], *, answers: str | None = None, within_s: float | None = None
     ) -> dict[str, Any]:
+        assert within_s is None
+        assert answers in self._answers[what]
         self.asked.append((what, value))
         return self._answers[what]
 

@@ -1,8 +1,8 @@
 """`agentmail mcp`: four tools over standard input and output, for as long as the window stands.
 
-It lists them itself: a server is needed by calls alone, and is started beside the handshake, so that the first call finds
-one. Requests are answered one after the other. Standard output has the protocol and nothing else; what goes wrong is a
-line on standard error.
+It lists them itself: a server is needed by calls alone, and is started beside the handshake, so that the first call
+finds one. Requests are answered one after the other. Standard output has the protocol and nothing else; what goes wrong
+is a line on standard error.
 """
 
 from __future__ import annotations
