@@ -24,6 +24,7 @@ from mcp_agent_mail.facades.postal.options import PostalOptions
 from mcp_agent_mail.facades.tool_door import DoorTools
 from mcp_agent_mail.server.dispatch import Calls, masked
 from mcp_agent_mail.server.door_mcp import DoorMcp
+from mcp_agent_mail.server.mailbox_door import make_mailbox
 from mcp_agent_mail.server.plain_calls import is_json, send_error
 from mcp_agent_mail.server.rendering.responses import send_json
 from mcp_agent_mail.server.transport.hearing import RequestHearing
@@ -132,6 +133,7 @@ OPENINGS: Mapping[Door, Opening] = MappingProxyType(
         Door.AGENTMAIL: Opening(
             is_on=lambda settings: settings.agentmail_enabled, make=_make_agentmail, part=AGENTMAIL
         ),
+        Door.CLAUDE_MAILBOX: Opening(is_on=lambda settings: settings.claude_mailbox_enabled, make=make_mailbox),
     }
 )
 

@@ -16,7 +16,9 @@ def window(name: str) -> DoorCaller:
 
 
 def mailboxes(harness: DoorsHarness) -> WindowMailboxService:
-    return WindowMailboxService(harness.seeded.store, harness.doors)
+    return WindowMailboxService(
+        harness.seeded.store, harness.doors, note_activity=lambda agent: harness.noted.append(agent.name)
+    )
 
 
 async def received(harness: DoorsHarness, name: str) -> list[str]:

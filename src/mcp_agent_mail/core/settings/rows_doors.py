@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import Row, Values
+from mcp_agent_mail.core.settings.rows_mailbox import MAILBOX_CLIENT_ROWS, MAILBOX_ROWS
 
 
 def _project(values: Values) -> str:
@@ -61,6 +62,7 @@ DOOR_ROWS = (
         does="Serve the command `agentmail`. One that finds no server starts one with this on, unless it is given.",
         group="Neighbours",
     ),
+    *MAILBOX_ROWS,
 )
 
 DOOR_CLIENT_ROWS = (
@@ -73,4 +75,5 @@ DOOR_CLIENT_ROWS = (
         group="Client side",
         client=True,
     ),
+    *MAILBOX_CLIENT_ROWS,
 )

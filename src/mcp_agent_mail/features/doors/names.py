@@ -10,13 +10,19 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Ne
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
-from mcp_agent_mail.domain.identity.names import candidate_names, first_free, has_names_form, recipient_name
-from mcp_agent_mail.domain.projects import Project, is_path
+from mcp_agent_mail.domain.identity.names import (
+    candidate_names,
+    first_free,
+    has_names_form,
+    is_generated_form,
+    recipient_name,
+)
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
 from mcp_agent_mail.features.identity.door_callers import newcomers_caller, resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
-from mcp_agent_mail.features.projects.lookup import find_known_path, require_project, require_writable
+from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.store.transaction import Tx, View
 
 _MODEL = "unknown"
@@ -56,35 +62,29 @@ def draw_supplies(rule: NamingRule, choose: Callable[[Sequence[str]], str] | Non
     return NameSupplies(rule=rule, candidates=candidates, token=new_token(AGENT_TOKEN_PREFIX))
 
 
-def find_project(view: View, key: str) -> Project | None:
-    """None for a directory that is no project yet. Raises UnknownProject for a slug that there is not."""
-    return find_known_path(view, key) if is_path(key) else require_project(view, key)
-
-
-def find_agent(view: View, project: Project, name: str, door: Door | None = None) -> Agent | None:
-    """The agent of a name that some door knows, else of a native one; Human too. System gets no mail.
-
-    At a `door` where names are places, windows of a terminal, who goes by another one there has left this one.
-    """
+def find_agent(view: View, project: Project, name: str) -> Agent | None:
+    """The agent of a name that some door knows, else of a native one; Human too. System gets no mail."""
     known = view.wire_names.find(project.id, name)
     if known is not None:
         return view.agents.find(known.agent_id)
     agent = view.agents.find_by_name(project.id, recipient_name(name))
     if agent is None or agent.kind is AgentKind.SYSTEM:
         return None
-    return None if door is Door.AGENTMAIL and _has_moved(view, agent, door) else agent
+    return None if has_other_name(view, agent) else agent
 
 
-def _has_moved(view: View, agent: Agent, door: Door) -> bool:
-    return any(one.owner is door for one in view.wire_names.of_agent(agent.id))
+def has_other_name(view: View, agent: Agent) -> bool:
+    """Its mailbox was made by its native name and is called something else by now: at doors the former one is free."""
+    is_own_name = not is_generated_form(agent.name)
+    return is_own_name and any(known.owner is not None for known in view.wire_names.of_agent(agent.id))
 
 
 def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
     """The agent of the name, which is made with a mailbox of its own where there is none. Raises UnfitWireName."""
     written = require_wire_name(door, name)
-    found = find_agent(tx, project, written, door)
+    found = find_agent(tx, project, written)
     if found is not None:
-        return found
+        return _brought_back(tx, found)
     agent = _add_agent(tx, project, door, written, supplies)
     tx.wire_names.add(project.id, agent.id, written, tx.now)
     return agent
@@ -98,9 +98,9 @@ def require_known(view: View, project: Project, name: str) -> Agent:
     return found
 
 
-def bring_back(tx: Tx, door: Door, agent: Agent) -> Agent:
-    """The agent, which is retired no more where it is one of the door's own: mail for it is a reason to be there."""
-    if not agent.is_retired or not any(one.owner is door for one in tx.wire_names.of_agent(agent.id)):
+def _brought_back(tx: Tx, agent: Agent) -> Agent:
+    """A door's mailbox that had retired is there again for whoever writes to it."""
+    if not agent.is_retired or all(known.owner is None for known in tx.wire_names.of_agent(agent.id)):
         return agent
     back = tx.agents.set_retired(agent.id, None, tx.now)
     record_event(tx, back, None)

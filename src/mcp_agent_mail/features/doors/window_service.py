@@ -4,15 +4,15 @@ of a terminal, and their projects are working directories.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent, AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name, shown_to, wire_key
-from mcp_agent_mail.features.doors.names import find_agent, find_project, speak_as
+from mcp_agent_mail.features.doors.names import find_agent, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.doors.service import DoorService
+from mcp_agent_mail.features.doors.service import DoorService, find_home
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -38,16 +38,17 @@ def _is_own(view: View, door: Door, known: WireName) -> bool:
 class WindowMailboxService:
     """Beside `doors`, by the same rules of names."""
 
-    def __init__(self, store: Store, doors: DoorService) -> None:
+    def __init__(self, store: Store, doors: DoorService, *, note_activity: Callable[[Agent], None]) -> None:
         self._store = store
         self._doors = doors
+        self._note_activity = note_activity
 
     async def names(self, caller: DoorCaller) -> list[str]:
         """Whom the caller's project knows, by the names that its door shows: MAX_NAMES, the oldest agents first."""
-        key = caller.project_key or ""
+        key = self._doors.home_key(caller)
 
         def look(view: View) -> list[str]:
-            project = find_project(view, key)
+            project = find_home(view, key)
             if project is None:
                 return []
             agents = view.agents.list_(project.id, include_retired=False, active_since=0, limit=MAX_NAMES)
@@ -64,10 +65,10 @@ class WindowMailboxService:
         """
         name = require_wire_name(caller.door, caller.name)
         before = require_wire_name(caller.door, was)
-        key = caller.project_key or ""
+        key = self._doors.home_key(caller)
 
         def unit(tx: Tx) -> bool:
-            project = find_project(tx, key)
+            project = find_home(tx, key)
             known = None if project is None else tx.wire_names.find(project.id, before)
             if project is None or known is None or not _is_own(tx, caller.door, known):
                 return False
@@ -91,16 +92,16 @@ class WindowMailboxService:
             return tx.agents.set_status(speaker.actor.agent.id, status, None, tx.now)
 
         agent = await self._store.write(unit)
-        self._doors.note(agent)
+        self._note_activity(agent)
         return agent
 
     async def look(self, caller: DoorCaller, names: Sequence[str]) -> list[WindowMailbox]:
         """The mailboxes of these windows, without those that there are not. Changes and makes nothing."""
-        key = caller.project_key or ""
+        key = self._doors.home_key(caller)
 
         def look(view: View) -> list[WindowMailbox]:
-            project = find_project(view, key)
-            found = [] if project is None else [(one, find_agent(view, project, one, caller.door)) for one in names]
+            project = find_home(view, key)
+            found = [] if project is None else [(one, find_agent(view, project, one)) for one in names]
             return [
                 WindowMailbox(
                     name=name,

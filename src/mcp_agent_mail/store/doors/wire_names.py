@@ -27,7 +27,6 @@ INSERT INTO wire_names (project_id, agent_id, name, name_key, created_ts) VALUES
 """
 _OWN = "UPDATE wire_names SET owner = ? WHERE id = ? AND owner IS NULL"
 _RENAME = "UPDATE wire_names SET name = ?, name_key = ? WHERE id = ?"
-_OF_PROJECT = f"{_SELECT} WHERE n.project_id = ? AND n.id > ? ORDER BY n.id LIMIT ?"
 _LINK = "INSERT INTO wire_name_doors (wire_name_id, door) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _UNLINK = "DELETE FROM wire_name_doors WHERE wire_name_id = ? AND door = ?"
 
@@ -49,15 +48,6 @@ class WireNames:
         """Names of all projects with numbers above `after`, in their order."""
         return [_name(row) for row in self._connection.execute(_LIST, (after, limit))]
 
-    def of_project(self, project_id: ProjectId, *, after: int = 0, limit: int) -> list[WireName]:
-        """Names of one project with numbers above `after`, in their order."""
-        return [_name(row) for row in self._connection.execute(_OF_PROJECT, (project_id, after, limit))]
-
-    def rename(self, known: WireName, name: str) -> WireName:
-        """The same row under another name, which the project does not know yet."""
-        self._connection.execute(_RENAME, (name, wire_key(name), known.id))
-        return self._require(known.id)
-
     def add(self, project_id: ProjectId, agent_id: AgentId, name: str, now: Micros) -> WireName:
         """A name that the project does not know yet, for an agent of it; nobody's until `own`."""
         values = (project_id, agent_id, name, wire_key(name), now)
@@ -68,6 +58,11 @@ class WireNames:
         """Give the name, which nobody has, to the callers of the door."""
         changed = self._connection.execute(_OWN, (door.value, known.id)).rowcount
         assert changed == 1, known
+        return self._require(known.id)
+
+    def rename(self, known: WireName, name: str) -> WireName:
+        """Call it so from now on, where no other name of the project is compared as that."""
+        self._connection.execute(_RENAME, (name, wire_key(name), known.id))
         return self._require(known.id)
 
     def link(self, known: WireName, door: Door) -> WireName:
