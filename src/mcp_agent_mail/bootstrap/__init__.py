@@ -106,8 +106,7 @@ def build_services(
         workers=workers,
         looks=looks,
     )
-    services.macros = macro_service(store, services)
-    services.suggestions = SuggestionService(store)
+    services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
     health.keepers = services.keepers
     services.resolver = (tables := ResolvingTables(store, identities)).resolver
     services.tools = tool_table(services, tables)

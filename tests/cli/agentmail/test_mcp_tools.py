@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.cli.agentmail.door import DoorClient
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
-from mcp_agent_mail.cli.agentmail.mcp_tools import MessageTooLong, UnknownTool, call
+from mcp_agent_mail.cli.agentmail.mcp_tools import MessageTooLong, NoSuchTool, call
 from mcp_agent_mail.cli.agentmail.place import WindowPlace
 from mcp_agent_mail.cli.agentmail.refusals import Failure
 
@@ -91,5 +91,5 @@ def test_what_cannot_be_sent_is_refused_before_the_door(arguments: dict[str, Any
 
 
 def test_a_tool_that_there_is_not_is_unknown() -> None:
-    with pytest.raises(UnknownTool, match=r"^Unknown tool: list_recipients$"):
+    with pytest.raises(NoSuchTool, match=r"^Unknown tool: list_recipients$"):
         call("list_recipients", {}, PLACE, _ToldDoor())

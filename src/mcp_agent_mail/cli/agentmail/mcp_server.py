@@ -15,7 +15,7 @@ import time
 
 from mcp_agent_mail.cli.agentmail.door import DoorClient
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
-from mcp_agent_mail.cli.agentmail.mcp_tools import TOOLS, MessageTooLong, ToolAnswer, UnknownTool, call
+from mcp_agent_mail.cli.agentmail.mcp_tools import TOOLS, MessageTooLong, ToolAnswer, NoSuchTool, call
 from mcp_agent_mail.cli.agentmail.place import find_place
 from mcp_agent_mail.cli.agentmail.refusals import NO_TMUX, REFUSED, Failure
 from mcp_agent_mail.clients.hook.descriptors import write_all, write_words
@@ -133,7 +133,7 @@ class McpSession:
             # Anew for each call: windows are opened, renamed and closed.
             place = find_place(self._settings, os.environ, outside=NO_TMUX, code=REFUSED)
             answer = call(str(name), arguments, place, self._door)
-        except UnknownTool as unknown:
+        except NoSuchTool as unknown:
             self._refuse(number, _INVALID_PARAMS, str(unknown))
         except MessageTooLong as long:
             self._refuse(number, _INVALID_PARAMS, str(long), long.data)

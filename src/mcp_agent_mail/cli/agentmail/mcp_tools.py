@@ -71,7 +71,7 @@ TOOLS: tuple[dict[str, Json], ...] = (
 )
 
 
-class UnknownTool(Exception):
+class NoSuchTool(Exception):
     """There is none of that name."""
 
 
@@ -99,10 +99,10 @@ class ToolAnswer:
 
 
 def call(name: str, arguments: dict[str, Json], place: WindowPlace, door: DoorClient) -> ToolAnswer:
-    """Raises Failure with what the caller is told, MessageTooLong, and UnknownTool."""
+    """Raises Failure with what the caller is told, MessageTooLong, and NoSuchTool."""
     tool = _CALLS.get(name)
     if tool is None:
-        raise UnknownTool(f"Unknown tool: {name:.100}")
+        raise NoSuchTool(f"Unknown tool: {name:.100}")
     known = next(one["inputSchema"]["properties"] for one in TOOLS if one["name"] == name)
     for given in arguments:
         if given not in known:
