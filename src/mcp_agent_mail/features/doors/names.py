@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import (
@@ -96,10 +96,11 @@ def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: Nam
     """Who is written to from `home`: as `ensure_agent`. Of a name that nobody has there `Name@project` is an agent of
     the other project, by whichever of its names. Raises UnfitWireName; RecipientNotFound where that project has none.
     """
-    plain, _, key = require_wire_name(door, name).partition("@")
-    project = _find_elsewhere(tx, key) if plain and key and find_agent(tx, home, name) is None else None
-    if project is None:
-        return ensure_agent(tx, home, door, name, supplies)
+    written = require_wire_name(door, name)
+    elsewhere = _find_elsewhere(tx, written) if find_agent(tx, home, written) is None else None
+    if elsewhere is None:
+        return ensure_agent(tx, home, door, written, supplies)
+    project, plain = elsewhere
     agent = find_agent(tx, project, plain)
     if agent is None:
         raise RecipientNotFound(
@@ -110,10 +111,25 @@ def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: Nam
     return agent
 
 
-def _find_elsewhere(view: View, key: str) -> Project | None:
-    """None for what is no project's path or slug: then `@` is a letter of the name as any other."""
+def require_known(view: View, project: Project, name: str) -> Agent:
+    """The agent of a name that the project knows already, or of `Name@project`. Raises UnknownWireName."""
+    found = find_agent(view, project, name)
+    if found is None and (elsewhere := _find_elsewhere(view, name)) is not None:
+        found = find_agent(view, *elsewhere)
+    if found is None:
+        raise UnknownWireName("recipient not found", data={"name": name[:100], "project": project.human_key})
+    return found
+
+
+def _find_elsewhere(view: View, name: str) -> tuple[Project, str] | None:
+    """The project that a name says, and the name there. None for what is no project's path or slug: then `@` is a
+    letter of the name as any other.
+    """
+    plain, _, key = name.partition("@")
+    if not plain or not key:
+        return None
     try:
-        return require_writable(require_project(view, key))
+        return require_writable(require_project(view, key)), plain
     except NotFound:
         return None
 
