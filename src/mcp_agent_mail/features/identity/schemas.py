@@ -31,6 +31,7 @@ def show_presence(agent: Agent, presence: Presence) -> JsonObject:
 
 
 def show_known(known: KnownAgent) -> JsonObject:
+    """The answer of `whois`: profile, presence, latest commits, and the names that doors know it by."""
     commits = [_show_commit(commit) for commit in known.recent_commits]
     return {
         **show_agent(known.agent),

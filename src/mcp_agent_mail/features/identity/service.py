@@ -216,7 +216,7 @@ class IdentityService:
                 total=total,
                 unread={agent.id: _unread(view, caller, project, agent) for agent in shown},
                 presences={agent.id: presence_in(project, agent, self.presence_of) for agent in shown},
-                aliases=view.wire_names.of_agents(agent.id for agent in shown),
+                aliases=view.wire_names.of_agents(project.id, (agent.id for agent in shown)),
             )
 
         return await self._store.read(look)
