@@ -8,6 +8,7 @@ from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.contacts import SenderDeclined
 from mcp_agent_mail.domain.doors.ids import (
     NO_BODY,
     IdTaken,
@@ -43,7 +44,9 @@ class SendWithin(Protocol):
 def send(
     tx: Tx, speaker: DoorActor, recipient: Agent, request: DoorSendRequest, door: Door, send_within: SendWithin
 ) -> DoorSent:
-    """Send it, unless it is there. Raises IdTaken, MailboxFull, and what a send raises."""
+    """Send it, unless it is there. Raises IdTaken, MailboxFull, SenderDeclined also for a repeat of what was held and
+    is refused by now, and what a send raises.
+    """
     sender = speaker.actor.agent
     answered = _find_answered(tx, door, request.external_id, sender.id, recipient.id)
     if request.external_id is not None:
@@ -105,13 +108,20 @@ def _repeat(view: View, place: WirePlace, there: WireMessage, digest: bytes) -> 
             hint="Nothing was sent. Use another id, or none to be given one.",
             data={"parameter": "msg_id", "id": place.external_id},
         )
-    held, message = view.held.is_held(there.message_id, place.recipient_id), view.messages.find(there.message_id)
+    copies = (one for one in view.messages.recipients(there.message_id) if one.agent_id == place.recipient_id)
+    message, copy = view.messages.find(there.message_id), next(copies, None)
     assert message is not None, there
+    if copy is not None and copy.refused_ts is not None:
+        raise SenderDeclined(
+            f"{copy.name} has refused the message with the id {place.external_id!r:.100}.",
+            hint="Only the recipient can change that: leave it out.",
+            data={"parameter": "msg_id", "id": place.external_id, "message_id": there.message_id},
+        )
     return DoorSent(
         id=place.external_id,
         message_id=there.message_id,
         created_ts=message.created_ts,
-        held=held,
+        held=view.held.is_held(there.message_id, place.recipient_id),
         is_repeat=True,
     )
 
