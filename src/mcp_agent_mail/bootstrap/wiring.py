@@ -33,6 +33,7 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
 from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
@@ -232,6 +233,15 @@ def subscriptions_of(store: Store, waiters: Waiters, identity: IdentityService) 
         await store.write(lambda _: None)
 
     return Subscriptions(store, CopyBus(store.on_copy_change), waiters, settle, identify=identity.onlooker)
+
+
+def delivery_hooks(evidence: DeliveryEvidence, presence: Presences, activity: Activity) -> DeliveryHooks:
+    return DeliveryHooks(
+        acting=evidence.note_acting,
+        handed=evidence.note_handed,
+        presence_of=presence.of,
+        with_activity=activity.with_activity,
+    )
 
 
 def delivery_service(
