@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
+from mcp_agent_mail.bootstrap.doors import door_places
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table, watch_table
 from mcp_agent_mail.bootstrap.wiring import (
@@ -90,6 +91,7 @@ def build_services(
         delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
         doors=door_service(settings, store, identity, messaging, projects, waiters),
+        door_places=door_places(settings),
         subscriptions=subscriptions_of(store, waiters, identity),
         search=SearchService(store),
         summaries=(summaries := summary_service(settings, store, clock)),

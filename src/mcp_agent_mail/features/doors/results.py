@@ -51,3 +51,13 @@ class KnownWireName:
     wire_name: WireName
     agent: str
     project: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorPlace:
+    """A door as the settings have it: `setting` opens it, and it is `at` these places while it is open."""
+
+    door: Door
+    is_open: bool
+    setting: str
+    at: tuple[str, ...]
