@@ -18,6 +18,7 @@ from mcp_agent_mail.bootstrap.wiring import (
     introspection_service,
     lease_services,
     macro_service,
+    mailbox_service,
     messaging_service,
     project_identities,
     project_service,
@@ -90,8 +91,13 @@ def build_services(
         messaging=messaging,
         delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
+<<<<<<< HEAD
         doors=door_service(settings, store, identity, messaging, projects, waiters),
         door_places=door_places(settings),
+=======
+        doors=(doors := door_service(settings, store, identity, messaging, projects, waiters)),
+        mailboxes=mailbox_service(settings, store, doors, waiters, identity, activity),
+>>>>>>> main
         subscriptions=subscriptions_of(store, waiters, identity),
         search=SearchService(store),
         summaries=(summaries := summary_service(settings, store, clock)),
