@@ -91,13 +91,9 @@ def build_services(
         messaging=messaging,
         delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
-<<<<<<< HEAD
-        doors=door_service(settings, store, identity, messaging, projects, waiters),
-        door_places=door_places(settings),
-=======
         doors=(doors := door_service(settings, store, identity, messaging, projects, waiters)),
         mailboxes=mailbox_service(settings, store, doors, waiters, identity, activity),
->>>>>>> main
+        door_places=door_places(settings),
         subscriptions=subscriptions_of(store, waiters, identity),
         search=SearchService(store),
         summaries=(summaries := summary_service(settings, store, clock)),

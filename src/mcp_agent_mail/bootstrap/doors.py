@@ -9,7 +9,16 @@ from mcp_agent_mail.features.doors.results import DoorPlace
 
 def door_places(settings: Settings) -> tuple[DoorPlace, ...]:
     """Every door that there is, open or not."""
-    return (_postal(settings),)
+    return (_postal(settings), _claude_mailbox(settings))
+
+
+def _claude_mailbox(settings: Settings) -> DoorPlace:
+    return DoorPlace(
+        door=Door.CLAUDE_MAILBOX,
+        is_open=settings.claude_mailbox_enabled,
+        setting="CLAUDE_MAILBOX_ENABLED",
+        at=tuple(f"port {port} of {settings.facades_host}" for port in settings.claude_mailbox_ports),
+    )
 
 
 def _postal(settings: Settings) -> DoorPlace:

@@ -18,11 +18,8 @@ from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
-<<<<<<< HEAD
-from mcp_agent_mail.features.doors.results import DoorPlace
-=======
 from mcp_agent_mail.features.doors.mailbox_service import MailboxService
->>>>>>> main
+from mcp_agent_mail.features.doors.results import DoorPlace
 from mcp_agent_mail.features.doors.service import DoorService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
@@ -83,11 +80,8 @@ class Services:
     delivery: DeliveryService
     delivery_marks: DeliveryMarks
     doors: DoorService
-<<<<<<< HEAD
     door_places: Sequence[DoorPlace]
-=======
     mailboxes: MailboxService
->>>>>>> main
     subscriptions: Subscriptions
     search: SearchService
     summaries: SummaryService

@@ -55,10 +55,7 @@ async def test_a_client_is_greeted_and_sees_exactly_two_tools(postal: PostalServ
         },
         "required": ["name", "msg"],
     }
-    assert (
-        tools["check_mail"]["description"]
-        == "Checks for the oldest unread message, waiting until one is available."
-    )
+    assert tools["check_mail"]["description"] == "Checks for the oldest unread message, waiting until one is available."
     assert tools["check_mail"]["inputSchema"] == {"type": "object", "properties": {}}
     assert [answer.json()["result"] for answer in others] == [{"resources": []}, {"prompts": []}]
     assert ended.status_code == 200
@@ -145,7 +142,12 @@ async def test_a_check_gives_the_oldest_message_as_indented_json(postal: PostalS
     assert content["text"] == json.dumps(message, indent=2)
     assert "structuredContent" not in result
     assert list(message) == ["id", "from", "from_agent", "content", "created"]
-    assert (message["id"], message["from"], message["from_agent"], message["content"]) == (sent, "alice", "alice", "ping")
+    assert (message["id"], message["from"], message["from_agent"], message["content"]) == (
+        sent,
+        "alice",
+        "alice",
+        "ping",
+    )
 
 
 @pytest.mark.settings(POSTAL_MAX_WAIT_SECONDS="1")
@@ -380,11 +382,17 @@ async def test_where_a_token_is_set_it_is_needed_and_the_operators_is_none(posta
 
 @pytest.mark.settings(AGENT_AUTH="strict")
 @shows("FA12")
-async def test_under_strict_no_path_reads_an_agents_mail_that_no_operator_linked(postal: PostalServer) -> None:
+async def test_under_strict_no_path_reads_an_agents_mail_that_no_operator_linked(
+    postal: PostalServer, tmp_path: Path
+) -> None:
     operator = {"Content-Type": "application/json", "Authorization": "Bearer amo_of-this-test"}
     await postal.plain("alice", "send_to_agent", name="carol", msg="ping")
-    project = postal.services.door_places and await _neighbours(postal)
-    newcomer = {"project_key": project, "name": "BlueLake", "program": "tests", "model": "none"}
+    newcomer = {
+        "project_key": str(tmp_path / "store" / "neighbours"),
+        "name": "BlueLake",
+        "program": "tests",
+        "model": "none",
+    }
     registered = await postal.client.post(f"{postal.url}/rpc/register_agent", json=newcomer)
     assert registered.status_code == 200, registered.text
     sent = await postal.plain("alice", "send_to_agent", name="BlueLake", msg="ping")
@@ -397,11 +405,6 @@ async def test_under_strict_no_path_reads_an_agents_mail_that_no_operator_linked
     assert (sent.status_code, refused.status_code) == (200, 400)
     assert "am facade link BlueLake postal" in refused.text
     assert linked.json()["content"] == "ping"
-
-
-async def _neighbours(postal: PostalServer) -> str:
-    (project,) = await postal.services.store_projects()  # type: ignore[attr-defined]
-    return str(project)
 
 
 @shows("PM-19", "promises", "B1")
@@ -449,7 +452,9 @@ async def test_a_call_that_asks_for_progress_is_answered_as_an_event_stream(post
     asks = {"progressToken": "p-1"}
     await postal.plain("alice", "send_to_agent", name="bob", msg="ping")
     streamed = await postal.post("bob", rpc("tools/call", tool_call("check_mail", {}, asks), 1))
-    in_json = await postal.post("bob", rpc("tools/call", tool_call("check_mail", {}, asks), 2), Accept="application/json")
+    in_json = await postal.post(
+        "bob", rpc("tools/call", tool_call("check_mail", {}, asks), 2), Accept="application/json"
+    )
 
     assert streamed.headers["content-type"] == "text/event-stream"
     event = json.loads(streamed.text.partition("data: ")[2])

@@ -36,7 +36,11 @@ class Transcript:
     _ids: dict[str, str] = field(default_factory=dict)
 
     def record(self, request: httpx.Request, answer: httpx.Response) -> None:
-        told = [f"{name}: {request.headers[name]}" for name in _SENT if request.headers.get(name) not in (None, _USUAL.get(name))]
+        told = [
+            f"{name}: {request.headers[name]}"
+            for name in _SENT
+            if request.headers.get(name) not in (None, _USUAL.get(name))
+        ]
         told = [line for line in told if not line.startswith("host: 127.0.0.1") and line != "accept: */*"]
         self._add("> ", f"{request.method} {request.url.raw_path.decode()}", *told, _shown(request.content))
         headers = [answer.headers.get("content-type", "-")]

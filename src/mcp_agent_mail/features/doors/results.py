@@ -64,6 +64,7 @@ class DoorPlace:
     at: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """All that waited in a mailbox, oldest first; `name` is the mailbox's as it is kept."""
 
