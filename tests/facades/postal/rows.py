@@ -87,6 +87,7 @@ CORRECTIONS = {
     "B8": "uvicorn MODULE:api --port 8000, no setting but STORAGE_ROOT, no warning",
     "B9": "the first start makes the store",
     "B10": "unread survives kill -9, what was taken stays taken",
+    "letter-case": "Bob and bob are one mailbox here",
     "D": "to oneself is delivered; aliases in the plain form too",
 }
 ROWS = {**SURFACE, **ERRORS, **FAULTS, **REQUIREMENTS, **ACCEPTANCE, **CORRECTIONS}
@@ -97,6 +98,43 @@ ELSEWHERE = {
     "tests": "that system has none",
 }
 """Rows that nothing on the wire shows."""
+
+PAGE = {
+    "paths": "FA1",
+    "eras": "FA2",
+    "two-tools": "PM-01",
+    "takes": "tool-1",
+    "aliases": "readme-names",
+    "server": "server-info",
+    "who": "identity",
+    "makes": "FA4",
+    "id": "send-result",
+    "message": "check-result",
+    "names": "unfit-name",
+    "empty-body": "empty-message",
+    "arguments": "wrong-arguments",
+    "unknown-tool": "unknown-tool",
+    "retry": "PM-08",
+    "answer-id": "B1",
+    "clash": "P1",
+    "order": "PM-07",
+    "one-taker": "PM-15",
+    "hang-up": "P2",
+    "written": "B10",
+    "wait": "check-empty",
+    "progress": "B7",
+    "depth": "B5",
+    "plain": "B3",
+    "plain-refused": "plain-form",
+    "json-only": "content-type",
+    "own-port": "other-routes",
+    "token": "FA11",
+    "session-end": "P3",
+    "bad-path": "B6",
+    "case": "letter-case",
+    "no-block": "FA5",
+}
+"""Of each row of the page about neighbours, the row here that says the same."""
 
 SHOWN: dict[str, list[str]] = {}
 """By row, the tests that show it."""

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from tests.facades.neighbours import postal_rows
 from tests.facades.postal.postal_server import PostalServer, Session, open_postal, rpc, tool_call
-from tests.facades.postal.rows import ELSEWHERE, ROWS, SHOWN, shows
+from tests.facades.postal.rows import ELSEWHERE, PAGE, ROWS, SHOWN, shows
 from tests.server.test_mcp import HANDSHAKE
 
 HELLO = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
@@ -29,6 +30,11 @@ def test_every_row_is_shown_by_a_test() -> None:
 
     assert len(set(SHOWN)) / len(ROWS) == 1, sorted(ROWS.keys() - SHOWN.keys())
     assert not ROWS.keys() & ELSEWHERE.keys()
+
+
+def test_every_row_of_the_page_about_neighbours_is_one_of_these() -> None:
+    assert PAGE.keys() == {row.id for row in postal_rows.ROWS}
+    assert set(PAGE.values()) <= ROWS.keys()
 
 
 @shows("PM-01", "endpoint", "server-info", "tool-1", "tool-2", "FA3")
@@ -304,7 +310,8 @@ async def test_an_id_sent_again_is_the_same_message_and_other_content_is_refused
 @shows("P2", "FA8")
 async def test_a_client_that_is_gone_while_it_waits_loses_nothing(postal: PostalServer) -> None:
     body = json.dumps(rpc("tools/call", tool_call("check_mail", {}), 1)).encode()
-    head = f"POST /agents/bob/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = "POST /agents/bob/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
     port = int(postal.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as waiting:
         waiting.sendall(head.encode() + body)
@@ -360,6 +367,13 @@ async def test_mailboxes_are_made_and_a_name_is_a_native_agents_alias(postal: Po
     assert names[0]["agent"] == "alice"
     assert names[1]["agent"] != "é_1"
     postal.transcript.lines[-1] = "< The names, with the agents that they are of."
+
+
+@shows("letter-case")
+async def test_names_compare_ignoring_letter_case(postal: PostalServer) -> None:
+    await postal.plain("alice", "send_to_agent", name="Bob", msg="ping")
+
+    assert (await postal.plain("bob", "check_mail")).json()["content"] == "ping"
 
 
 @pytest.mark.settings(HTTP_BEARER_TOKEN=TOKEN)

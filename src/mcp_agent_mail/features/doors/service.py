@@ -29,6 +29,7 @@ from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
+from mcp_agent_mail.features.doors.wait_figures import DoorWaits
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.projects.lookup import find_known_path, require_project
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -79,6 +80,7 @@ class DoorService:
         self._note_activity = note_activity
         self._choose = choose
         self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
+        self.waits = DoorWaits()
 
     async def send(
         self, caller: DoorCaller, to: str, body: str, *, external_id: str | None = None, mailbox_max: int = 0
@@ -201,6 +203,8 @@ class DoorService:
     async def _settle(self, popped: Popped) -> bool:
         is_read = await self._store.write(lambda tx: popping.settle(tx, popped))
         self._claims.end(popped)  # Not before: a call that is cancelled may have written nothing.
+        if is_read:
+            self.waits.note(popped)
         return is_read
 
     async def _return(self, popped: Popped) -> bool:
@@ -210,6 +214,7 @@ class DoorService:
         return is_returned
 
     def _settle_soon(self, popped: Popped) -> None:
+        self.waits.note(popped)
         self._store.write_soon(lambda tx: popping.settle(tx, popped))
 
     def _give_back_soon(self, popped: Popped) -> None:
