@@ -12,18 +12,17 @@ from tests.facades.postal.postal_server import PostalServer, open_postal
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "transcript(name): what is asked and answered is golden under this name")
     config.addinivalue_line("markers", "settings(**names): with which the server is started")
 
 
 @pytest.fixture
 async def postal(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[PostalServer]:
-    """A test that is marked `transcript` is compared with its golden file at its end."""
+    """What a test that shows rows asked and was answered is compared with its golden file at its end."""
     settings = request.node.get_closest_marker("settings")
     async with open_postal(tmp_path, **(settings.kwargs if settings else {})) as opened:
         yield opened
-    if (golden := request.node.get_closest_marker("transcript")) is not None:
-        opened.transcript.is_golden(golden.args[0])
+    if (golden := getattr(request.function, "transcript", None)) is not None:
+        opened.transcript.is_golden(golden)
 
 
 @pytest.fixture
