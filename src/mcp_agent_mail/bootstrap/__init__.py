@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
-from mcp_agent_mail.bootstrap.doors import door_places
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table, watch_table
 from mcp_agent_mail.bootstrap.wiring import (
@@ -93,7 +92,6 @@ def build_services(
         delivery_marks=marks,
         doors=(doors := door_service(settings, store, identity, messaging, projects, waiters)),
         mailboxes=mailbox_service(settings, store, doors, waiters, identity, activity),
-        door_places=door_places(settings),
         subscriptions=subscriptions_of(store, waiters, identity),
         search=SearchService(store),
         summaries=(summaries := summary_service(settings, store, clock)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.bootstrap.attachments import AttachmentParts
@@ -19,7 +18,6 @@ from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
 from mcp_agent_mail.features.doors.mailbox_service import MailboxService
-from mcp_agent_mail.features.doors.results import DoorPlace
 from mcp_agent_mail.features.doors.service import DoorService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
@@ -80,7 +78,6 @@ class Services:
     delivery: DeliveryService
     delivery_marks: DeliveryMarks
     doors: DoorService
-    door_places: Sequence[DoorPlace]
     mailboxes: MailboxService
     subscriptions: Subscriptions
     search: SearchService

@@ -75,7 +75,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *messaging_tools(services.messaging, caller),
         *delivery_tools(services.delivery, caller),
         *hook_tools(services.delivery, caller),
-        *door_tools(services.doors, services.door_places, caller),
+        *door_tools(services.doors, caller),
         *retention_tools(services.workers.retention, caller),
         *reservation_tools(services.leases.reservations, caller),
         *force_tools(services.leases.force, caller),

@@ -25,7 +25,7 @@ from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.health.results import ServerPlace
-from mcp_agent_mail.server.lifespan import OwnedStore, Stopping, open_services, start_services
+from mcp_agent_mail.server.lifespan import OwnedStore, StopTime, open_services, start_services
 from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.rendering.responses import send_detail
@@ -88,7 +88,7 @@ class AsgiServer:
             return
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _open(self, stack: AsyncExitStack, settings: Settings) -> Stopping:
+    async def _open(self, stack: AsyncExitStack, settings: Settings) -> StopTime:
         quiet_fastmcp()
         # FastMCP takes a second to import: a taken store is told before.
         from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
@@ -100,7 +100,7 @@ class AsgiServer:
         log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
         owned = OwnedStore(lock=lock, log_keeper=log_keeper, operator_token=operator_token, place=_place(settings))
-        stopping = Stopping(settings.shutdown_timeout_seconds)
+        stopping = StopTime(settings.shutdown_timeout_seconds)
         services = await open_services(stack, settings, owned, stopping, NO_FAULTS)
         app = build_http_app(settings, services, operator_token=operator_token)
         app.bound_waiters(most_waiters(ConnectionLimits()))

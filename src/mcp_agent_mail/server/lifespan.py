@@ -108,7 +108,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
         owned = OwnedStore(
             lock=lock, log_keeper=log_keeper, operator_token=operator_token, place=_place(settings, running, listener)
         )
-        stopping = Stopping(settings.shutdown_timeout_seconds)
+        stopping = StopTime(settings.shutdown_timeout_seconds)
         services = await open_services(stack, settings, owned, stopping, faults)
 
         def started() -> None:
@@ -121,7 +121,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
 
 
 async def open_services(
-    stack: AsyncExitStack, settings: Settings, owned: OwnedStore, stopping: Stopping, faults: Faults
+    stack: AsyncExitStack, settings: Settings, owned: OwnedStore, stopping: StopTime, faults: Faults
 ) -> Services:
     """All that a server works with, over the store that it owns; the exit of `stack` drains and closes them. Raises
     what opening a store raises.
@@ -176,7 +176,7 @@ async def _spans(settings: Settings) -> AsyncIterator[CallTracer | None]:
         yield tracer
 
 
-class Stopping:
+class StopTime:
     """The time left of SHUTDOWN_TIMEOUT_SECONDS once a stop has begun."""
 
     def __init__(self, total_s: float) -> None:
@@ -197,7 +197,7 @@ async def _serve_http(
     listener: socket.socket,
     ports: DoorPorts,
     started: Callable[[], None],
-    stopping: Stopping,
+    stopping: StopTime,
     lines: CallLines | None,
 ) -> None:
     # FastMCP takes a second to import: a taken store or port is told before.
@@ -239,7 +239,7 @@ def tune_collector() -> None:
     gc.enable()
 
 
-async def _stop_services(services: Services, stopping: Stopping, fault_hook: FaultHook) -> None:
+async def _stop_services(services: Services, stopping: StopTime, fault_hook: FaultHook) -> None:
     fault_hook(FailPoint.STOP)
     await services.close(timeout_s=stopping.left_s())
     fault_hook(FailPoint.STOP)

@@ -25,7 +25,8 @@ async def call(harness: DoorsHarness, tool: str, by: Caller = OPERATOR, **argume
     async def current_caller() -> Caller:
         return by
 
-    return await ToolTable(door_tools(harness.doors, PLACES, current_caller)).run(tool, arguments, HERE)
+    harness.doors.places = PLACES
+    return await ToolTable(door_tools(harness.doors, current_caller)).run(tool, arguments, HERE)
 
 
 async def test_every_door_is_listed_with_where_it_is(harness: DoorsHarness) -> None:

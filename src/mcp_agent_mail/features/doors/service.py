@@ -27,7 +27,7 @@ from mcp_agent_mail.features.doors.names import (
 )
 from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
-from mcp_agent_mail.features.doors.results import DoorSent, KnownWireName, Pending, Popped
+from mcp_agent_mail.features.doors.results import DoorPlace, DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
 from mcp_agent_mail.features.doors.wait_figures import DoorWaits
 from mcp_agent_mail.features.messaging.service import MessagingService
@@ -59,7 +59,8 @@ class DoorServices:
 
 class DoorService:
     """`project_key` is the path or the slug of the project of doors that know none; a path's is made at first use.
-    `note_activity` is told of every agent that acts. A caller that settles by itself has `claimed_s` seconds for it.
+    `note_activity` is told of every agent that acts. `places` are all doors, open or not. A caller that settles by
+    itself has `claimed_s` seconds for it.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class DoorService:
         project_key: str,
         rule: NamingRule,
         note_activity: Callable[[Agent], None],
+        places: Sequence[DoorPlace] = (),
         choose: Callable[[Sequence[str]], str] = secrets.choice,
         claimed_s: float = CLAIMED_S,
     ) -> None:
@@ -77,6 +79,7 @@ class DoorService:
         self._services = services
         self._project_key = project_key
         self.rule = rule
+        self.places = places
         self._note_activity = note_activity
         self._choose = choose
         self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)

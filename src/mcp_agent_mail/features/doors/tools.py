@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import iso
@@ -17,17 +17,13 @@ NAME = Text(MAX_WIRE_NAME)
 DOOR = Choice(tuple(Door))
 
 
-def door_tools(
-    service: DoorService, places: Sequence[DoorPlace], current_caller: Callable[[], Awaitable[Caller]]
-) -> list[ToolSpec]:
-    """To see which doors are open and whom they know, and to let a door speak as a name that is not its own. `places`
-    are all doors, open or not.
-    """
+def door_tools(service: DoorService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To see which doors are open and whom they know, and to let a door speak as a name that is not its own."""
 
     async def list_doors() -> Json:
         """Every door, whether it is open, and where."""
         require_operator(await current_caller())
-        return [show_place(place) for place in places]
+        return [show_place(place) for place in service.places]
 
     async def list_door_names(after_id: Annotated[int, Id(low=0)] = 0) -> Json:
         """The names that doors know agents by, oldest first; after_id is the last id of what was listed before."""

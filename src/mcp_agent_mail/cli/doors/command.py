@@ -41,7 +41,6 @@ _NAMES = (
     Column("project", "project"),
     Column("since", at("created_ts")),
 )
-_PAGE = 1_000
 
 
 class DoorClosed(Unavailable):
