@@ -55,6 +55,7 @@ class AsgiServer:
 
     def __init__(self, read: Callable[[], Settings] = read_settings) -> None:
         self._read = read
+        self._announce: Callable[[Scope], None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -116,7 +117,7 @@ class AsgiServer:
             if port is not None:
                 lock.announce(base_url(settings.http_host, port))
 
-        self._announce: Callable[[Scope], None] | None = announce
+        self._announce = announce
         return stopping
 
     def _is_for_here(self, scope: Scope) -> bool:

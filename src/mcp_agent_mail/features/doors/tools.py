@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import iso
@@ -37,10 +38,10 @@ def door_tools(service: DoorService, current_caller: Callable[[], Awaitable[Call
         """Take such a link back; what a door owns stays its own. Safe to repeat."""
         return show_name(await service.unlink(await current_caller(), name, Door(door)))
 
-    listing = {"read_only": True, "idempotent": True, "result_list": True}
+    listing = partial(tool, cluster="doors", read_only=True, idempotent=True, result_list=True, operator_only=True)
     return [
-        tool(list_doors, cluster="doors", title="List doors", operator_only=True, **listing),
-        tool(list_door_names, cluster="doors", title="List names at doors", operator_only=True, **listing),
+        listing(list_doors, title="List doors"),
+        listing(list_door_names, title="List names at doors"),
         tool(link_door_name, cluster="doors", title="Link a name with a door", idempotent=True, operator_only=True),
         tool(
             unlink_door_name,
