@@ -85,3 +85,7 @@ def _of_name(name: str, rest: list[str]) -> int:
 
         return serve_stdio(rest)
     raise Failure(f"claude-mailbox: unknown command {name!r:.100}. claude-mailbox --help lists them.")
+
+
+if __name__ == "__main__":
+    main()

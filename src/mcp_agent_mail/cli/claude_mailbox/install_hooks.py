@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import GivenFlags, parse_flags
@@ -116,15 +117,13 @@ def _journal() -> Journal:
     return Journal(_home(), folder=JOURNAL)
 
 
-class _told:
-    """A refusal of ours, in one line."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, AgentMailError):
-            raise Failure(f"claude-mailbox: {error.text}") from error
+@contextmanager
+def _told() -> Iterator[None]:
+    """A refusal of ours is told in one line."""
+    try:
+        yield
+    except AgentMailError as refused:
+        raise Failure(f"claude-mailbox: {refused.text}") from refused
 
 
 def _tell(plan: Plan, done: str) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 from mcp_agent_mail.cli.claude_mailbox.arguments import GivenFlags, parse_flags
 from mcp_agent_mail.cli.claude_mailbox.door import MailboxDoor, base_url
 from mcp_agent_mail.cli.claude_mailbox.failures import Failure, Unreachable
+from mcp_agent_mail.cli.service.unit_files import server_command
 from mcp_agent_mail.clients.hook.environment import SettingSources
 from mcp_agent_mail.core.store_owner import LOG_FILE, read_owner
 from mcp_agent_mail.domain.own_files import HEAD_BYTES, is_database, is_sqlite
@@ -47,7 +48,7 @@ def serve(arguments: Sequence[str]) -> int:
     """This process becomes the server; what that prints and ends with is the answer."""
     environment = server_environment(_parse("serve", arguments))
     sys.stdout.flush()
-    os.execve(sys.executable, server_command(), environment)
+    os.execve(sys.executable, server_command(), environment)  # noqa: S606  # an argument list: there is no shell
 
 
 def start(arguments: Sequence[str]) -> int:
@@ -102,11 +103,6 @@ def status(arguments: Sequence[str]) -> int:
 
     sys.stdout.write("Stopped\n" if is_installed() else "NotInstalled\n")
     return 0
-
-
-def server_command() -> list[str]:
-    """-P: nothing that lies in the current folder is imported."""
-    return [sys.executable, "-P", "-m", "mcp_agent_mail", "serve"]
 
 
 def server_environment(given: GivenFlags) -> dict[str, str]:

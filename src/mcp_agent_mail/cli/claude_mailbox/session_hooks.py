@@ -48,7 +48,7 @@ def announcement(name: str, listed: Json, *, now_s: float) -> str:
     """Your name, the exact arguments, and the others that were seen lately."""
     lines = [
         f"{OURS} Your mailbox is '{name}'.",
-        f'Send with from="{name}": mcp__mailbox__send(from="{name}", to="<mailbox>", body="…"). '
+        f'Send with from="{name}": mcp__mailbox__send(from="{name}", to="<mailbox>", body="…").',
         f'Read with name="{name}": mcp__mailbox__check_inbox(name="{name}").',
     ]
     others = [one for one in listed if one["name"] != name]

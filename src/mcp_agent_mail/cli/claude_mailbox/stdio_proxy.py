@@ -14,7 +14,7 @@ from mcp_agent_mail.cli.claude_mailbox.failures import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     # Any: JSON-RPC.
@@ -63,12 +63,9 @@ class StdioProxy:
         return self._answer(message["id"], message["method"], message.get("params") or {})
 
     def _answer(self, message_id: Json, method: str, params: Json) -> Json:
-        if method == "initialize":
-            return _result(message_id, _hello(params))
-        if method == "ping":
-            return _result(message_id, {})
-        if method == "tools/list":
-            return _result(message_id, {"tools": listed_tools()})
+        own = _OWN.get(method)
+        if own is not None:
+            return _result(message_id, own(params))
         if method != "tools/call":
             return _error(message_id, _NO_METHOD, f"Method not found: {method:.100}")
         if not isinstance(params, dict) or not isinstance(params.get("name"), str):
@@ -109,6 +106,10 @@ def listed_tools() -> Json:
         return json.load(file)
 
 
+def _listed(_: Json) -> Json:
+    return {"tools": listed_tools()}
+
+
 def _hello(params: Json) -> Json:
     from mcp_agent_mail import __version__
 
@@ -126,3 +127,11 @@ def _result(message_id: Json, result: Json) -> Json:
 
 def _error(message_id: Json, code: int, message: str) -> Json:
     return {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": message}}
+
+
+_OWN: Mapping[str, Callable[[Json], Json]] = {
+    "initialize": _hello,
+    "ping": lambda _: {},
+    "tools/list": _listed,
+}
+"""What needs no server."""

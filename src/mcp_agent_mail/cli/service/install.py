@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from mcp_agent_mail.cli.service.unit_files import (
     Platform,
     ServiceUnit,
     UnitFile,
+    server_command,
     this_platform,
     unit_file,
     unit_path,
@@ -55,11 +55,6 @@ class ServiceRequest:
     host: str
     ports: Sequence[int]
     skips_check: bool = False
-
-
-def server_command() -> list[str]:
-    """-P: nothing that lies in the current folder is imported."""
-    return [sys.executable, "-P", "-m", "mcp_agent_mail", "serve"]
 
 
 def install(request: ServiceRequest, environ: Mapping[str, str] = os.environ) -> ServiceState:

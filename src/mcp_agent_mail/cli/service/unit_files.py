@@ -44,6 +44,11 @@ class UnitFile:
     content: bytes
 
 
+def server_command() -> list[str]:
+    """The server as a program of its own. -P: nothing that lies in the current folder is imported."""
+    return [sys.executable, "-P", "-m", "mcp_agent_mail", "serve"]
+
+
 def this_platform() -> Platform:
     if sys.platform == "darwin":
         return Platform.LAUNCHD
