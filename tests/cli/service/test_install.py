@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.cli.service.install import has_user_manager
-from mcp_agent_mail.cli.service.unit_files import Platform
-from tests.cli.claude_mailbox.mailbox_program import MailboxProgram
+from mcp_agent_mail.cli.service.unit_files import ServiceKind
 
 UNIT = ".config/systemd/user/mcp-agent-mail.service"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="systemd is Linux's")
@@ -66,28 +65,9 @@ def test_a_foreign_port_refuses_it_and_nothing_is_written(tmp_path: Path) -> Non
     assert (tmp_path / UNIT).exists()
 
 
-def test_by_the_door_it_is_installed_with_the_door_open(tmp_path: Path) -> None:
-    free = MailboxProgram(tmp_path, "", {"CLAUDE_MAILBOX_PORTS": "0"})
-    installed = free.run("install-autostart", "--service")
-    text = (tmp_path / UNIT).read_text()
-    gone = free.run("uninstall-autostart", "--purge")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        busy = MailboxProgram(tmp_path, "", {"CLAUDE_MAILBOX_PORTS": str(port)})
-        refused = busy.run("install-autostart")
-        skipped = busy.run("install-autostart", "--skip-port-check")
-
-    assert installed.out.startswith(f"Autostart is installed: {tmp_path}/{UNIT}\n")
-    assert 'Environment="CLAUDE_MAILBOX_ENABLED=true"\n' in text
-    assert gone.out == f"Autostart is uninstalled: {tmp_path}/{UNIT}\n"
-    assert (refused.code, refused.out) == (1, "")
-    assert refused.err.startswith(f"claude-mailbox: Port {port} is another program's")
-    assert skipped.code == 0
-
-
 def test_where_a_user_manager_runs_it_runs(tmp_path: Path) -> None:
     environ = {name: os.environ[name] for name in ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS") if name in os.environ}
-    if not has_user_manager(Platform.SYSTEMD, environ):
+    if not has_user_manager(ServiceKind.SYSTEMD, environ):
         pytest.skip("no user manager of systemd runs here: unproven")
     # It is the person's own manager: a home of the test's is none of its places, so only a look is taken.
     looked = am(tmp_path, "status", **environ)[1]

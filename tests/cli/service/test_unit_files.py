@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.service.unit_files import (
-    Platform,
+    ServiceKind,
     ServiceUnit,
     is_installed,
     server_command,
@@ -29,7 +29,7 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     assert shutil.which("systemd-analyze"), "systemd is part of what the tests need"
     environ = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     real = ServiceUnit(command=server_command(), environment=UNIT.environment)
-    file = unit_file(Platform.SYSTEMD, real, environ)
+    file = unit_file(ServiceKind.SYSTEMD, real, environ)
     file.path.parent.mkdir(parents=True)
     file.path.write_bytes(file.content)
 
@@ -48,7 +48,7 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
 
 
 def test_the_unit_holds_what_it_is_told_in_systemds_quotes() -> None:
-    text = unit_file(Platform.SYSTEMD, UNIT, {"HOME": "/home/me"}).content.decode()
+    text = unit_file(ServiceKind.SYSTEMD, UNIT, {"HOME": "/home/me"}).content.decode()
 
     assert 'ExecStart="/opt/my tools/python" "-P" "-m" "mcp_agent_mail" "serve"\n' in text
     assert 'Environment="STORAGE_ROOT=/home/me/100%% \\"mine\\"\\\\$HOME"\n' in text
@@ -57,7 +57,7 @@ def test_the_unit_holds_what_it_is_told_in_systemds_quotes() -> None:
 
 
 def test_launchd_gets_a_property_list() -> None:
-    file = unit_file(Platform.LAUNCHD, UNIT, {"HOME": "/Users/me"})
+    file = unit_file(ServiceKind.LAUNCHD, UNIT, {"HOME": "/Users/me"})
     told = plistlib.loads(file.content)
 
     assert str(file.path) == "/Users/me/Library/LaunchAgents/mcp-agent-mail.server.plist"
@@ -67,7 +67,7 @@ def test_launchd_gets_a_property_list() -> None:
 
 
 def test_windows_gets_a_task() -> None:
-    file = unit_file(Platform.WINDOWS, UNIT, {"HOME": "/home/me"})
+    file = unit_file(ServiceKind.WINDOWS, UNIT, {"HOME": "/home/me"})
     task = ET.fromstring(file.content)
     space = "{http://schemas.microsoft.com/windows/2004/02/mit/task}"
     arguments = task.findtext(f"{space}Actions/{space}Exec/{space}Arguments")
@@ -77,8 +77,8 @@ def test_windows_gets_a_task() -> None:
     assert 'set "CLAUDE_MAILBOX_ENABLED=true" && "/opt/my tools/python"' in arguments
 
 
-@pytest.mark.parametrize("platform", list(Platform))
-def test_what_cannot_stand_in_a_line_is_refused(platform: Platform) -> None:
+@pytest.mark.parametrize("platform", list(ServiceKind))
+def test_what_cannot_stand_in_a_line_is_refused(platform: ServiceKind) -> None:
     unit = ServiceUnit(command=["/opt/a\nExecStartPre=/bin/evil"], environment={})
 
     with pytest.raises(ValueError, match="control characters"):
@@ -87,10 +87,10 @@ def test_what_cannot_stand_in_a_line_is_refused(platform: Platform) -> None:
 
 def test_it_is_installed_where_its_file_is(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path)}
-    path = unit_path(Platform.SYSTEMD, environ)
+    path = unit_path(ServiceKind.SYSTEMD, environ)
     before = is_installed(environ)
     path.parent.mkdir(parents=True)
     path.touch()
 
     assert (before, is_installed(environ)) == (False, True)
-    assert unit_path(Platform.SYSTEMD, {**environ, "XDG_CONFIG_HOME": "relative"}) == path
+    assert unit_path(ServiceKind.SYSTEMD, {**environ, "XDG_CONFIG_HOME": "relative"}) == path

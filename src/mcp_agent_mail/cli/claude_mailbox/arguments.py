@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.cli.claude_mailbox.failures import Failure
+from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,39 +24,39 @@ class GivenFlags:
         return self.values.get(name)
 
     def require(self, name: str) -> str:
-        """Raises Failure where it was not given, or blank."""
+        """Raises CommandRefused where it was not given, or blank."""
         value = self.values.get(name, "")
         if not value.strip():
-            raise Failure(f"claude-mailbox {self._command}: --{name} is required.")
+            raise CommandRefused(f"claude-mailbox {self._command}: --{name} is required.")
         return value
 
     def number(self, name: str, default: float) -> float:
-        """Raises Failure for what is no number, and one below zero."""
+        """Raises CommandRefused for what is no number, and one below zero."""
         text = self.values.get(name)
         try:
             value = default if text is None else float(text)
         except ValueError:
             value = -1.0
         if not 0 <= value < float("inf"):
-            raise Failure(f"claude-mailbox {self._command}: --{name} takes a number, not {text!r:.40}.")
+            raise CommandRefused(f"claude-mailbox {self._command}: --{name} takes a number, not {text!r:.40}.")
         return value
 
 
 def parse_flags(
     command: str, arguments: Sequence[str], *, valued: Collection[str] = (), plain: Collection[str] = ()
 ) -> GivenFlags:
-    """`--flag value` or `--flag=value`; every command takes `--url`. Raises Failure for anything else."""
+    """`--flag value` or `--flag=value`; every command takes `--url`. Raises CommandRefused for anything else."""
     given, left, valued = GivenFlags(command), list(arguments), {*valued, "url"}
     while left:
         word = left.pop(0)
         name, has_value, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or (name not in valued and (name not in plain or has_value)):
             known = ", ".join(f"--{one}" for one in sorted({*valued, *plain}))
-            raise Failure(f"claude-mailbox {command}: unknown argument {word!r:.100}. It takes {known}.")
+            raise CommandRefused(f"claude-mailbox {command}: unknown argument {word!r:.100}. It takes {known}.")
         if name in plain:
             given.plain.add(name)
             continue
         if not has_value and not left:
-            raise Failure(f"claude-mailbox {command}: --{name} needs a value.")
+            raise CommandRefused(f"claude-mailbox {command}: --{name} needs a value.")
         given.values[name] = value if has_value else left.pop(0)
     return given

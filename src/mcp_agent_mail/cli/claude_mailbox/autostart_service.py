@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import parse_flags
 from mcp_agent_mail.cli.claude_mailbox.door import DEFAULT_PORT
-from mcp_agent_mail.cli.claude_mailbox.failures import Failure
+from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused
 from mcp_agent_mail.cli.service.install import ServiceRequest, ServiceState, install, uninstall
 from mcp_agent_mail.clients.hook.environment import SettingSources
 from mcp_agent_mail.core.errors import AgentMailError
@@ -32,7 +32,7 @@ def install_autostart(arguments: Sequence[str]) -> int:
     try:
         return _tell(install(request), "Autostart is installed")
     except AgentMailError as refused:
-        raise Failure(f"claude-mailbox: {refused.text}") from None
+        raise CommandRefused(f"claude-mailbox: {refused.text}") from None
 
 
 def uninstall_autostart(arguments: Sequence[str]) -> int:
@@ -41,7 +41,7 @@ def uninstall_autostart(arguments: Sequence[str]) -> int:
     try:
         return _tell(uninstall(), "Autostart is uninstalled")
     except AgentMailError as refused:
-        raise Failure(f"claude-mailbox: {refused.text}") from None
+        raise CommandRefused(f"claude-mailbox: {refused.text}") from None
 
 
 def _ports(named: str) -> list[int]:

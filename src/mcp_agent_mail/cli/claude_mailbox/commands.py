@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import parse_flags
-from mcp_agent_mail.cli.claude_mailbox.door import HOOK_WITHIN_S, MailboxDoor, quoted
-from mcp_agent_mail.cli.claude_mailbox.failures import REFUSED, TIMEOUT, Failure
+from mcp_agent_mail.cli.claude_mailbox.door import HOOK_WITHIN_S, MailboxClient, quoted
+from mcp_agent_mail.cli.claude_mailbox.refusals import REFUSED, TIMEOUT, CommandRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def send(arguments: Sequence[str]) -> int:
     given = parse_flags("send", arguments, valued=("from", "to", "body"))
     sender, to, body = given.require("from"), given.require("to"), given.require("body")
     value = {"to": _text(to), "body": _text(body)}
-    MailboxDoor(given).ask("POST", "/v1/send", name=sender, value=value)
+    MailboxClient(given).ask("POST", "/v1/send", name=sender, value=value)
     _say(f"Sent to {to.strip()}")
     return 0
 
@@ -38,7 +38,7 @@ def send(arguments: Sequence[str]) -> int:
 def peek(arguments: Sequence[str]) -> int:
     """How many wait."""
     given = parse_flags("peek", arguments, valued=("name",))
-    found = MailboxDoor(given).ask("GET", f"/v1/peek?name={quoted(given.require('name'))}")
+    found = MailboxClient(given).ask("GET", f"/v1/peek?name={quoted(given.require('name'))}")
     oldest = f" (oldest {found['oldestAt']})" if found["oldestAt"] else ""
     _say(f"{found['pending']} pending{oldest}")
     return 0
@@ -50,7 +50,7 @@ def check(arguments: Sequence[str]) -> int:
     if "hook" in given.plain:
         return _check_by_hook(given)
     name = given.require("name")
-    for message in MailboxDoor(given).ask("POST", f"/v1/check-inbox?name={quoted(name)}", name=name):
+    for message in MailboxClient(given).ask("POST", f"/v1/check-inbox?name={quoted(name)}", name=name):
         _say(f"[{message['from']}] {message['body']}\n")
     return 0
 
@@ -61,14 +61,14 @@ def _check_by_hook(given: GivenFlags) -> int:
 
     try:
         name = given.find("name") or session_name()
-        door = MailboxDoor(given, within_s=HOOK_WITHIN_S)
+        door = MailboxClient(given, within_s=HOOK_WITHIN_S)
         messages = door.ask("POST", f"/v1/check-inbox?name={quoted(name)}", name=name)
         if not messages:
             return 0
         lines = [f"{OURS} {len(messages)} message{'s' if len(messages) > 1 else ''} for '{name}'. {_WHOSE_WORDS}"]
         lines += [quoted_lines(f"[{message['from']}] {message['body']}") for message in messages]
         _say("\n".join(lines))
-    except Failure:
+    except CommandRefused:
         return 0
     except (LookupError, TypeError):  # What answers is no mailbox server.
         return 0
@@ -78,7 +78,7 @@ def _check_by_hook(given: GivenFlags) -> int:
 def list_(arguments: Sequence[str]) -> int:
     """The mailboxes, a name on each line."""
     given = parse_flags("list", arguments)
-    for mailbox in MailboxDoor(given).ask("GET", "/v1/list"):
+    for mailbox in MailboxClient(given).ask("GET", "/v1/list"):
         _say(str(mailbox["name"]))
     return 0
 
@@ -88,7 +88,7 @@ def watch(arguments: Sequence[str]) -> int:
     given = parse_flags("watch", arguments, valued=("name", "timeout"), plain=("block",))
     name = given.require("name")
     seconds = min(given.number("timeout", WATCH_S), MAX_WATCH_S) if "block" in given.plain else 0.0
-    seen = MailboxDoor(given).ask(
+    seen = MailboxClient(given).ask(
         "GET", f"/v1/watch?name={quoted(name)}&timeout={seconds:g}", name=name, more_s=seconds
     )
     status = seen["status"]
@@ -111,11 +111,11 @@ def quoted_lines(text: str) -> str:
 
 
 def _text(argument: str) -> str:
-    """An argument that is no UTF-8 is not guessed at. Raises Failure."""
+    """An argument that is no UTF-8 is not guessed at. Raises CommandRefused."""
     try:
         argument.encode("utf-8")
     except UnicodeEncodeError:
-        raise Failure("claude-mailbox: an argument is no UTF-8.") from None
+        raise CommandRefused("claude-mailbox: an argument is no UTF-8.") from None
     return argument
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mcp_agent_mail.cli.claude_mailbox.failures import Failure, Unreachable
+from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoServer
 from mcp_agent_mail.clients.hook.environment import SettingSources
 from mcp_agent_mail.core import running_server as wire
 
@@ -27,17 +27,17 @@ _SCHEMES = ("http://", "https://")
 
 
 def base_url(sources: SettingSources, given: GivenFlags) -> str:
-    """`--url`, CLAUDE_MAILBOX_URL, else the first of CLAUDE_MAILBOX_PORTS on this machine. Raises Failure."""
+    """`--url`, CLAUDE_MAILBOX_URL, else the first of CLAUDE_MAILBOX_PORTS on this machine. Raises CommandRefused."""
     url = given.find("url") or sources.text("CLAUDE_MAILBOX_URL")
     if not url:
         port = sources.text("CLAUDE_MAILBOX_PORTS").partition(",")[0].strip()
         return f"http://127.0.0.1:{port if port.isascii() and port.isdigit() and port != '0' else DEFAULT_PORT}"
     if not url.startswith(_SCHEMES):
-        raise Failure(f"claude-mailbox: {url!r:.100} is no URL: it begins with http://.")
+        raise CommandRefused(f"claude-mailbox: {url!r:.100} is no URL: it begins with http://.")
     return url.rstrip("/")
 
 
-class MailboxDoor:
+class MailboxClient:
     """Asks in the name of `name`, if there is one."""
 
     def __init__(self, given: GivenFlags, *, within_s: float = ANSWER_WITHIN_S) -> None:
@@ -56,7 +56,7 @@ class MailboxDoor:
         more_s: float = 0.0,
         headers: dict[str, str] | None = None,
     ) -> Json:
-        """The answer. It may take `more_s` seconds longer than an answer does. Raises Unreachable; Failure with the
+        """The answer. It may take `more_s` seconds longer than an answer does. Raises NoServer; CommandRefused with the
         server's words.
         """
         status, answer = self.exchange(method, path, name=name, value=value, more_s=more_s, headers=headers)
@@ -64,10 +64,10 @@ class MailboxDoor:
             return answer
         said = _said(answer)
         if status == _UNAVAILABLE:
-            raise Unreachable(f"claude-mailbox: {said or 'the server is busy.'}")
+            raise NoServer(f"claude-mailbox: {said or 'the server is busy.'}")
         if said is None:
-            raise Unreachable(f"claude-mailbox: what answers at {self.url} is no mailbox server (HTTP {status}).")
-        raise Failure(f"claude-mailbox: {said}")
+            raise NoServer(f"claude-mailbox: what answers at {self.url} is no mailbox server (HTTP {status}).")
+        raise CommandRefused(f"claude-mailbox: {said}")
 
     def exchange(
         self,
@@ -90,7 +90,7 @@ class MailboxDoor:
         try:
             return server.exchange(method, path, value, patience, at_most=MAX_ANSWER_BYTES)
         except wire.NoAnswer as unanswered:
-            raise Unreachable(
+            raise NoServer(
                 f"claude-mailbox: no server answers at {self.url}: {unanswered}. Start it with claude-mailbox serve."
             ) from None
 
@@ -103,15 +103,15 @@ def quoted(text: str) -> str:
 
 
 def _header(name: str) -> str:
-    """Raises Failure for a name that no header can hold."""
+    """Raises CommandRefused for a name that no header can hold."""
     try:
         name.encode("latin-1")
     except UnicodeEncodeError:
-        raise Failure(
+        raise CommandRefused(
             f"claude-mailbox: {name!r:.100} has characters that the header X-Mailbox cannot hold. Use the MCP tools."
         ) from None
     if any(ord(one) < 32 or ord(one) == 127 for one in name):
-        raise Failure("claude-mailbox: Invalid mailbox name. It has control characters.")
+        raise CommandRefused("claude-mailbox: Invalid mailbox name. It has control characters.")
     return name
 
 

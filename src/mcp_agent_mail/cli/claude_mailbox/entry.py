@@ -4,9 +4,10 @@ and shells of agents wait for it.
 
 from __future__ import annotations
 
+import os
 import sys
 
-from mcp_agent_mail.cli.claude_mailbox.failures import REFUSED, Failure
+from mcp_agent_mail.cli.claude_mailbox.refusals import REFUSED, CommandRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,15 +33,19 @@ def run(arguments: Sequence[str]) -> int:
     """The exit code."""
     try:
         return _run(list(arguments))
-    except Failure as failed:
+    except CommandRefused as failed:
         sys.stderr.write(f"{failed}\n")
         return failed.code
     except BrokenPipeError:
-        # What was not written is nobody's; Python would complain once more as it ends.
-        sys.stdout = None  # type: ignore[assignment]  # nothing is written any more
-        return BROKEN_PIPE
+        return _left_alone()
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _left_alone() -> int:
+    """Nobody reads any more. Python would complain once more as it ends, of what is left to be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return BROKEN_PIPE
 
 
 def _run(arguments: list[str]) -> int:
@@ -84,7 +89,7 @@ def _of_name(name: str, rest: list[str]) -> int:
         from mcp_agent_mail.cli.claude_mailbox.stdio_proxy import serve_stdio
 
         return serve_stdio(rest)
-    raise Failure(f"claude-mailbox: unknown command {name!r:.100}. claude-mailbox --help lists them.")
+    raise CommandRefused(f"claude-mailbox: unknown command {name!r:.100}. claude-mailbox --help lists them.")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import GivenFlags, parse_flags
-from mcp_agent_mail.cli.claude_mailbox.failures import REFUSED, Failure
+from mcp_agent_mail.cli.claude_mailbox.refusals import REFUSED, CommandRefused
 from mcp_agent_mail.clients.setup.journal import Journal
 from mcp_agent_mail.clients.setup.places import Surroundings
 from mcp_agent_mail.clients.setup.plan import Plan, carry_out, make_plan
@@ -123,7 +123,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except AgentMailError as refused:
-        raise Failure(f"claude-mailbox: {refused.text}") from refused
+        raise CommandRefused(f"claude-mailbox: {refused.text}") from refused
 
 
 def _tell(plan: Plan, done: str) -> int:

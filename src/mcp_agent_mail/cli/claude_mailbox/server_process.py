@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import GivenFlags, parse_flags
-from mcp_agent_mail.cli.claude_mailbox.door import MailboxDoor, base_url
-from mcp_agent_mail.cli.claude_mailbox.failures import Failure, Unreachable
+from mcp_agent_mail.cli.claude_mailbox.door import MailboxClient, base_url
+from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoServer
 from mcp_agent_mail.cli.service.unit_files import server_command
 from mcp_agent_mail.clients.hook.environment import SettingSources
 from mcp_agent_mail.core.store_owner import LOG_FILE, read_owner
@@ -64,7 +64,9 @@ def start(arguments: Sequence[str]) -> int:
     while _health(url) is None:
         code = process.poll()
         if code is not None or time.monotonic() > deadline:
-            raise Failure(f"claude-mailbox: the server did not start; {log} says why.", code if code is not None else 1)
+            raise CommandRefused(
+                f"claude-mailbox: the server did not start; {log} says why.", code if code is not None else 1
+            )
         time.sleep(_LOOK_EVERY_S)
     sys.stdout.write(f"Started at {url} (PID {process.pid})\n")
     return 0
@@ -81,11 +83,13 @@ def stop(arguments: Sequence[str]) -> int:
     try:
         os.kill(owner.pid, signal.SIGTERM)
     except OSError as failed:
-        raise Failure(f"claude-mailbox: the server (pid {owner.pid}) cannot be stopped: {failed.strerror}.") from None
+        raise CommandRefused(
+            f"claude-mailbox: the server (pid {owner.pid}) cannot be stopped: {failed.strerror}."
+        ) from None
     deadline = time.monotonic() + STOP_WITHIN_S
     while read_owner(root) is not None:
         if time.monotonic() > deadline:
-            raise Failure(f"claude-mailbox: the server (pid {owner.pid}) is still stopping.")
+            raise CommandRefused(f"claude-mailbox: the server (pid {owner.pid}) is still stopping.")
         time.sleep(_LOOK_EVERY_S)
     sys.stdout.write("Stopped\n")
     return 0
@@ -106,8 +110,8 @@ def status(arguments: Sequence[str]) -> int:
 
 
 def server_environment(given: GivenFlags) -> dict[str, str]:
-    """The environment of the server: the door is open, and the flags say what the settings are. Raises Failure with
-    CONFIG for another program's database.
+    """The environment of the server: the door is open, and the flags say what the settings are. Raises CommandRefused,
+    with CONFIG, for another program's database.
     """
     flags = {**_read_config(given.find("config")), **given.values}
     environment = {name: value for name, value in os.environ.items() if name not in _CLIENTS_OWN}
@@ -129,7 +133,7 @@ def _require_ours(file: Path) -> None:
     except OSError:
         return  # It is not there yet, or the server says what is wrong with it.
     if is_sqlite(head) and not is_database(head):
-        raise Failure(
+        raise CommandRefused(
             f"claude-mailbox: {file} is another program's database, and is left as it is. "
             f"Bring its mail here with: am import claude-mailbox {file}",
             CONFIG,
@@ -137,7 +141,7 @@ def _require_ours(file: Path) -> None:
 
 
 def _read_config(file: str | None) -> dict[str, str]:
-    """What a `mailbox.json` says, by the names of flags. Raises Failure with CONFIG."""
+    """What a `mailbox.json` says, by the names of flags. Raises CommandRefused with CONFIG."""
     if file is None:
         return {}
     try:
@@ -145,7 +149,7 @@ def _read_config(file: str | None) -> dict[str, str]:
         if not isinstance(value, dict):
             raise TypeError("it is no JSON object")
     except (OSError, TypeError, ValueError) as unfit:
-        raise Failure(f"claude-mailbox: {file} cannot be read: {unfit}", CONFIG) from None
+        raise CommandRefused(f"claude-mailbox: {file} cannot be read: {unfit}", CONFIG) from None
     return {flag: str(value[key]) for key, flag in _KEYS.items() if value.get(key) is not None}
 
 
@@ -172,8 +176,8 @@ def _health(url: str) -> dict[str, Any] | None:
     """What a mailbox server says of itself; None where none answers."""
     given = parse_flags("status", ["--url", url])
     try:
-        found = MailboxDoor(given, within_s=2.0).ask("GET", "/health")
-    except (Failure, Unreachable):
+        found = MailboxClient(given, within_s=2.0).ask("GET", "/health")
+    except (CommandRefused, NoServer):
         return None
     return found if isinstance(found, dict) and {"status", "version", "dbPath"} <= found.keys() else None
 

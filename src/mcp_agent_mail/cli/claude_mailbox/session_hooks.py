@@ -9,8 +9,8 @@ import time
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import parse_flags
 from mcp_agent_mail.cli.claude_mailbox.commands import OURS, QUOTE
-from mcp_agent_mail.cli.claude_mailbox.door import HOOK_WITHIN_S, MailboxDoor
-from mcp_agent_mail.cli.claude_mailbox.failures import Failure
+from mcp_agent_mail.cli.claude_mailbox.door import HOOK_WITHIN_S, MailboxClient
+from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def session_announce(arguments: Sequence[str]) -> int:
     given = parse_flags("session-announce", arguments, valued=("name",))
     try:
         name = given.find("name") or session_name()
-        listed = MailboxDoor(given, within_s=HOOK_WITHIN_S).ask("GET", "/v1/list", name=name)
+        listed = MailboxClient(given, within_s=HOOK_WITHIN_S).ask("GET", "/v1/list", name=name)
         _say(announcement(name, listed, now_s=time.time()))
-    except Failure:
+    except CommandRefused:
         return 0
     except (LookupError, TypeError, ValueError):  # What answers is no mailbox server.
         return 0
@@ -71,22 +71,22 @@ def session_end(arguments: Sequence[str]) -> int:
     given = parse_flags("session-end", arguments, valued=("name",))
     try:
         name = given.find("name") or session_name()
-        MailboxDoor(given, within_s=HOOK_WITHIN_S).exchange("DELETE", "/v1/mailbox", name=name)
-    except Failure:
+        MailboxClient(given, within_s=HOOK_WITHIN_S).exchange("DELETE", "/v1/mailbox", name=name)
+    except CommandRefused:
         return 0
     return 0
 
 
 def session_name() -> str:
     """Of what the client tells its hook on standard input: the repository's or folder's name, and the beginning of the
-    session's id. Raises Failure where it tells of no session.
+    session's id. Raises CommandRefused where it tells of no session.
     """
     from mcp_agent_mail.clients.hook.payload import read_payload
 
     payload: Json = None if sys.stdin.isatty() else read_payload()
     session = payload.get("session_id") if isinstance(payload, dict) else None
     if not isinstance(session, str) or not session.strip():
-        raise Failure("claude-mailbox: no session: say --name, or run it as a hook of a client.")
+        raise CommandRefused("claude-mailbox: no session: say --name, or run it as a hook of a client.")
     folder = payload.get("cwd")
     return auto_name(folder if isinstance(folder, str) else "", session)
 

@@ -9,8 +9,8 @@ import os
 import sys
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import parse_flags
-from mcp_agent_mail.cli.claude_mailbox.door import MailboxDoor
-from mcp_agent_mail.cli.claude_mailbox.failures import Failure
+from mcp_agent_mail.cli.claude_mailbox.door import MailboxClient
+from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _TOOLS = os.path.join(os.path.dirname(__file__), "tools.json")
 def serve_stdio(arguments: Sequence[str]) -> int:
     """Until the end of the input: 0. `--name` is the mailbox of calls that name none."""
     given = parse_flags("mcp-stdio", arguments, valued=("name",))
-    proxy = StdioProxy(MailboxDoor(given), given.find("name"))
+    proxy = LineProxy(MailboxClient(given), given.find("name"))
     while line := sys.stdin.buffer.readline(MAX_LINE + 1):
         if line.strip():
             answer = proxy.answer(line)
@@ -40,10 +40,10 @@ def serve_stdio(arguments: Sequence[str]) -> int:
     return 0
 
 
-class StdioProxy:
+class LineProxy:
     """Answers one message after the other."""
 
-    def __init__(self, door: MailboxDoor, name: str | None) -> None:
+    def __init__(self, door: MailboxClient, name: str | None) -> None:
         self._door = door
         self._name = name
 
@@ -72,7 +72,7 @@ class StdioProxy:
             return _error(message_id, _INVALID_PARAMS, "tools/call needs the name of a tool")
         try:
             return self._call(message_id, params)
-        except Failure as failed:
+        except CommandRefused as failed:
             text = str(failed).removeprefix("claude-mailbox: ")
             return _result(message_id, {"content": [{"type": "text", "text": text}], "isError": True})
 
@@ -96,7 +96,7 @@ class StdioProxy:
             return {"jsonrpc": "2.0", "id": message_id, "error": answer["error"]}
         result = answer.get("result") if isinstance(answer, dict) else None
         if not isinstance(result, dict):
-            raise Failure("What answers there is no mailbox server.")
+            raise CommandRefused("What answers there is no mailbox server.")
         return _result(message_id, {key: part for key, part in result.items() if key != "resultType"})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp_agent_mail.cli.service.port_check import require_no_stranger
 from mcp_agent_mail.cli.service.unit_files import (
     NAME,
-    Platform,
+    ServiceKind,
     ServiceUnit,
     UnitFile,
     server_command,
@@ -24,15 +24,16 @@ from mcp_agent_mail.core.errors import Conflict
 _WITHIN_S = 60.0
 _CARRIED = ("STORAGE_ROOT", "DATABASE_URL", "AGENT_MAIL_ENV_FILE")
 """Of the environment, what the service is told too, so that it is the server of the same store."""
-_UNPROVEN: Mapping[Platform, str] = {
-    Platform.SYSTEMD: "No user manager of systemd runs here: the unit is written and not started.",
-    Platform.LAUNCHD: "Unproven: nobody has run this on macOS. Load it with: launchctl bootstrap gui/$(id -u) {path}",
-    Platform.WINDOWS: "Unproven: nobody has run this on Windows. Load it with: schtasks /Create /TN mcp-agent-mail "
+_UNPROVEN: Mapping[ServiceKind, str] = {
+    ServiceKind.SYSTEMD: "No user manager of systemd runs here: the unit is written and not started.",
+    ServiceKind.LAUNCHD: "Unproven: nobody has run this on macOS. Load it with: launchctl bootstrap "
+    "gui/$(id -u) {path}",
+    ServiceKind.WINDOWS: "Unproven: nobody has run this on Windows. Load it with: schtasks /Create /TN mcp-agent-mail "
     "/XML {path}",
 }
 
 
-class NotTakenBySystemd(Conflict):
+class ServiceRefused(Conflict):
     """The user manager refused a step."""
 
 
@@ -40,7 +41,7 @@ class NotTakenBySystemd(Conflict):
 class ServiceState:
     """`is_active` None: nobody can say. `notes` are for people."""
 
-    platform: Platform
+    platform: ServiceKind
     path: Path
     is_installed: bool
     is_active: bool | None = None
@@ -59,7 +60,7 @@ class ServiceRequest:
 
 def install(request: ServiceRequest, environ: Mapping[str, str] = os.environ) -> ServiceState:
     """Write the file, and have it started where that can be. A repeat changes nothing more. Raises ForeignPort,
-    NotTakenBySystemd.
+    ServiceRefused.
     """
     if not request.skips_check:
         require_no_stranger(request.host, request.ports)
@@ -106,10 +107,10 @@ def look(environ: Mapping[str, str] = os.environ) -> ServiceState:
     return state
 
 
-def has_user_manager(platform: Platform, environ: Mapping[str, str]) -> bool:
+def has_user_manager(platform: ServiceKind, environ: Mapping[str, str]) -> bool:
     """Whether systemd looks after this person's services just now."""
     folder = environ.get("XDG_RUNTIME_DIR", "")
-    return platform is Platform.SYSTEMD and bool(folder) and (Path(folder) / "systemd" / "private").exists()
+    return platform is ServiceKind.SYSTEMD and bool(folder) and (Path(folder) / "systemd" / "private").exists()
 
 
 def _absolute(text: str) -> str:
@@ -130,7 +131,7 @@ def _systemctl(*arguments: str) -> None:
         ["systemctl", "--user", *arguments], capture_output=True, text=True, check=False, timeout=_WITHIN_S
     )
     if done.returncode != 0:
-        raise NotTakenBySystemd(
+        raise ServiceRefused(
             f"systemctl --user {' '.join(arguments)} failed: {done.stderr.strip()[:300]}",
             hint=f"See: journalctl --user -u {NAME}.service",
         )

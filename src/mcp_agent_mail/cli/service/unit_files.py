@@ -20,7 +20,7 @@ _LASTING = (71, 75, 78)
 """Exit codes that a new start does not mend: a taken port, a store with an owner, settings that are wrong."""
 
 
-class Platform(StrEnum):
+class ServiceKind(StrEnum):
     """By what the server is started with the login."""
 
     SYSTEMD = "systemd"
@@ -49,18 +49,18 @@ def server_command() -> list[str]:
     return [sys.executable, "-P", "-m", "mcp_agent_mail", "serve"]
 
 
-def this_platform() -> Platform:
+def this_platform() -> ServiceKind:
     if sys.platform == "darwin":
-        return Platform.LAUNCHD
-    return Platform.WINDOWS if sys.platform == "win32" else Platform.SYSTEMD
+        return ServiceKind.LAUNCHD
+    return ServiceKind.WINDOWS if sys.platform == "win32" else ServiceKind.SYSTEMD
 
 
-def unit_path(platform: Platform, environ: Mapping[str, str]) -> Path:
+def unit_path(platform: ServiceKind, environ: Mapping[str, str]) -> Path:
     """Where the platform looks for it."""
     home = Path(home_folder(environ))
-    if platform is Platform.LAUNCHD:
+    if platform is ServiceKind.LAUNCHD:
         return home / "Library" / "LaunchAgents" / f"{LABEL}.plist"
-    if platform is Platform.WINDOWS:
+    if platform is ServiceKind.WINDOWS:
         return home / "AppData" / "Local" / NAME / f"{NAME}.task.xml"
     config = environ.get("XDG_CONFIG_HOME", "")
     folder = Path(config) if os.path.isabs(config) else home / ".config"  # noqa: PTH117  # of a text
@@ -72,7 +72,7 @@ def is_installed(environ: Mapping[str, str] = os.environ) -> bool:
     return unit_path(this_platform(), environ).is_file()
 
 
-def unit_file(platform: Platform, unit: ServiceUnit, environ: Mapping[str, str]) -> UnitFile:
+def unit_file(platform: ServiceKind, unit: ServiceUnit, environ: Mapping[str, str]) -> UnitFile:
     """The file for a platform. Raises ValueError for what cannot stand in one line."""
     if any(_is_unfit(text) for text in (*unit.command, *unit.environment, *unit.environment.values())):
         raise ValueError("a path or a setting has control characters")
@@ -145,4 +145,4 @@ def _windows(unit: ServiceUnit) -> bytes:
 """.encode()
 
 
-_TEXTS = {Platform.SYSTEMD: _systemd, Platform.LAUNCHD: _launchd, Platform.WINDOWS: _windows}
+_TEXTS = {ServiceKind.SYSTEMD: _systemd, ServiceKind.LAUNCHD: _launchd, ServiceKind.WINDOWS: _windows}

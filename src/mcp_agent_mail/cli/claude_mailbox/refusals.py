@@ -7,7 +7,7 @@ UNREACHABLE = 2
 TIMEOUT = 3
 
 
-class Failure(Exception):
+class CommandRefused(Exception):
     """Its text is the line."""
 
     def __init__(self, line: str, code: int = REFUSED) -> None:
@@ -15,7 +15,7 @@ class Failure(Exception):
         self.code = code
 
 
-class Unreachable(Failure):
+class NoServer(CommandRefused):
     """No server of ours answers."""
 
     def __init__(self, line: str) -> None:
