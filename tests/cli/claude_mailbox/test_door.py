@@ -10,7 +10,7 @@ import pytest
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import parse_flags
 from mcp_agent_mail.cli.claude_mailbox.door import MailboxClient, base_url, quoted
-from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoServer
+from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoMailboxServer
 from mcp_agent_mail.clients.hook.environment import SettingSources
 
 
@@ -63,11 +63,15 @@ def test_where_the_server_is_is_said_by_flag_variable_and_port(tmp_path: Path) -
         (http(400, b'{"error": "to is required"}'), CommandRefused, "claude-mailbox: to is required"),
         (http(409, b'{"error": {"message": "No.", "hint": "So."}}'), CommandRefused, "claude-mailbox: No. So."),
         (http(401, b'{"detail": "Token."}'), CommandRefused, "claude-mailbox: Token."),
-        (http(503, b'{"error": "The server is stopping."}'), NoServer, "claude-mailbox: The server is stopping."),
-        (http(503, b""), NoServer, "claude-mailbox: the server is busy."),
-        (http(404, b"<html>"), NoServer, "is no mailbox server (HTTP 404)"),
-        (b"SSH-2.0-x", NoServer, "what answers there is no agent-mail server"),
-        (b"", NoServer, "what answers there is no agent-mail server"),
+        (
+            http(503, b'{"error": "The server is stopping."}'),
+            NoMailboxServer,
+            "claude-mailbox: The server is stopping.",
+        ),
+        (http(503, b""), NoMailboxServer, "claude-mailbox: the server is busy."),
+        (http(404, b"<html>"), NoMailboxServer, "is no mailbox server (HTTP 404)"),
+        (b"SSH-2.0-x", NoMailboxServer, "what answers there is no agent-mail server"),
+        (b"", NoMailboxServer, "what answers there is no agent-mail server"),
     ],
 )
 def test_refusals_are_in_the_servers_words_and_strangers_are_no_server(

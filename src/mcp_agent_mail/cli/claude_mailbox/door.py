@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoServer
+from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoMailboxServer
 from mcp_agent_mail.clients.hook.environment import SettingSources
 from mcp_agent_mail.core import running_server as wire
 
@@ -56,7 +56,7 @@ class MailboxClient:
         more_s: float = 0.0,
         headers: dict[str, str] | None = None,
     ) -> Json:
-        """The answer. It may take `more_s` seconds longer than an answer does. Raises NoServer; CommandRefused with the
+        """The answer. It may take `more_s` seconds longer than an answer does. Raises NoMailboxServer; CommandRefused with the
         server's words.
         """
         status, answer = self.exchange(method, path, name=name, value=value, more_s=more_s, headers=headers)
@@ -64,9 +64,9 @@ class MailboxClient:
             return answer
         said = _said(answer)
         if status == _UNAVAILABLE:
-            raise NoServer(f"claude-mailbox: {said or 'the server is busy.'}")
+            raise NoMailboxServer(f"claude-mailbox: {said or 'the server is busy.'}")
         if said is None:
-            raise NoServer(f"claude-mailbox: what answers at {self.url} is no mailbox server (HTTP {status}).")
+            raise NoMailboxServer(f"claude-mailbox: what answers at {self.url} is no mailbox server (HTTP {status}).")
         raise CommandRefused(f"claude-mailbox: {said}")
 
     def exchange(
@@ -90,7 +90,7 @@ class MailboxClient:
         try:
             return server.exchange(method, path, value, patience, at_most=MAX_ANSWER_BYTES)
         except wire.NoAnswer as unanswered:
-            raise NoServer(
+            raise NoMailboxServer(
                 f"claude-mailbox: no server answers at {self.url}: {unanswered}. Start it with claude-mailbox serve."
             ) from None
 

@@ -15,7 +15,7 @@ class CommandRefused(Exception):
         self.code = code
 
 
-class NoServer(CommandRefused):
+class NoMailboxServer(CommandRefused):
     """No server of ours answers."""
 
     def __init__(self, line: str) -> None:

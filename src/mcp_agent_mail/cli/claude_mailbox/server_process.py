@@ -14,7 +14,7 @@ from typing import Any
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import GivenFlags, parse_flags
 from mcp_agent_mail.cli.claude_mailbox.door import MailboxClient, base_url
-from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoServer
+from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoMailboxServer
 from mcp_agent_mail.cli.service.unit_files import server_command
 from mcp_agent_mail.clients.hook.environment import SettingSources
 from mcp_agent_mail.core.store_owner import LOG_FILE, read_owner
@@ -177,7 +177,7 @@ def _health(url: str) -> dict[str, Any] | None:
     given = parse_flags("status", ["--url", url])
     try:
         found = MailboxClient(given, within_s=2.0).ask("GET", "/health")
-    except (CommandRefused, NoServer):
+    except (CommandRefused, NoMailboxServer):
         return None
     return found if isinstance(found, dict) and {"status", "version", "dbPath"} <= found.keys() else None
 
