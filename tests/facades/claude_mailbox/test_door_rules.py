@@ -90,3 +90,22 @@ def test_what_was_taken_stays_taken_and_what_waits_waits_after_a_kill(tmp_path: 
         had += [one["id"] for one in server.check("bob")]
 
     assert had == sent
+
+
+def test_names_and_what_became_of_them_are_in_the_archive(tmp_path: Path) -> None:
+    with open_mailboxes(tmp_path / "store") as server:
+        server.send("alice", "bob", "1")
+        server.check("bob")
+        server.ask("POST", "/v1/rename", name="bob", body={"to": "Röbert"})
+        server.send("alice", "bob", "for another bob")
+        server.ask("DELETE", "/v1/mailbox", name="Röbert")
+        server.served.await_drained()
+        server.served.stop()
+        verified = server.served.am("doctor", "verify")
+        profiles = [
+            json.loads(file.read_text()) for file in (tmp_path / "store").glob("projects/*/agents/*/profile.json")
+        ]
+
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    names = {alias["name"] for profile in profiles for alias in profile.get("aliases", ())}
+    assert names == {"alice", "bob", "Röbert"}

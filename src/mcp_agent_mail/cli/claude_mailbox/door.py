@@ -56,8 +56,8 @@ class MailboxClient:
         more_s: float = 0.0,
         headers: dict[str, str] | None = None,
     ) -> Json:
-        """The answer. It may take `more_s` seconds longer than an answer does. Raises NoMailboxServer; CommandRefused, with
-        the server's words.
+        """The answer. It may take `more_s` seconds longer than an answer does. Raises NoMailboxServer;
+        CommandRefused, with the server's words.
         """
         status, answer = self.exchange(method, path, name=name, value=value, more_s=more_s, headers=headers)
         if status == 200:
