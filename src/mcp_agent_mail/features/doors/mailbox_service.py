@@ -201,7 +201,8 @@ class MailboxService:
             speaker = speak_as(tx, project, caller.door, written, supplies)
             return speaker.actor.agent, speaker.wire_name.name
 
-        agent, name = await self._store.read(known) or await self._store.write(unit)
+        found = await self._store.read(known)
+        agent, name = found if found is not None else await self._store.write(unit)
         self._activity.note(agent)
         return _Speaking(agent=agent, project=project, supplies=supplies, name=name)
 
