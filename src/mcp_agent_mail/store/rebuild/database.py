@@ -32,6 +32,7 @@ from mcp_agent_mail.domain.archive_format.artifacts import (
 from mcp_agent_mail.domain.attachments import to_json
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind
 from mcp_agent_mail.domain.identity.names import name_key
+from mcp_agent_mail.domain.importing.units import ImportUnit
 from mcp_agent_mail.domain.leases import LeaseKeys
 from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.domain.products import product_name_key
@@ -43,6 +44,7 @@ from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_in
 from mcp_agent_mail.store.mail.inbox_counts import RECOUNT
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.rebuild.ends import begin_feed, settle_ends
+from mcp_agent_mail.store.rebuild.import_rows import add_import
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltMail
 from mcp_agent_mail.store.transaction import Tx
 
@@ -279,8 +281,7 @@ class RebuiltDatabase:
         self._run(_ADD_LEASE, values)
 
     def holder(self, lease_id: int) -> AgentId | None:
-        row = self._connection.execute(_HOLDER, (lease_id,)).fetchone()
-        return None if row is None else AgentId(row[0])
+        return next((AgentId(row[0]) for row in self._connection.execute(_HOLDER, (lease_id,))), None)
 
     def add_mail(self, mail: RebuiltMail) -> None:
         """With its recipients, all of them unread, and what it carries."""
@@ -297,6 +298,13 @@ class RebuiltDatabase:
 
     def add_notice(self, notice: ArchivedOverdueNotice) -> None:
         self._run(_ADD_NOTICE, (notice.message_id, notice.noted_ts, notice.escalation))
+
+    def add_import(self, unit: ImportUnit) -> bool:
+        """As `import_rows.add_import`."""
+        try:
+            return add_import(self._connection, unit)
+        except sqlite3.IntegrityError as broken:
+            raise RowsContradict(f"import {unit.id}: {broken}") from broken
 
     def add_commit(self, commit: ArchiveCommit) -> None:
         """Each archive's oldest first."""
