@@ -19,6 +19,7 @@ from mcp_agent_mail.features.identity.join_code_tools import join_code_tools
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.tools import identity_tools
 from mcp_agent_mail.features.identity.window_tools import window_tools
+from mcp_agent_mail.features.importing.tools import importing_tools
 from mcp_agent_mail.features.introspection.resources import introspection_resources
 from mcp_agent_mail.features.introspection.service import IntrospectionService
 from mcp_agent_mail.features.macros.tools import macro_tools
@@ -82,6 +83,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *summary_tools(services.summaries, caller),
         *product_tools(services.products, caller),
         *macro_tools(services.macros, caller),
+        *importing_tools(services.importing, caller),
     ]
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import types
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -41,6 +43,11 @@ RECORDS: Mapping[SourceKind, type[SourceRecord]] = types.MappingProxyType(
 _KINDS = {made: kind for kind, made in RECORDS.items()}
 _TAG = "record"
 
+MAX_UNPACKED = 64 << 20
+"""Bytes of one text of records: a body of three million bytes, each of which may take six in JSON, and what else a
+batch has beside it.
+"""
+
 _Plain = Any  # plain JSON, or what is made of it: typing has no better word
 _Hint = Any  # a type, as typing has them
 
@@ -71,6 +78,24 @@ def from_line(line: object) -> SourceRecord:
     if not 0 < len(record.key) <= MAX_KEY:
         raise _unfit(f"a key has 1 to {MAX_KEY} characters")
     return record
+
+
+def pack(records: Iterable[SourceRecord]) -> str:
+    """All of them as one text: JSON lines, compressed, in base64. So no text is longer on the way than it is."""
+    lines = b"".join(json.dumps(to_line(one)).encode() + b"\n" for one in records)
+    return base64.b64encode(zlib.compress(lines, level=1)).decode()
+
+
+def unpack(text: str) -> list[SourceRecord]:
+    """What `pack` made. Raises UnfitRecord, also for what is more than MAX_UNPACKED bytes."""
+    unpacking = zlib.decompressobj()
+    try:
+        lines = unpacking.decompress(base64.b64decode(text, validate=True), MAX_UNPACKED)
+        if unpacking.unconsumed_tail:
+            raise _unfit("it is too long")
+        return [from_line(json.loads(line)) for line in lines.split(b"\n") if line]
+    except (binascii.Error, zlib.error, ValueError, RecursionError) as broken:
+        raise _unfit("it is not packed as records are") from broken
 
 
 def _plain_fields(value: _Plain) -> dict[str, _Plain]:
@@ -109,11 +134,12 @@ def _object(made: _Hint, given: Mapping[str, _Plain], where: str) -> _Plain:
 
 def _read(hint: _Hint, value: _Plain, where: str) -> _Plain:
     hint = getattr(hint, "__supertype__", hint)
-    if get_origin(hint) in (Union, types.UnionType):
+    origin: _Hint = get_origin(hint)
+    if origin in (Union, types.UnionType):
         return (
             None if value is None else _read(next(one for one in get_args(hint) if one is not type(None)), value, where)
         )
-    if get_origin(hint) is tuple:
+    if origin is tuple:
         if not isinstance(value, list):
             raise _unfit(f"{where} is a list")
         return tuple(_read(get_args(hint)[0], one, where) for one in value)

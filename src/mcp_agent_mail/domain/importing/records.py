@@ -130,13 +130,15 @@ class SourceAttachment:
     left out. `name` is its file's name, with or without folders, "" for none; what it is, its bytes say.
 
     `is_inline`: the source gave it with the body (base64). Base64 that stands in the body itself stays there: the
-    reader makes no attachment of it. `sha256` is for the way between reader and store: readers leave it out.
+    reader makes no attachment of it. `sha256` and `size_bytes` are for the way between reader and store, on which
+    contents go by themselves: readers leave them out.
     """
 
     name: str
     content: bytes | None
     is_inline: bool = False
     sha256: str | None = None
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

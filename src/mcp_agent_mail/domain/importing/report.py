@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from mcp_agent_mail.domain.importing.records import NotCarried, SourceKind
 
@@ -134,6 +135,34 @@ class ImportReport:
     def added(self) -> int:
         """How many records are new here, of all kinds."""
         return sum(one.added for one in self.counts.values())
+
+
+def tally_to_json(tally: Tally) -> dict[str, Any]:
+    """For the way from the server to who reads the store."""
+    return {
+        "counts": {kind.value: [one.added, one.known, one.left] for kind, one in tally.counts.items()},
+        "left": [[kind, why, count] for (kind, why), count in tally.left.items()],
+        "names": [[one.project, one.name, one.agent, one.alias, one.why.value] for one in tally.names],
+        "names_omitted": tally.names_omitted,
+        "notes": tally.notes,
+    }
+
+
+def tally_from_json(said: Mapping[str, Any]) -> Tally:
+    """What `tally_to_json` made."""
+    return Tally(
+        counts={
+            SourceKind(kind): KindCounts(added=added, known=known, left=left)
+            for kind, (added, known, left) in said["counts"].items()
+        },
+        left={(kind, why): count for kind, why, count in said["left"]},
+        names=[
+            RenamedAgent(project=project, name=name, agent=agent, alias=alias, why=WhyRenamed(why))
+            for project, name, agent, alias, why in said["names"]
+        ],
+        names_omitted=said["names_omitted"],
+        notes=list(said["notes"]),
+    )
 
 
 def report_of(tally: Tally, system: str, store_id: str, *, is_applied: bool) -> ImportReport:
