@@ -41,6 +41,10 @@ ALLOWED = {
         "server/transport/hearing.py",
         "ensure_future",
     ): "part of a call: listens for its client while it waits, and ends with it",
+    (
+        "server/transport/progress_stream.py",
+        "create_task",
+    ): "part of a call: tells its client that it is under way, and ends with it",
     ("features/archiving/threads.py", "Thread"): "in the archiver: whoever collects its job hears what it ended of",
     (
         "notify/webhooks.py",

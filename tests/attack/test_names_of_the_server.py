@@ -103,7 +103,7 @@ async def test_a_host_of_others_is_refused_however_much_it_looks_like_ours() -> 
     assert await statuses(FOREIGN_HOSTS) == dict.fromkeys(FOREIGN_HOSTS, 403)
 
 
-async def test_every_form_of_our_own_name_is_served() -> None:
+async def test_every_words_of_our_own_name_is_served() -> None:
     assert await statuses(OUR_HOSTS) == dict.fromkeys(OUR_HOSTS, 200)
 
 

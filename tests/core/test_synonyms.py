@@ -95,6 +95,10 @@ def test_nothing_is_meant_but_what_the_tool_accepts() -> None:
     [
         ("read_inbox", ["fetch_inbox"]),
         ("get_messages", ["fetch_inbox"]),
+        ("check_my_messages", ["fetch_inbox"]),
+        ("check_mail", ["read_mail"]),
+        ("claim_paths", ["file_reservation_paths"]),
+        ("release_claims", ["release_file_reservations", "force_release_file_reservation"]),
         ("send_mail", ["send_message"]),
         ("sendMessage", ["send_message"]),
         ("mcp__agent-mail__send_message", ["send_message"]),

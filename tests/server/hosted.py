@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable, resource
 from mcp_agent_mail.core.tools import Json, ToolSpec, ToolTable, current_credentials, tool
 from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.dispatch import Calls
+from mcp_agent_mail.server.doors import NO_DOORS, Doors
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.preferences import Connections
@@ -114,6 +115,7 @@ def toy_app(
     ready: bool = True,
     more_tools: tuple[ToolSpec, ...] = (),
     connections: Connections | None = None,
+    doors: Doors = NO_DOORS,
 ) -> HttpApp:
     async def is_ready() -> bool:
         return ready
@@ -123,7 +125,9 @@ def toy_app(
         McpEndpoint(create_mcp(calls, version=VERSION)),
         calls,
         gate or toy_gate(),
-        HttpOptions(http_path=http_path, log_requests=log, connections=connections or Connections(Profiles())),
+        HttpOptions(
+            http_path=http_path, log_requests=log, connections=connections or Connections(Profiles()), doors=doors
+        ),
         is_ready=is_ready,
     )
 
@@ -143,9 +147,11 @@ async def hosted(
     room_size: ConnectionLimits | None = None,
     kernel_keeps_bytes: int | None = None,
     watch: Callable[[socket.socket], socket.socket] = lambda listener: listener,
+    beside: Sequence[socket.socket] = (),
 ) -> AsyncIterator[str]:
     """The base URL of `app` while it is served, in a task of its own. `kernel_keeps_bytes`: of what is written to a
-    connection and not taken yet. `watch` may put another socket in the place of the listening one.
+    connection and not taken yet. `watch` may put another socket in the place of the listening one; it listens at those
+    `beside` too.
     """
     started = asyncio.Event()
     with watch(open_listener("127.0.0.1", port)) as listener:
@@ -155,7 +161,7 @@ async def hosted(
 
         async def live() -> None:
             async with app.opened():
-                await server.serve(sockets=[listener])
+                await server.serve(sockets=[listener, *beside])
 
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         async with asyncio.TaskGroup() as tasks:

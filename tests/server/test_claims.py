@@ -110,6 +110,24 @@ async def test_native_tools_are_unknown_to_it_and_their_likes_are_named(claims: 
     assert all(hints.values())
 
 
+async def test_whoever_would_prolong_a_claim_is_not_led_to_giving_it_back(claims: Caller) -> None:
+    assert (await claims.refused("renew_claims"))["hint"] == "Use claim_paths."
+
+
+async def test_who_is_not_let_in_is_shown_the_call_in_this_profiles_own_words(tmp_path: Path) -> None:
+    async with (
+        open_claims(tmp_path, AGENT_AUTH="strict", PROJECT_ADMISSION="operator") as server,
+        server.connected() as claims,
+    ):
+        await claims.create(tmp_path, "BlueLake")
+        newcomer = {"project_key": str(tmp_path), "name_hint": "RedStone", **PROFILE}
+        refused = await claims.refused("create_agent", **newcomer)
+
+    (call,) = refused["data"]["suggested_tool_calls"]
+    assert (refused["type"], call["tool"]) == ("PERMISSION_DENIED", "create_agent")
+    assert call["arguments"].keys() == {*newcomer, "registration_token"}
+
+
 async def test_a_session_of_the_one_side_is_none_of_the_other(server: ClaimsServer) -> None:
     """Each request says what it wants: the id of a session opened elsewhere leads to no other tools."""
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

@@ -9,6 +9,7 @@ from mcp_agent_mail.bootstrap.wiring import (
     archive_places,
     archiver_settings,
     contact_service,
+    delivery_hooks,
     delivery_service,
     door_service,
     health_service,
@@ -40,7 +41,6 @@ from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.features.identity.activity import Activity
-from mcp_agent_mail.features.identity.delivery_hooks import DeliveryHooks
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.products.service import ProductService
@@ -66,7 +66,7 @@ def build_services(
     evidence = DeliveryEvidence(marks := DeliveryMarks(store, clock=clock))
     waiters = waiters_of(settings, store, bus := MailBus(store.on_mail_change))
     presence = Presences(window_s=settings.listening_window_seconds, clock=clock, live=waiters)
-    hooks = DeliveryHooks(acting=evidence.note_acting, handed=evidence.note_handed, presence_of=presence.of)
+    hooks = delivery_hooks(evidence, presence, activity)
     identity = identity_service(settings, store, activity, hooks, operator_token=operator_token, clock=clock)
     identities = project_identities(settings, (looks := Looks()))
     projects = project_service(settings, store, (places := archive_places(settings)), identities)

@@ -102,7 +102,6 @@ class Services:
 
     def start(self) -> None:
         """Start all that works beside the requests. Commands without a server leave it out."""
-        self.doors.start()
         self.archiving.start()
         self.guard_spool.start()
         self.leases.sweeper.start()
@@ -140,6 +139,7 @@ class Services:
         self.looks.close()
         self.guard_installation.looks.close()
         self.wake()
+        self.doors.close()
         patience_s = min(STOP_WITHIN_S, timeout_s / _SHARES)
         await asyncio.gather(
             self.leases.sweeper.stop(patience_s),

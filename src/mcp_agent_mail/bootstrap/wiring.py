@@ -34,6 +34,7 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
 from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
@@ -74,8 +75,6 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
-
-NEIGHBOURS_FOLDER = "neighbours"
 
 
 def identity_service(
@@ -240,6 +239,15 @@ def subscriptions_of(store: Store, waiters: Waiters, identity: IdentityService) 
     return Subscriptions(store, CopyBus(store.on_copy_change), waiters, settle, identify=identity.onlooker)
 
 
+def delivery_hooks(evidence: DeliveryEvidence, presence: Presences, activity: Activity) -> DeliveryHooks:
+    return DeliveryHooks(
+        acting=evidence.note_acting,
+        handed=evidence.note_handed,
+        presence_of=presence.of,
+        with_activity=activity.with_activity,
+    )
+
+
 def delivery_service(
     store: Store, waiters: Waiters, identity: IdentityService, hooks: DeliveryHooks, presence: Presences
 ) -> DeliveryService:
@@ -258,7 +266,7 @@ def door_service(
     return DoorService(
         store,
         DoorServices(messaging=messaging, projects=projects, waiters=waiters),
-        project_key=str(settings.storage_root / NEIGHBOURS_FOLDER),
+        project_key=settings.facades_project,
         rule=NamingRule(auth=AgentAuth(settings.agent_auth), admission=ProjectAdmission(settings.project_admission)),
         note_activity=identity.touch,
     )

@@ -109,7 +109,8 @@ class ToolProfile:
     """`tools` is None when all are meant, those that are no part of the contract too.
 
     One that has a tool table of its own has words of its own: `greeting` is said to a client when it connects,
-    `instead` and `arguments` are what it calls the tools and the arguments that texts of ours name.
+    `instead` and `arguments` are what it calls the tools and the arguments that texts of ours name, `suggested` what
+    the arguments of a call are there that a refusal suggests, by our tool.
     """
 
     name: str
@@ -117,6 +118,7 @@ class ToolProfile:
     greeting: str | None = None
     instead: Mapping[str, str] = field(default_factory=dict, compare=False)
     arguments: Mapping[str, str] = field(default_factory=dict, compare=False)
+    suggested: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
 
     def shows(self, tool: str) -> bool:
         return self.tools is None or tool in self.tools

@@ -109,10 +109,10 @@ _OF_A_NEW_MESSAGE = ("valid_until", "supersedes")
 
 # What tools are called elsewhere, word by word: the first of a row is ours.
 _TOOL_WORDS = (
-    "fetch get list load look poll read view",
+    "fetch check get list load look poll read view",
     "inbox emails mails messages",
     "message email mail msg",
-    "reservation claim lease leases lock reservations reserve",
+    "reservation claim claims lease leases lock reservations reserve",
     "file files",
     "release drop free unlock unreserve",
     "renew extend",

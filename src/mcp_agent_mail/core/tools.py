@@ -57,6 +57,8 @@ class Credentials:
     window_id: str | None = None
     said_project: str | None = None
     said_agent: str | None = None
+    door_name: str | None = None
+    """Who a door takes its caller to be, by the door's own ways: a part of the path, a header. It proves nothing."""
     origin: str | None = None
     """The connection that the call came by."""
     is_remote: bool = False

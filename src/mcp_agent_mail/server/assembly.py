@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fastmcp import FastMCP
@@ -11,6 +12,7 @@ from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.profiles import Profiles, custom_profile
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.claims.profile import CLAIMS
 from mcp_agent_mail.server.attachments import PREFIX as ATTACHMENTS
 from mcp_agent_mail.server.attachments import AttachmentEndpoint
@@ -18,6 +20,7 @@ from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.claims import claims_endpoint
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
+from mcp_agent_mail.server.doors import open_doors
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardEndpoint
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
@@ -41,7 +44,7 @@ def gate_of(settings: Settings, *, operator_token: str) -> Gate:
     """Who may come in. The name that the server listens on is always its own, whatever list stands beside it."""
     token = settings.http_bearer_token
     return Gate(
-        allowed_hosts=(settings.http_host, *settings.http_allowed_hosts),
+        allowed_hosts=(settings.http_host, settings.facades_host, *settings.http_allowed_hosts),
         server_token=token.reveal() if token else None,
         operator_token=operator_token,
         trust_loopback=settings.http_allow_localhost_unauthenticated,
@@ -55,10 +58,11 @@ def build_http_app(
     operator_token: str,
     tracer: CallTracer | None = None,
     lines: CallLines | None = None,
+    door_ports: Mapping[int, Door] = MappingProxyType({}),
 ) -> HttpApp:
     """The application over services that are open, by the settings. Nothing is served before its `opened`; with a
     `tracer` each call becomes a span, with `lines` those that change something are told. Whoever shows
-    `operator_token` is the operator.
+    `operator_token` is the operator. `door_ports` are bound for doors alone.
     """
     calls = Calls(
         services.tools,
@@ -85,6 +89,7 @@ def build_http_app(
             connections=connections_of(settings),
             routes={path: make(services, calls) for path, make in ROUTES.items()},
             endpoints={CLAIMS.name: claims_endpoint(services, calls)} if settings.claims_enabled else {},
+            doors=open_doors(settings, services, calls, door_ports),
             bound_waiters=services.delivery.waiters.bound,
         ),
         is_ready=services.health.is_ready,

@@ -30,7 +30,8 @@ class Admitted:
     bearer_is_servers: bool
 
 
-_OPEN = Admitted(bearer_is_servers=False)
+UNPROVEN = Admitted(bearer_is_servers=False)
+"""Let in without the server's token."""
 _WITH_TOKEN = Admitted(bearer_is_servers=True)
 
 
@@ -113,16 +114,16 @@ class Gate:
     def check_token(self, headers: Headers, peer: str | None, *, operator_may: bool) -> Admitted | HttpRefusal:
         """The server's token, when one is set. `operator_may`: the operator's token opens this path too."""
         if self._server_token is None:
-            return _OPEN
+            return UNPROVEN
         given = bearer_token(headers)
         if given is not None:
             sent = given.encode("latin-1")
             if hmac.compare_digest(sent, self._server_token):
                 return _WITH_TOKEN
             if operator_may and self._operator_token and hmac.compare_digest(sent, self._operator_token):
-                return _OPEN
+                return UNPROVEN
         if self._trust_loopback and not is_from_elsewhere(headers, peer):
-            return _OPEN
+            return UNPROVEN
         if given is None:
             return HttpRefusal(401, "This server needs its token: send Authorization: Bearer <HTTP_BEARER_TOKEN>.")
         return HttpRefusal(401, "The bearer token is not this server's. An agent's own token belongs in X-Agent-Token.")

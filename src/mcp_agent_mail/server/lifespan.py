@@ -13,9 +13,9 @@ import gc
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,11 @@ from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, FaultHook, Faults
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.features.archiving.ahead_archives import go_on_above_archives
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.health.results import ServerPlace
+from mcp_agent_mail.server.door_ports import DoorPorts, opened_ports, wanted_ports
 from mcp_agent_mail.server.observability.call_lines import CallLines
 from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
@@ -55,7 +57,9 @@ REQUESTS_SHARE = 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A server that answers. `url` is its base for clients on this machine, `bound_url` what it listens on."""
+    """A server that answers. `url` is its base for clients on this machine, `bound_url` what it listens on; `doors` are
+    the URLs that doors have to themselves.
+    """
 
     version: str
     url: str
@@ -63,6 +67,7 @@ class Running:
     mcp_path: str
     storage_root: Path
     pid: int
+    doors: Mapping[str, Door] = field(default_factory=dict)
 
 
 Announce = Callable[[Running], None]
@@ -86,7 +91,8 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
         fault_hook(FailPoint.START)
         log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
         listener = stack.enter_context(open_listener(settings.http_host, settings.http_port))
-        running = _running(settings, listener)
+        ports = stack.enter_context(opened_ports(settings.facades_host, wanted_ports(settings)))
+        running = _running(settings, listener, ports)
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
         fault_hook(FailPoint.START)
         store = await stack.enter_async_context(_store(settings, fault_hook))
@@ -99,6 +105,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
             operator_token=operator_token,
             faults=faults,
         )
+        await services.doors.give_back_open()
         for stray in went_on.strays:
             services.archiving.health.stand(Path(stray.data["path"]).name, in_sentences(stray.message, stray.hint))
         if (unnoted := went_on.unnoted) is not None:
@@ -116,7 +123,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
             announce(running)
             _start_services(services)
 
-        await _serve_http(settings, services, operator_token, listener, started, stopping, lines)
+        await _serve_http(settings, services, operator_token, listener, ports, started, stopping, lines)
 
 
 @asynccontextmanager
@@ -170,6 +177,7 @@ async def _serve_http(
     services: Services,
     operator_token: str,
     listener: socket.socket,
+    ports: DoorPorts,
     started: Callable[[], None],
     stopping: _Stopping,
     lines: CallLines | None,
@@ -185,7 +193,9 @@ async def _serve_http(
 
     async with AsyncExitStack() as stack:
         tracer = await stack.enter_async_context(_spans(settings))
-        app = build_http_app(settings, services, operator_token=operator_token, tracer=tracer, lines=lines)
+        app = build_http_app(
+            settings, services, operator_token=operator_token, tracer=tracer, lines=lines, door_ports=ports.doors
+        )
         await stack.enter_async_context(app.opened())
         server = WebServer(
             app,
@@ -194,7 +204,7 @@ async def _serve_http(
             on_stopping=on_stopping,
             room_size=size_of_room(),
         )
-        await server.serve(sockets=[listener])
+        await server.serve(sockets=[listener, *ports.sockets])
 
 
 def _start_services(services: Services) -> None:
@@ -217,7 +227,7 @@ async def _stop_services(services: Services, stopping: _Stopping, fault_hook: Fa
     fault_hook(FailPoint.STOP)
 
 
-def _running(settings: Settings, listener: socket.socket) -> Running:
+def _running(settings: Settings, listener: socket.socket, ports: DoorPorts) -> Running:
     port = listener.getsockname()[1]
     return Running(
         version=__version__,
@@ -226,6 +236,7 @@ def _running(settings: Settings, listener: socket.socket) -> Running:
         mcp_path=settings.http_path,
         storage_root=settings.storage_root,
         pid=os.getpid(),
+        doors=ports.urls,
     )
 
 

@@ -43,22 +43,16 @@ from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, unknown_tool
 from mcp_agent_mail.server.completion import Suggest, complete
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
+from mcp_agent_mail.server.mcp_words import OURS, McpWords
 from mcp_agent_mail.server.observability.trace_context import with_meta
 from mcp_agent_mail.server.preferences import ResponsePreferences
 from mcp_agent_mail.server.prompts import WORKFLOWS, Workflow, prompt_of, shown_for
-from mcp_agent_mail.server.rendering.formats import of_uri, take_argument
-from mcp_agent_mail.server.rendering.profile_texts import fitted, fitted_error, instructions, way_to
-from mcp_agent_mail.server.rendering.wire import (
-    error_object,
-    resource_error_code,
-    resource_result,
-    tool_error,
-    tool_result,
-)
+from mcp_agent_mail.server.rendering.formats import of_uri
+from mcp_agent_mail.server.rendering.profile_texts import fitted, fitted_error, way_to
+from mcp_agent_mail.server.rendering.wire import error_object, resource_error_code, resource_result
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint, without_list_changes
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 
-SERVER_NAME = "mcp-agent-mail"
 FACTS = "mcp_agent_mail.facts"
 """Key of a request's `RequestFacts` in its ASGI scope."""
 
@@ -120,19 +114,20 @@ def create_mcp(
     suggest: Suggest | None = None,
     subscriptions: SubscriptionEndpoint | None = None,
     workflows: Sequence[Workflow] = WORKFLOWS,
+    words: McpWords = OURS,
 ) -> FastMCP[Any]:
     """The server over `calls`, named and versioned, ready for `http_app`. Without `suggest` it completes nothing,
     without `subscriptions` nobody is told of changes. `workflows` are its prompts, which name tools of ours.
     """
     mcp: FastMCP[Any] = FastMCP(
-        SERVER_NAME,
-        instructions=instructions(FULL),
+        words.server_name,
+        instructions=words.greeting(FULL),
         version=version,
         dereference_schemas=False,
         mask_error_details=True,
         tasks=False,
     )
-    for tool in listed_first(calls.tools.specs()):
+    for tool in listed_first(calls.tools.specs()) if words.is_ours else calls.tools.specs():
         if tool.is_over_mcp:
             mcp.add_tool(listed_tool(tool))
     for resource in calls.resources.specs():
@@ -142,7 +137,7 @@ def create_mcp(
             mcp.add_template(_listed_template(resource))
     for workflow in workflows:
         mcp.add_prompt(prompt_of(workflow))
-    _install_handlers(mcp, calls)
+    _install_handlers(mcp, calls, words)
     if subscriptions is not None:
         _install_subscriptions(mcp, subscriptions)
     if suggest is not None:
@@ -203,13 +198,13 @@ def _listed_template(spec: ResourceSpec) -> ResourceTemplate:
     )
 
 
-def _install_handlers(mcp: FastMCP[Any], calls: Calls) -> None:
+def _install_handlers(mcp: FastMCP[Any], calls: Calls, words: McpWords) -> None:
     server = mcp._mcp_server  # noqa: SLF001  # guarded by tests/server/test_mcp.py
     server.add_request_handler("tools/list", PaginatedRequestParams, partial(_list_tools, mcp, calls))
     server.add_request_handler("prompts/list", PaginatedRequestParams, partial(_list_prompts, mcp))
-    server.add_request_handler("tools/call", RawParams, partial(_call_tool, calls))
+    server.add_request_handler("tools/call", RawParams, partial(_call_tool, calls, words))
     server.add_request_handler("resources/read", RawParams, partial(_read_resource, calls))
-    server.middleware = [_Bypass(server.middleware)]
+    server.middleware = [_Bypass(server.middleware, words)]
     # Otherwise every 2026-07-28 call first lists all tools to look for `x-mcp-header` declarations; ours have none.
     server.get_tool_input_schema = _no_header_schema
 
@@ -248,8 +243,9 @@ def _no_header_schema(_name: str) -> None:
 class _Bypass:
     """FastMCP's middlewares (context, spans, request state) for every method but those we answer ourselves."""
 
-    def __init__(self, others: list[ServerMiddleware[Any]]) -> None:
+    def __init__(self, others: list[ServerMiddleware[Any]], words: McpWords) -> None:
         self._others = others
+        self._words = words
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.method == "initialize" and ctx.request is not None and SESSION_HEADER in ctx.request.headers:
@@ -268,7 +264,7 @@ class _Bypass:
         if isinstance(result, InitializeResult | DiscoverResult):
             said = facts.credentials
             is_known = said.said_project is not None and said.said_agent is not None
-            return result.model_copy(update={"instructions": instructions(profile, is_known=is_known)})
+            return result.model_copy(update={"instructions": self._words.greeting(profile, is_known=is_known)})
         return result
 
 
@@ -323,20 +319,21 @@ async def _list_prompts(mcp: FastMCP[Any], ctx: Context, params: PaginatedReques
     return page.model_copy(update={"prompts": [prompt for prompt in page.prompts if prompt.name not in lacking]})
 
 
-async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerResult:
+async def _call_tool(calls: Calls, words: McpWords, ctx: Context, _params: RawParams) -> HandlerResult:
     params = ctx.params or {}
-    name = params["name"]
+    said = params["name"]
+    name = words.aliases.get(said, said)
     facts = _facts(ctx)
     if calls.are_traced:
         facts = with_meta(facts, params)
     try:
         _require_shown(calls, name, facts.wishes)
-        arguments, output = take_argument(params.get("arguments") or {}, facts.wishes.output)
+        arguments, output = words.read_arguments(params.get("arguments") or {}, facts.wishes.output)
         with _heard(ctx):
             result = await calls.run_tool(name, arguments, facts)
-            return tool_result(calls.tools.require(name, facts.credentials), result, output)
+            return words.show_result(calls.tools.require(name, facts.credentials), result, output)
     except AgentMailError as error:
-        return tool_error(name, fitted_error(error, facts.wishes.profile))
+        return words.show_error(said, fitted_error(error, facts.wishes.profile))
 
 
 def _require_shown(calls: Calls, name: str, wishes: ResponsePreferences) -> None:

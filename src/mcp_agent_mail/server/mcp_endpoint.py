@@ -31,6 +31,7 @@ from mcp_agent_mail.server.request_ids import RequestIds, TakenId
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, has_much_beside, is_one_object, read_body, replay
+from mcp_agent_mail.server.transport.progress_stream import ProgressStream, progress_token
 
 _HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _SESSION_ID = SESSION_HEADER.encode()
@@ -43,6 +44,8 @@ _NO_OBJECT = {
         "message": "Send one JSON-RPC request as a JSON object in UTF-8; batches are not served.",
     },
 }
+_CANCELLED = b'"error":{"code":-32800,"message":"Request cancelled"}}'
+"""How the SDK's answer to a cancelled call ends; no result does."""
 _MUCH_BESIDE = (
     f"A request may have {MAX_BESIDE_BYTES >> 10} KiB beside its arguments, `_meta` included; nothing was done."
 )
@@ -62,7 +65,9 @@ _INITIALIZE_TOO_LARGE = "An initialize request may have 64 KiB."
 
 
 class McpEndpoint:
-    """`subscriptions`, if any, are told on the streams of sessions."""
+    """`subscriptions`, if any, are told on the streams of sessions. With `progress_every_s` a call whose client asks
+    for progress, and takes an event stream, is answered as one, and told so often that it is under way.
+    """
 
     def __init__(
         self,
@@ -70,7 +75,9 @@ class McpEndpoint:
         *,
         subscriptions: SubscriptionEndpoint | None = None,
         max_sessions: int = MAX_SESSIONS,
+        progress_every_s: float | None = None,
     ) -> None:
+        self._progress_every_s = progress_every_s
         self._subscriptions = subscriptions
         self._max_sessions = max_sessions
         self._ids = RequestIds()
@@ -118,23 +125,31 @@ class McpEndpoint:
         """Answer one request. Raises what `read_body` raises."""
         scope[HEARING] = hearing = RequestHearing(receive, send, scope)
         try:
-            await self._answer(scope, headers, receive, hearing.send)
+            if b"accept" not in headers:
+                scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
+            if scope["method"] == "POST":
+                await self._answer_post(scope, headers, receive, hearing)
+            else:
+                await self._answer(scope, headers, receive, hearing.send, b"")
         finally:
             hearing.close()
 
-    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        if b"accept" not in headers:
-            scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
-        body = b""
-        if scope["method"] == "POST":
-            body = await read_body(receive)
-            if not is_one_object(body):
-                await send_value(send, 400, _NO_OBJECT)
-                return
-            if has_much_beside(body):
-                await send_detail(send, 413, _MUCH_BESIDE)
-                return
-            receive = replay(body, receive)
+    async def _answer_post(self, scope: Scope, headers: Headers, receive: Receive, hearing: RequestHearing) -> None:
+        body = await read_body(receive)
+        if not is_one_object(body):
+            await send_value(hearing.send, 400, _NO_OBJECT)
+            return
+        if has_much_beside(body):
+            await send_detail(hearing.send, 413, _MUCH_BESIDE)
+            return
+        receive, every_s = replay(body, receive), self._progress_every_s
+        if every_s is None or (token := progress_token(headers, body)) is None:
+            await self._answer(scope, headers, receive, _noting_cancelled(hearing, hearing.send), body)
+            return
+        async with ProgressStream(hearing, token, every_s=every_s).opened() as send:
+            await self._answer(scope, headers, receive, _noting_cancelled(hearing, send), body)
+
+    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send, body: bytes) -> None:
         session = headers.get(_SESSION_ID)
         if (transport := self.session(headers)) is not None:
             if scope["method"] == "GET":
@@ -228,6 +243,17 @@ class McpEndpoint:
             await self._stateful.handle_request(scope, replay(body, receive), send_and_note)
         finally:
             self._opening_bytes.pop(opening, None)
+
+
+def _noting_cancelled(hearing: RequestHearing, send: Send) -> Send:
+    """A call that was cancelled as it ended is answered by the SDK with status 200, though what it gave is not told."""
+
+    async def send_and_note(message: Message) -> None:
+        if message.get("body", b"").endswith(_CANCELLED):
+            hearing.close()
+        await send(message)
+
+    return send_and_note
 
 
 def _refusal(error: TakenId) -> JsonObject:

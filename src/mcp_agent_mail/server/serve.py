@@ -32,11 +32,15 @@ class ServeExit(IntEnum):
 
 
 def announce_on_stdout(running: Running) -> None:
-    """One line for people and scripts: where the server listens, and which store it serves."""
+    """One line for people and scripts: where the server listens, and which store it serves. A line more for each port
+    that a door has to itself.
+    """
     where = f"{running.bound_url}{running.mcp_path}"
     if running.bound_url != running.url:
         where += f" (every address of this machine; here {running.url}{running.mcp_path})"
     sys.stdout.write(f"mcp-agent-mail {running.version} serves {where} from {running.storage_root}\n")
+    for url, door in running.doors.items():
+        sys.stdout.write(f"{door.value} at {url}\n")
     sys.stdout.flush()
 
 

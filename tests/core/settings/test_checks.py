@@ -205,3 +205,15 @@ def test_more_places_than_connections_leave_for_those_who_wait_are_a_warning(
 
     told = [(one.level, one.place) for one in loaded.notices if one.name == "WAITERS_MAX" and "1500" in str(one)]
     assert told == ([("warning", "environment")] if is_told else [])
+
+
+def test_doors_beyond_this_machine_need_the_token_and_make_names_strict(machine: Machine) -> None:
+    (mistake,) = machine.mistakes(FACADES_HOST="0.0.0.0")
+    beyond = machine.load({"FACADES_HOST": "0.0.0.0", "HTTP_BEARER_TOKEN": TOKEN}).settings
+
+    assert (mistake.name, mistake.expected) == (
+        "FACADES_HOST",
+        "an address of this machine only, or HTTP_BEARER_TOKEN set",
+    )
+    assert beyond.agent_auth == "strict"
+    assert machine.load({}).settings.agent_auth == "open"

@@ -30,7 +30,7 @@ def test_no_two_messages_have_the_same_made_id(one: int, other: int, door: Door)
     assert (made_id(door, MessageId(one)) == made_id(door, MessageId(other))) is (one == other)
 
 
-def test_each_door_has_a_form_of_its_own_which_stays_as_it_is() -> None:
+def test_each_door_has_a_words_of_its_own_which_stays_as_it_is() -> None:
     made = {door.value: made_id(door, MessageId(1)) for door in Door}
 
     assert made == {

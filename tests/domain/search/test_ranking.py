@@ -91,7 +91,7 @@ def test_a_phrase_without_a_word_is_found_nowhere_and_one_with_accents_in_no_asc
     assert pattern_of(Phrase("caf\u00e9 \u672c"), for_ascii=True) is None
 
 
-def test_another_form_of_a_word_counts_less_than_the_word_and_more_than_none() -> None:
+def test_another_words_of_a_word_counts_less_than_the_word_and_more_than_none() -> None:
     read = read_query("build")
     assert read is not None
     texts = [RankedText("a", "nothing"), RankedText("a", "builds"), RankedText("a", "build")]

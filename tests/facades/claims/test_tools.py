@@ -128,6 +128,17 @@ async def test_since_ts_is_in_seconds_and_urgent_mail_can_be_asked_for_alone(cla
     assert [mail["subject"] for mail in urgent] == [mail["subject"] for mail in one] == ["Now"]
 
 
+@pytest.mark.parametrize("since", [True, [], {}])
+async def test_what_is_no_time_is_refused_as_a_number_that_is_missing(
+    claims: Caller, project: Path, since: object
+) -> None:
+    key = await team(claims, project)
+
+    refused = await claims.refused("check_my_messages", project_key=key, agent_name="RedStone", since_ts=since)
+
+    assert refused["message"] == "since_ts must be a number."
+
+
 async def test_whoever_is_not_registered_sends_and_answers_nothing(claims: Caller, project: Path) -> None:
     key = await team(claims, project)
     number = await send(claims, key, "Plan")

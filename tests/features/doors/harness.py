@@ -18,6 +18,7 @@ from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.doors.names import NamingRule
+from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import DoorSent, Popped
 from mcp_agent_mail.features.doors.service import DoorService, DoorServices
@@ -63,7 +64,10 @@ class DoorsHarness:
 
 @asynccontextmanager
 async def open_doors(
-    directory: Path, auth: AgentAuth = AgentAuth.OPEN, admission: ProjectAdmission = ProjectAdmission.OPEN
+    directory: Path,
+    auth: AgentAuth = AgentAuth.OPEN,
+    admission: ProjectAdmission = ProjectAdmission.OPEN,
+    claimed_s: float = CLAIMED_S,
 ) -> AsyncIterator[DoorsHarness]:
     async with open_seeded_store(directory) as seeded:
         store, noted = seeded.store, list[str]()
@@ -84,6 +88,7 @@ async def open_doors(
             project_key=HOME,
             rule=NamingRule(auth=auth, admission=admission),
             note_activity=lambda agent: noted.append(agent.name),
+            claimed_s=claimed_s,
         )
         tools = ToolTable(messaging_tools(messaging, identities.caller))
         yield DoorsHarness(seeded, doors, tools, waiters, noted)

@@ -63,7 +63,6 @@ async def test_after_a_start_what_was_given_and_not_settled_is_given_again(tmp_p
         await harness.doors.pop(at("bob"), wait_s=0)
 
         given = await harness.doors.give_back_open()
-        harness.doors.start()
 
         assert given == 1
         assert [one.body for one in [await harness.pop("bob"), await harness.pop("bob")] if one] == ["1", "2"]

@@ -107,22 +107,6 @@ async def test_an_agent_whose_activity_is_not_written_yet_counts_as_active(tmp_p
         assert await list_agents(harness, active_within_s=60) == active
 
 
-async def test_the_latest_home_of_a_name_is_where_it_was_active_last_written_or_not(harness: IdentityHarness) -> None:
-    other = "/code/lib"
-    await harness.call("ensure_project", human_key=other)
-    for project in (PROJECT, other):
-        await harness.register("BlueLake", project_key=project)
-    last = await harness.identity.latest_home("bluelake")
-    await harness.register("BlueLake", project_key=PROJECT)
-
-    back = await harness.identity.latest_home("BlueLake")
-    await harness.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
-
-    assert (last, back) == (other, PROJECT)
-    assert await harness.identity.latest_home("BlueLake") == other
-    assert await harness.identity.latest_home("GrayFox") is None
-
-
 async def test_a_retired_agent_is_listed_only_when_asked_for(harness: IdentityHarness) -> None:
     await harness.register("BlueLake")
     await harness.register("GoneElm")

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import pytest
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import (
     AuthenticationRequired,
     InvalidInput,
@@ -12,7 +16,14 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.identity.names import UnknownAgent
-from mcp_agent_mail.features.messaging.visibility import UnknownMessage, find_mailbox, is_visible_from, require_message
+from mcp_agent_mail.features.identity.delivery_hooks import WithActivity
+from mcp_agent_mail.features.messaging.visibility import (
+    UnknownMessage,
+    find_home,
+    find_mailbox,
+    is_visible_from,
+    require_message,
+)
 from mcp_agent_mail.store.transaction import View
 from tests.features.messaging.harness import APP, LIB, OPERATOR, MessagingHarness
 from tests.features.samples import OPEN
@@ -91,6 +102,27 @@ async def test_a_name_alone_is_looked_for_in_projects_that_are_not_archived(harn
     assert "archived project" in unknown.value.hint
     there, _ = await seeded.store.read(lambda view: find_mailbox(view, "QuietFox", LIB))
     assert there.id == seeded.fox.id
+
+
+async def test_the_latest_home_of_a_name_is_where_it_was_active_last_written_or_not(harness: MessagingHarness) -> None:
+    seeded = harness.seeded
+    now = Micros(seeded.lib_blue.last_active_ts + 10)
+
+    def unwritten(agents: Iterable[Agent]) -> list[Agent]:
+        return [replace(one, last_active_ts=now) if one.id == seeded.blue.id else one for one in agents]
+
+    async def home(name: str, caller: Caller = OPEN, of: WithActivity = list) -> str | None:
+        return await seeded.store.read(lambda view: find_home(view, caller, name, of))
+
+    await seeded.store.write(lambda tx: tx.agents.touch_many([(seeded.lib_blue.id, Micros(now - 5))]))
+    written, noted = await home("bluelake"), await home("bluelake", of=unwritten)
+    own = replace(OPEN, kind=CallerKind.AGENT, agent_id=seeded.lib_blue.id, project_id=seeded.lib.id)
+
+    assert (written, noted) == (LIB, APP)
+    assert await home("BlueLake", own, unwritten) == LIB, "a proven caller means itself"
+    assert await home("GrayFox") is None
+    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.lib_blue.id, tx.now, tx.now))
+    assert await home("BlueLake") == APP
 
 
 async def test_a_message_is_there_for_its_project_and_its_parties_and_for_nobody_else(

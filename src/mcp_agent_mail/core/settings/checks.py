@@ -26,6 +26,7 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
     _check_backups(values, givens, findings)
     _check_waiters(values, givens, findings)
     _check_webhooks(values, givens, findings)
+    _check_door_host(values, givens, findings)
     if at_fault & {"HTTP_HOST", "HTTP_BEARER_TOKEN", "AGENT_AUTH", "HTTP_ALLOWED_HOSTS", "HOST"}:
         return
     host, token = str(values["HTTP_HOST"]), values["HTTP_BEARER_TOKEN"]
@@ -105,6 +106,19 @@ def _check_webhooks(values: Mapping[str, object], givens: Mapping[str, Given], f
     if values["WEBHOOK_SECRET"] is None and "WEBHOOK_SECRET" not in givens:
         findings.mistake(
             given, "nothing, or WEBHOOK_SECRET set", "Calls are signed with it; make one: openssl rand -hex 32."
+        )
+
+
+def _check_door_host(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
+    """Ports of doors are let in by the same rules as the server's own."""
+    given = givens.get("FACADES_HOST")
+    if given is None or {"FACADES_HOST", "HTTP_BEARER_TOKEN"} - values.keys():
+        return
+    if not is_loopback(str(values["FACADES_HOST"])) and values["HTTP_BEARER_TOKEN"] is None:
+        findings.mistake(
+            given,
+            "an address of this machine only, or HTTP_BEARER_TOKEN set",
+            "Without a token anyone who reaches a door's port could read and send mail.",
         )
 
 

@@ -12,6 +12,7 @@ from mcp_agent_mail.core.settings.kinds import Row, Values
 from mcp_agent_mail.core.settings.rows_attachments import ATTACHMENT_ROWS
 from mcp_agent_mail.core.settings.rows_coordination import LEASE_ROWS, PROJECT_ROWS, WINDOW_CLIENT_ROWS, WINDOW_ROWS
 from mcp_agent_mail.core.settings.rows_delivery import DELIVERY_ROWS, HOOK_ROW
+from mcp_agent_mail.core.settings.rows_doors import DOOR_ROWS
 from mcp_agent_mail.core.settings.rows_llm import LLM_ROWS
 from mcp_agent_mail.core.settings.rows_server import SURFACE_ROWS, WATCHING_ROWS
 from mcp_agent_mail.core.settings.rows_upkeep import UPKEEP_ROWS
@@ -22,7 +23,8 @@ def _allowed_hosts(values: Values) -> tuple[str, ...]:
 
 
 def _agent_auth(values: Values) -> str:
-    return "open" if kinds.is_loopback(str(values["HTTP_HOST"])) else "strict"
+    is_local = all(kinds.is_loopback(str(values[name])) for name in ("HTTP_HOST", "FACADES_HOST"))
+    return "open" if is_local else "strict"
 
 
 def _database_url(values: Values) -> str:
@@ -375,6 +377,7 @@ _CLIENT = (
 ROWS: tuple[Row, ...] = (
     *_STORE,
     *_HTTP,
+    *DOOR_ROWS,
     *_CALLERS,
     *PROJECT_ROWS,
     *WINDOW_ROWS,

@@ -47,6 +47,12 @@ class Settings:
     http_path: str
     http_allowed_hosts: tuple[str, ...]
     http_request_log_enabled: bool
+    facades_host: str
+    facades_project: str
+    postal_enabled: bool
+    postal_port: int
+    postal_max_wait_seconds: int
+    postal_mailbox_max: int
     agent_auth: str
     project_admission: str
     http_bearer_token: Secret | None

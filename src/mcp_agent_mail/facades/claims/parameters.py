@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.params import Choice, Count, Matching, Time
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.messages import parse_subject
@@ -22,6 +23,12 @@ class TimeNumber:
 
     def convert(self, name: str, value: object) -> Micros:
         """Microseconds since 1970. Raises InvalidInput for what is no time."""
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise InvalidInput(
+                f"{name} must be a number.",
+                hint="Send seconds since 1970, as time.time() gives them.",
+                data={"parameter": name, "expected": "number"},
+            )
         return Time().convert(name, value)
 
 

@@ -36,6 +36,8 @@ CLAIMS = ToolProfile(
         "renew_file_reservations": "claim_paths",
         "check_file_reservation_conflicts": "claim_paths",
         "release_file_reservations": "release_claims",
+        "renew_claims": "claim_paths",
     },
     arguments={"human_key": "project_key", "sender_name": "from_agent"},
+    suggested={"register_agent": {"name": "name_hint"}},
 )

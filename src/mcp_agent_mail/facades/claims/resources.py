@@ -36,17 +36,16 @@ def _mail(services: Services) -> list[ResourceSpec]:
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """An agent's inbox, newest first; without project where an agent of this name was last active."""
-        # First: by its token an agent is active, there and nowhere else.
-        caller = await current_caller()
         request = InboxRequest(
-            project_key=project or await services.identity.latest_home(agent),
+            project_key=project,
             agent_name=agent,
             limit=limit,
             urgent_only=urgent_only,
             include_bodies=include_bodies,
             since=since_ts or None,
+            takes_latest=True,
         )
-        return schemas.show_inbox(await services.messaging.inbox(caller, request))
+        return schemas.show_inbox(await services.messaging.inbox(await current_caller(), request))
 
     async def thread(
         thread_id: Annotated[str, THREAD],

@@ -22,7 +22,7 @@ class DoorSent:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Popped:
     """The oldest message of a mailbox, as its door shows it. It is the caller's from `popped_ts` on, and read once the
-    answer with it was written.
+    answer with it was written; once the caller has said so, by the `claim`, where it settles by itself.
     """
 
     id: str
@@ -33,6 +33,7 @@ class Popped:
     agent_id: AgentId
     door: Door
     popped_ts: Micros
+    claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

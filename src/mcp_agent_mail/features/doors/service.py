@@ -25,6 +25,7 @@ from mcp_agent_mail.features.doors.names import (
     find_agent,
     speak_as,
 )
+from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
@@ -57,7 +58,7 @@ class DoorServices:
 
 class DoorService:
     """`project_key` is the path or the slug of the project of doors that know none; a path's is made at first use.
-    `note_activity` is told of every agent that acts.
+    `note_activity` is told of every agent that acts. A caller that settles by itself has `claimed_s` seconds for it.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class DoorService:
         rule: NamingRule,
         note_activity: Callable[[Agent], None],
         choose: Callable[[Sequence[str]], str] = secrets.choice,
+        claimed_s: float = CLAIMED_S,
     ) -> None:
         self._store = store
         self._services = services
@@ -76,6 +78,7 @@ class DoorService:
         self._rule = rule
         self._note_activity = note_activity
         self._choose = choose
+        self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
 
     async def send(
         self, caller: DoorCaller, to: str, body: str, *, external_id: str | None = None, mailbox_max: int = 0
@@ -106,13 +109,18 @@ class DoorService:
         self._note_activity(agent)
         return sent
 
-    async def pop(self, caller: DoorCaller, *, wait_s: float) -> Popped | None:
+    async def pop(self, caller: DoorCaller, *, wait_s: float, settles_itself: bool = False) -> Popped | None:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); None where none came.
 
         It is read once the answer of the running call was written, and given back where it was not. A call that is no
         request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an error after all.
-        Raises as `send` does, and as waiting does: NoPlaceToWait, WaitingEnds, WaiterLeft.
+        Who `settles_itself` gets a claim, and says by `settle_claimed` or `give_back_claimed`, in a later call, what
+        became of it: after CLAIMED_S seconds without a word it is given back. So it is where the answer was not
+        written.
+        Raises as `send` does, as waiting does (NoPlaceToWait, WaitingEnds, WaiterLeft), and TooManyPopped.
         """
+        if settles_itself:
+            self._claims.require_room()
         require_wire_name(caller.door, caller.name)
         project, supplies = await self._ready(caller, caller.name)
         idle = await self._store.read(lambda view: popping.find_idle(view, project, caller.door, caller.name))
@@ -123,11 +131,13 @@ class DoorService:
         popped = taken.popped
         if popped is None and wait_s > 0:
             popped = await self._wait(caller, project, supplies, taken.agent.id, min(wait_s, MAX_WAIT_S))
-        if popped is not None:
-            hearing, given = current_hearing(), popped
-            hearing.unless_heard(lambda: self._give_back_soon(given))
-            hearing.once_sent(lambda: self._settle_soon(given), _nothing, _nothing)
-        return popped
+        if popped is None:
+            return None
+        given = self._claims.make(popped) if settles_itself else popped
+        current_hearing().unless_heard(lambda: self._give_back_soon(given))
+        if not settles_itself:
+            current_hearing().once_sent(lambda: self._settle_soon(given), _nothing, _nothing)
+        return given
 
     async def _wait(
         self, caller: DoorCaller, project: Project, supplies: NameSupplies, agent_id: AgentId, wait_s: float
@@ -170,17 +180,40 @@ class DoorService:
 
     async def settle(self, popped: Popped) -> None:
         """The answer was written: the message is read. A repeat, and one that was given back, change nothing."""
-        await self._store.write(lambda tx: popping.settle(tx, popped))
+        await self._settle(popped)
 
     async def give_back(self, popped: Popped) -> None:
         """The answer was not written: the message is the next one's. A repeat, and a settled one, change nothing."""
-        await self._store.write(lambda tx: popping.give_back(tx, popped))
+        await self._return(popped)
+
+    async def settle_claimed(self, claim: str) -> bool:
+        """As `settle`, by who settles itself. False, and nothing changes, where it comes too late or again: then the
+        message is the next one's, or has been read.
+        """
+        popped = self._claims.find(claim)
+        return popped is not None and await self._settle(popped)
+
+    async def give_back_claimed(self, claim: str) -> bool:
+        """As `give_back`, by who settles itself; False where it comes too late or again."""
+        popped = self._claims.find(claim)
+        return popped is not None and await self._return(popped)
+
+    async def _settle(self, popped: Popped) -> bool:
+        is_read = await self._store.write(lambda tx: popping.settle(tx, popped))
+        self._claims.end(popped)  # Not before: a call that is cancelled may have written nothing.
+        return is_read
+
+    async def _return(self, popped: Popped) -> bool:
+        is_returned = await self._store.write(lambda tx: popping.give_back(tx, popped))
+        self._claims.end(popped)
         self._wake(popped)
+        return is_returned
 
     def _settle_soon(self, popped: Popped) -> None:
         self._store.write_soon(lambda tx: popping.settle(tx, popped))
 
     def _give_back_soon(self, popped: Popped) -> None:
+        self._claims.end(popped)
         self._store.write_soon(lambda tx: popping.give_back(tx, popped))
         self._wake(popped)  # Those who wait look by a unit of work, which comes after this one.
 
@@ -188,9 +221,9 @@ class DoorService:
         for waiter in self._services.waiters.of(popped.agent_id):
             waiter.wake()
 
-    def start(self) -> None:
-        """As `give_back_open`, queued before anything that a caller asks for."""
-        self._store.write_soon(lambda tx: tx.pops.end_all())
+    def close(self) -> None:
+        """The server stops: what callers have promised to settle is left to the next start."""
+        self._claims.close()
 
     async def give_back_open(self) -> int:
         """At the start, before anybody is served: whatever was given and never settled waits again. How many."""

@@ -13,6 +13,8 @@ from mcp_agent_mail.domain.presence import PresenceOf, nobody_listens
 NoteHanded = Callable[[Caller, Agent, Iterable[MessageId]], None]
 """Told of whose copies, all of them delivered, the answer of the running call has."""
 
+WithActivity = Callable[[Iterable[Agent]], list[Agent]]
+
 
 def note_nothing(_: Caller, __: Agent, ___: Iterable[MessageId]) -> None:
     pass
@@ -25,12 +27,13 @@ def tell_nobody(_: Agent) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryHooks:
     """`acting` is told whose a call is, as soon as that is known, `handed` what is in its answer; `presence_of` says
-    who listens.
+    who listens. `with_activity` gives agents back with what they did and nobody has written yet.
     """
 
     acting: Callable[[Agent], None] = tell_nobody
     handed: NoteHanded = note_nothing
     presence_of: PresenceOf = nobody_listens
+    with_activity: WithActivity = list
 
 
 NO_HOOKS = DeliveryHooks()

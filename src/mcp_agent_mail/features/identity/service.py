@@ -24,7 +24,7 @@ from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, require_admission
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
 from mcp_agent_mail.features.identity.delivery_hooks import NO_HOOKS, DeliveryHooks
-from mcp_agent_mail.features.identity.lookup import likely_agents, require_agent
+from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import (
     Registered,
     Registration,
@@ -109,19 +109,6 @@ class IdentityService:
         project = await self._store.read(lambda view: view.projects.find(agent.project_id))
         assert project is not None, agent
         return IdentityProof(project=project.human_key, agent=agent.name)
-
-    async def latest_home(self, agent_name: str) -> str | None:
-        """The human key of the project where an agent of this name was active last; None where there is none of it.
-        Archived projects do not count, nor retired agents where there are others.
-        """
-
-        def look(view: View) -> str | None:
-            namesakes = self._activity.with_activity(likely_agents(view.agents.find_everywhere(agent_name)))
-            latest = max(namesakes, key=lambda agent: (agent.last_active_ts, agent.id), default=None)
-            home = None if latest is None else view.projects.find(latest.project_id)
-            return None if home is None else home.human_key
-
-        return await self._store.read(look)
 
     async def directory(self, project_key: str) -> str:
         """The human key of the project, however it is named. Raises UnknownProject."""

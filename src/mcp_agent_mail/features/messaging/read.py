@@ -28,6 +28,7 @@ from mcp_agent_mail.domain.messages import (
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.threads import UnknownThread, root_of_thread
 from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.identity.delivery_hooks import WithActivity
 from mcp_agent_mail.features.messaging.ends import Standings, find_reading_agent, load_standings
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
@@ -38,6 +39,7 @@ from mcp_agent_mail.features.messaging.requests import (
 )
 from mcp_agent_mail.features.messaging.visibility import (
     AmbiguousAgent,
+    find_home,
     is_visible_from,
     is_visible_to,
     open_inbox,
@@ -114,11 +116,14 @@ class SeenMessage:
     inline: InlineContents = field(default_factory=dict)
 
 
-def read_inbox(view: View, caller: Caller, request: InboxRequest) -> InboxListing:
+def read_inbox(view: View, caller: Caller, request: InboxRequest, with_activity: WithActivity = list) -> InboxListing:
     """A page of the agent's inbox: newest first, or oldest first after `after_id`. Changes nothing of what
-    is unread.
+    is unread. `with_activity` is asked who was active last, where that decides whose inbox is meant.
     """
-    mailbox = open_inbox(view, caller, request.agent_name, request.project_key)
+    project_key = request.project_key
+    if project_key is None and request.takes_latest:
+        project_key = find_home(view, caller, request.agent_name, with_activity)
+    mailbox = open_inbox(view, caller, request.agent_name, project_key)
     counts = view.inboxes.counts(mailbox.agent.id)
     if request.limit == 0:
         return InboxListing(mailbox=mailbox, entries=[], read_ts=view.now, counts=counts)

@@ -85,7 +85,8 @@ class InboxRequest:
     """`after_id` turns the page round: what was delivered after that message, oldest first; 0 is the beginning.
 
     `limit` 0 asks for the counts alone. `unread_first`: unread mail, then read mail, each newest first. `mark_read`
-    marks what is returned, in the unit of work that reads it.
+    marks what is returned, in the unit of work that reads it. `takes_latest`: where several projects have an agent of
+    this name and none is named, the caller's own inbox is meant, else the one of whoever was active last.
     """
 
     project_key: str | None
@@ -100,6 +101,7 @@ class InboxRequest:
     after_id: int | None = None
     unread_first: bool = False
     mark_read: bool = False
+    takes_latest: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,6 +106,7 @@ class MessagingService:
         self._contents = attachments.contents
         self._note_handed = hooks.handed
         self._presence_of = hooks.presence_of
+        self._with_activity = hooks.with_activity
 
     async def send(self, caller: Caller, request: SendRequest) -> Sent | Replay:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
@@ -252,7 +253,7 @@ class MessagingService:
         if request.mark_read and request.limit:
             listing = await self._store.write(lambda tx: receipts.mark_listed(tx, caller, request))
         else:
-            listing = await self._store.read(lambda view: read.read_inbox(view, caller, request))
+            listing = await self._store.read(lambda view: read.read_inbox(view, caller, request, self._with_activity))
         listing = self._opened(caller, listing)
         inline = await self.load_inline((entry.head for entry in listing.entries), listing.bodies)
         return replace(listing, inline=inline) if inline else listing

@@ -16,7 +16,8 @@ from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, 
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
-from mcp_agent_mail.features.identity.lookup import names_everywhere, require_agent
+from mcp_agent_mail.features.identity.delivery_hooks import WithActivity
+from mcp_agent_mail.features.identity.lookup import likely_agents, names_everywhere, require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.mail.attachments import Carrier
 from mcp_agent_mail.store.transaction import View
@@ -59,6 +60,18 @@ def find_mailbox(view: View, agent_name: str, project_key: str | None) -> tuple[
             data={"projects": [{"slug": p.slug, "human_key": p.human_key} for p in projects]},
         )
     return namesakes[0], projects[0]
+
+
+def find_home(view: View, caller: Caller, agent_name: str, with_activity: WithActivity) -> str | None:
+    """The human key of the project whose agent of this name is meant where none is named: the caller's own, else that
+    of whoever was active last. None where there is none. Archived projects do not count, nor retired agents where
+    there are others.
+    """
+    namesakes = view.agents.find_everywhere(agent_name)
+    meant = [agent for agent in namesakes if agent.id == caller.agent_id] or likely_agents(namesakes)
+    latest = max(with_activity(meant), key=lambda agent: (agent.last_active_ts, agent.id), default=None)
+    home = None if latest is None else view.projects.find(latest.project_id)
+    return None if home is None else home.human_key
 
 
 def open_inbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Actor:

@@ -97,7 +97,7 @@ def way_to(tool: str, profile: ToolProfile) -> str | None:
     """What a connection of `profile`, which lacks the tool, does instead: another tool, or another profile. None where
     there is no such tool.
     """
-    if tool not in TOOLS:
+    if tool not in TOOLS and tool not in profile.instead:
         return None
     instead = instead_of(tool, profile)
     return f"Use {instead}." if instead is not None else _elsewhere([tool], profile)
@@ -147,7 +147,7 @@ def _fitted_call(call: Mapping[str, Any], profile: ToolProfile) -> Mapping[str, 
     tool = call["tool"]
     if profile.shows(tool):
         return call
-    instead, renamed = instead_of(tool, profile), _RENAMED.get(tool)
+    instead, renamed = instead_of(tool, profile), profile.suggested.get(tool, _RENAMED.get(tool))
     if instead is None or renamed is None:
         return None
     return {"tool": instead, "arguments": {renamed.get(key, key): value for key, value in call["arguments"].items()}}

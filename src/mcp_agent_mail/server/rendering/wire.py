@@ -93,6 +93,13 @@ def tool_error(name: str, error: AgentMailError) -> dict[str, Any]:
     return _call_result(text, error_object(error), is_error=True)
 
 
+def worded_result(text: str, structured: Json | None, *, is_error: bool) -> dict[str, Any]:
+    """A `tools/call` result in a door's words: without structured content where the door has none."""
+    if structured is not None:
+        return _call_result(text, structured, is_error=is_error)
+    return {"content": [{"type": "text", "text": text}], "isError": is_error, **_DONE}
+
+
 def _call_result(text: str, structured: Json, *, is_error: bool) -> dict[str, Any]:
     return {
         "content": [{"type": "text", "text": text}],

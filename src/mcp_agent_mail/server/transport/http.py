@@ -20,8 +20,10 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.settings.mcp_paths import MCP_PATHS
-from mcp_agent_mail.server.auth import Gate, HttpRefusal, is_from_elsewhere
+from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest
+from mcp_agent_mail.server.auth import UNPROVEN, Admitted, Gate, HttpRefusal, is_from_elsewhere
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
+from mcp_agent_mail.server.doors import NO_DOORS, Doors
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
@@ -62,7 +64,8 @@ Route = Callable[[Scope, RequestFacts, Receive, Send], Awaitable[None]]
 class HttpOptions:
     """`http_path` is one more path for MCP beside `MCP_PATHS`; `routes` are protected as `/rpc` is: whole paths, and
     with a closing slash all below the first part of a path. `endpoints` are those of profiles that have tool tables of
-    their own, by the profile's name: MCP's paths lead to them for who asks for it. They have no event streams.
+    their own, by the profile's name: MCP's paths lead to them for who asks for it. They have no event streams. `doors`
+    have what is theirs, whatever else is served there.
 
     `bound_waiters` is told how many may wait for mail, calls and event streams together: each keeps a connection.
     `reads_trace` takes over the span that a request names as its parent.
@@ -74,6 +77,7 @@ class HttpOptions:
     connections: Connections = field(default_factory=lambda: Connections(Profiles()))
     routes: Mapping[str, Route] = field(default_factory=dict)
     endpoints: Mapping[str, McpEndpoint] = field(default_factory=dict)
+    doors: Doors = NO_DOORS
     bound_waiters: Callable[[int], None] = lambda _: None
 
 
@@ -95,6 +99,7 @@ class HttpApp:
         self._connections = options.connections
         self._routes = options.routes
         self._endpoints = options.endpoints
+        self._doors = options.doors
         self.bound_waiters = options.bound_waiters
         self._mcp_paths = both_forms((*MCP_PATHS, options.http_path))
         self._is_ready = is_ready
@@ -109,6 +114,7 @@ class HttpApp:
         async with AsyncExitStack() as stack:
             for endpoint in (self._endpoint, *self._endpoints.values()):
                 await stack.enter_async_context(endpoint.opened())
+            await stack.enter_async_context(self._doors.opened())
             yield
 
     def bound_streams(self, at_most: int) -> None:
@@ -139,20 +145,16 @@ class HttpApp:
 
     async def _answer(self, scope: Scope, headers: Headers, request_id: str, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
+        if self._doors is not NO_DOORS and (door := self._doors.find(scope)) is not None:
+            await self._answer_at_door(door, scope, headers, request_id, receive, send)
+            return
         if path.startswith(("/health/", _WELL_KNOWN)) and await self._answer_open(path, send):
             return
         is_call = path.startswith(PREFIX)
         route = None if is_call else self._route_of(path)
         is_rpc = is_call or route is not None
-        peer = _peer(scope)
-        admitted = self._gate.check_source(scope["headers"], headers) or self._gate.check_token(
-            headers, peer, operator_may=is_rpc
-        )
-        if isinstance(admitted, HttpRefusal):
-            await send_detail(send, admitted.status, admitted.detail)
-            return
-        if declared_too_large(headers):
-            await send_detail(send, 413, _TOO_LARGE)
+        admitted = await self._admit(scope, headers, send, operator_may=is_rpc)
+        if admitted is None:
             return
         query = read_query(scope["query_string"])
         try:
@@ -167,7 +169,7 @@ class HttpApp:
             via="rpc" if is_rpc else "mcp",
             bearer_is_servers=admitted.bearer_is_servers,
             origin=_connection(scope),
-            is_remote=is_from_elsewhere(headers, peer),
+            is_remote=is_from_elsewhere(headers, _peer(scope)),
             session=endpoint and endpoint.session(headers),
             forgotten_session=endpoint and endpoint.forgotten_session(scope["method"], headers),
         )
@@ -188,6 +190,40 @@ class HttpApp:
             await self._rpc.answer(path[len(PREFIX) :], scope, headers, facts, receive, send)
         else:
             await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
+
+    async def _admit(
+        self, scope: Scope, headers: Headers, send: Send, *, operator_may: bool, needs_token: bool = True
+    ) -> Admitted | None:
+        """None where the request was refused, which is answered."""
+        admitted: Admitted | HttpRefusal = self._gate.check_source(scope["headers"], headers) or UNPROVEN
+        if needs_token and not isinstance(admitted, HttpRefusal):
+            admitted = self._gate.check_token(headers, _peer(scope), operator_may=operator_may)
+        if isinstance(admitted, HttpRefusal):
+            await send_detail(send, admitted.status, admitted.detail)
+            return None
+        if declared_too_large(headers):
+            await send_detail(send, 413, _TOO_LARGE)
+            return None
+        return admitted
+
+    async def _answer_at_door(
+        self, door: DoorApp, scope: Scope, headers: Headers, request_id: str, receive: Receive, send: Send
+    ) -> None:
+        """The operator's token opens none."""
+        needs_token = scope["path"] not in door.open_paths
+        admitted = await self._admit(scope, headers, send, operator_may=False, needs_token=needs_token)
+        if admitted is None:
+            return
+        credentials = read_credentials(
+            headers,
+            via="mcp",
+            bearer_is_servers=admitted.bearer_is_servers,
+            origin=_connection(scope),
+            is_remote=is_from_elsewhere(headers, _peer(scope)),
+        )
+        query = read_query(scope["query_string"])
+        request = DoorRequest(scope=scope, headers=headers, query=query, credentials=credentials, request_id=request_id)
+        await door.answer(request, receive, send)
 
     def _endpoint_of(self, path: str, wishes: ResponsePreferences) -> McpEndpoint | None:
         return self._endpoints.get(wishes.profile.name, self._endpoint) if path in self._mcp_paths else None

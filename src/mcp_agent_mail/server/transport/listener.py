@@ -11,19 +11,22 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Unavailable
 
 BACKLOG = 2048
+_OWN = ("HTTP_HOST", "HTTP_PORT")
 
 
 class PortTaken(Unavailable):
-    """Someone else listens on HTTP_HOST:HTTP_PORT."""
+    """Someone else listens there."""
 
 
 class CannotListen(Unavailable):
     """The address is not this machine's, or the port needs rights we do not have."""
 
 
-def open_listener(host: str, port: int) -> socket.socket:
-    """A bound socket, not listening yet; port 0 takes any free one. Raises PortTaken, CannotListen."""
-    family, _, _, _, address = _resolved(host, port)
+def open_listener(host: str, port: int, *, settings: tuple[str, str] = _OWN) -> socket.socket:
+    """A listening socket; port 0 takes any free one. `settings` are those that hold host and port. Raises PortTaken,
+    CannotListen.
+    """
+    family, _, _, _, address = _resolved(host, port, settings[0])
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -33,22 +36,24 @@ def open_listener(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise _taken(host, port) from error
+            raise _taken(host, port, settings[1]) from error
         raise CannotListen(
-            f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another HTTP_HOST or HTTP_PORT."
+            f"Cannot listen on {host}:{port}: {error.strerror}.", hint=f"Choose another {settings[0]} or {settings[1]}."
         ) from error
     listener.setblocking(False)
     return listener
 
 
-def _resolved(host: str, port: int) -> tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]:
+def _resolved(
+    host: str, port: int, setting: str
+) -> tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         # Python encodes the name before it asks, and says so in an error of its own for a part that is empty or long.
         why = error.strerror if isinstance(error, OSError) else "It is no host name"
         raise CannotListen(
-            f"Cannot listen on {host}: {why}.", hint="Set HTTP_HOST to an address of this machine."
+            f"Cannot listen on {host}: {why}.", hint=f"Set {setting} to an address of this machine."
         ) from error
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return found[0]  # type: ignore[return-value]  # (ip, port) or (ip, port, flow, scope); bytes only on odd builds
@@ -67,12 +72,15 @@ def base_url(host: str, port: int) -> str:
     return bound_url(host, port)
 
 
-def _taken(host: str, port: int) -> PortTaken:
+_USE_IT = "If it is an agent-mail server, use that one (am status). Else stop it, or take another --port."
+
+
+def _taken(host: str, port: int, setting: str) -> PortTaken:
     owner = port_owner(port)
     by_whom = f" by process {owner[0]} ({owner[1]})" if owner else ""
     return PortTaken(
         f"{host}:{port} is taken{by_whom}.",
-        hint="If it is an agent-mail server, use that one (am status). Else stop it, or take another --port.",
+        hint=_USE_IT if setting in _OWN else f"Stop it, or take another port: {setting}.",
         data={"port": port, "pid": owner[0] if owner else None},
     )
 

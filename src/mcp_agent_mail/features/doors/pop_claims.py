@@ -1,0 +1,72 @@
+"""Pops that their callers settle by themselves, after the answer: a command prints a message before it says that it
+has it.
+
+Until then the message is theirs, for so long at most. All of it lives on the event loop and in memory: a timer for
+each, and no task. A process that is gone has promised nothing: at its start what was given is given again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+
+from mcp_agent_mail.core.errors import Busy
+from mcp_agent_mail.features.doors.results import Popped
+
+CLAIMED_S = 30.0
+MAX_CLAIMED = 1_000
+"""Of all callers together. Those that wait meanwhile come on top: they have places of their own."""
+
+_RETRY_AFTER_S = 5
+
+
+class TooManyPopped(Busy):
+    """As many messages as may be are given to callers that have not yet said whether they have them."""
+
+
+class PopClaims:
+    """`give_back` is called, on the event loop, for what was not kept within `within_s` seconds."""
+
+    def __init__(self, give_back: Callable[[Popped], None], *, within_s: float) -> None:
+        self._give_back = give_back
+        self._within_s = within_s
+        self._open: dict[str, tuple[Popped, asyncio.TimerHandle]] = {}
+
+    def require_room(self) -> None:
+        """Raise TooManyPopped."""
+        if len(self._open) >= MAX_CLAIMED:
+            raise TooManyPopped(
+                f"{MAX_CLAIMED} messages are given to callers that have not said yet whether they have them.",
+                retry_after_s=_RETRY_AFTER_S,
+                data={"given": len(self._open), "limit": MAX_CLAIMED},
+            )
+
+    def make(self, popped: Popped) -> Popped:
+        """The same with a claim, which is nobody else's to know."""
+        promised = replace(popped, claim=secrets.token_urlsafe(16))
+        assert promised.claim is not None
+        timer = asyncio.get_running_loop().call_later(self._within_s, self._break, promised)
+        self._open[promised.claim] = (promised, timer)
+        return promised
+
+    def find(self, claim: str) -> Popped | None:
+        """What the claim is for; None where its promise was kept, or broken, or never made."""
+        found = self._open.get(claim)
+        return None if found is None else found[0]
+
+    def end(self, popped: Popped) -> None:
+        """Nothing is promised of it any more. A repeat does nothing more."""
+        found = self._open.pop(popped.claim or "", None)
+        if found is not None:
+            found[1].cancel()
+
+    def close(self) -> None:
+        """Nothing is given back any more by itself. A repeat does nothing more."""
+        for _, timer in self._open.values():
+            timer.cancel()
+
+    def _break(self, popped: Popped) -> None:
+        self.end(popped)
+        self._give_back(popped)

@@ -1,0 +1,143 @@
+"""Doors in HTTP: which of them a request is for, and what they are handed to answer it with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import orjson
+from starlette.types import Receive, Scope, Send
+
+from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.concurrency.hearing import heard_by
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.core.tools import Json, call_as
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest, PlainAnswer
+from mcp_agent_mail.facades.postal.endpoint import make_postal
+from mcp_agent_mail.facades.postal.options import PostalOptions
+from mcp_agent_mail.facades.tool_door import DoorTools
+from mcp_agent_mail.server.dispatch import Calls, masked
+from mcp_agent_mail.server.door_mcp import DoorMcp
+from mcp_agent_mail.server.plain_calls import is_json, send_error
+from mcp_agent_mail.server.rendering.responses import send_json
+from mcp_agent_mail.server.transport.hearing import RequestHearing
+from mcp_agent_mail.server.transport.limits import read_body, replay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """The doors that are open: on this server's port below the first part of a path (`/agents/`), and on ports of
+    their own, where everything is theirs.
+    """
+
+    by_part: Mapping[str, DoorApp] = field(default_factory=dict)
+    by_port: Mapping[int, DoorApp] = field(default_factory=dict)
+
+    def find(self, scope: Scope) -> DoorApp | None:
+        """Whose request it is; None for one of this server's own."""
+        if self.by_port and (server := scope.get("server")) and (own := self.by_port.get(server[1])) is not None:
+            return own
+        path: str = scope["path"]
+        return self.by_part.get(path[: path.find("/", 1) + 1]) if self.by_part else None
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Requests are answered between entry and exit. A door that has several places is opened once."""
+        async with AsyncExitStack() as stack:
+            for door in {id(one): one for one in (*self.by_part.values(), *self.by_port.values())}.values():
+                await stack.enter_async_context(door.opened())
+            yield
+
+
+NO_DOORS = Doors()
+
+
+class ServerParts:
+    """`AsgiParts`, over the parts that this server's own routes are made of."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def mcp(self, tools: DoorTools) -> DoorMcp:
+        return DoorMcp(tools, self._calls)
+
+    async def read(self, receive: Receive) -> tuple[bytes, Receive]:
+        body = await read_body(receive)
+        return body, replay(body, receive)
+
+    async def answer_plain(
+        self, request: DoorRequest, receive: Receive, send: Send, work: Callable[[bytes], Awaitable[PlainAnswer]]
+    ) -> None:
+        """See `AsgiParts`. Raises what `read_body` raises."""
+        hearing = RequestHearing(receive, send, request.scope)
+        try:
+            with heard_by(hearing):
+                try:
+                    answer = await self._run(request, await read_body(receive), work)
+                except AgentMailError as error:
+                    await send_error(hearing.send, error)
+                else:
+                    await send_json(hearing.send, answer.status, orjson.dumps(answer.value), *answer.headers)
+        finally:
+            hearing.close()
+
+    async def _run(
+        self, request: DoorRequest, body: bytes, work: Callable[[bytes], Awaitable[PlainAnswer]]
+    ) -> PlainAnswer:
+        async def run(body: bytes) -> Json:
+            return await work(body)
+
+        try:
+            answer = await call_as(request.credentials, run, {"body": body})
+        except AgentMailError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a bug becomes INTERNAL, as for tools
+            raise masked(error, what="a door's request", request_id=request.request_id) from None
+        assert isinstance(answer, PlainAnswer)
+        return answer
+
+    def is_json(self, request: DoorRequest) -> bool:
+        return is_json(request.headers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """How a door is made: of settings, services, the calls that it is told and counted with, and `AsgiParts`. `part`
+    is the first part of its paths on this server's own port; None where it has ports of its own only.
+    """
+
+    is_on: Callable[[Settings], bool]
+    make: Callable[[Settings, Services, Calls, ServerParts], DoorApp]
+    part: str | None = None
+
+
+def _make_postal(settings: Settings, services: Services, _calls: Calls, parts: ServerParts) -> DoorApp:
+    of_postal = PostalOptions(max_wait_s=settings.postal_max_wait_seconds, mailbox_max=settings.postal_mailbox_max)
+    return make_postal(services.doors, of_postal, parts)
+
+
+OPENINGS: Mapping[Door, Opening] = MappingProxyType(
+    {Door.POSTAL: Opening(is_on=lambda settings: settings.postal_enabled, make=_make_postal, part="/agents/")}
+)
+
+
+def open_doors(
+    settings: Settings,
+    services: Services,
+    calls: Calls,
+    ports: Mapping[int, Door],
+    openings: Mapping[Door, Opening] = OPENINGS,
+) -> Doors:
+    """The doors that the settings switch on. `ports` are those that are bound for doors of their own."""
+    parts = ServerParts(calls)
+    apps = {door: one.make(settings, services, calls, parts) for door, one in openings.items() if one.is_on(settings)}
+    if not apps:
+        return NO_DOORS
+    return Doors(
+        by_part={part: app for door, app in apps.items() if (part := openings[door].part) is not None},
+        by_port={port: apps[door] for port, door in ports.items()},
+    )

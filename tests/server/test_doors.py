@@ -1,0 +1,150 @@
+"""Which door a request is for, what lets it in there, and what a door is handed: over real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.core.tools import current_credentials
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
+from mcp_agent_mail.server.door_ports import WantedPort, opened_ports
+from mcp_agent_mail.server.doors import NO_DOORS, Opening, open_doors
+from tests.server.hosted import hosted, toy_app, toy_gate
+from tests.server.whole_app import open_services, settings_of
+
+TOKEN = "a-token-of-the-whole-server"
+OPERATOR_TOKEN = "the-operators-own-token"
+
+
+class _Echo:
+    """Says what it was handed, and as whom."""
+
+    open_paths = frozenset({"/health"})
+
+    def __init__(self, parts: AsgiParts) -> None:
+        self._parts = parts
+        self.opened_times = 0
+        self.heard: list[str] = []
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        self.opened_times += 1
+        yield
+
+    async def answer(self, request: DoorRequest, receive: Receive, send: Send) -> None:
+        async def work(body: bytes) -> PlainAnswer:
+            if body == b"refuse":
+                current_hearing().unless_heard(lambda: self.heard.append("lost"))
+                return PlainAnswer(value={}, status=403)
+            if body == b"clash":
+                raise Conflict("It is taken.", hint="Take another.")
+            if body == b"crash":
+                raise ValueError(body)
+            current_hearing().once_sent(lambda: self.heard.append("sent"), _nothing, _nothing)
+            current_hearing().unless_heard(lambda: self.heard.append("lost"))
+            said = current_credentials()
+            value = {"path": request.path, "as": said.door_name, "body": body.decode(), "query": dict(request.query)}
+            return PlainAnswer(value=value, headers=((b"x-door", b"yes"),))
+
+        await self._parts.answer_plain(request.named("bob"), receive, send, work)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _settings(directory: Path) -> Settings:
+    return settings_of(directory)
+
+
+@asynccontextmanager
+async def _served(directory: Path, *, token: str | None = None) -> AsyncIterator[tuple[str, str, _Echo]]:
+    """The URL of a server, that of the door's own port, and the door."""
+    made: list[_Echo] = []
+
+    def make(_settings: object, _services: object, _calls: object, parts: AsgiParts) -> _Echo:
+        made.append(_Echo(parts))
+        return made[0]
+
+    settings = _settings(directory)
+    openings = {Door.POSTAL: Opening(is_on=lambda _: True, make=make, part="/agents/")}
+    wanted = [WantedPort(door=Door.POSTAL, port=0, setting="POSTAL_PORT")]
+    async with open_services(settings) as (services, _):
+        with opened_ports("127.0.0.1", wanted) as ports:
+            doors = open_doors(settings, services, None, ports.doors, openings)  # type: ignore[arg-type]  # no calls
+            app = toy_app(toy_gate(server_token=token, operator_token=OPERATOR_TOKEN), doors=doors)
+            (own,) = ports.urls
+            async with hosted(app, beside=ports.sockets) as url:
+                yield url, own, made[0]
+
+
+async def test_a_door_has_its_part_of_the_servers_paths_and_all_of_its_own_port(tmp_path: Path) -> None:
+    async with _served(tmp_path) as (url, own, door), httpx.AsyncClient() as client:
+        on_port = await client.post(f"{own}/health?a=b", content=b"x")
+        below = await client.post(f"{url}/agents/bob/mcp", content=b"y")
+        beside = await client.get(f"{url}/health/liveness")
+        elsewhere = await client.get(f"{url}/agents")
+    assert on_port.status_code == 200
+    assert on_port.headers["x-door"] == "yes"
+    assert on_port.json() == {"path": "/health", "as": "bob", "body": "x", "query": {"a": "b"}}
+    assert below.json()["path"] == "/agents/bob/mcp"
+    assert beside.json() == {"status": "alive"}
+    assert elsewhere.status_code == 404
+    assert door.opened_times == 1
+
+
+async def test_a_door_hears_that_its_answer_was_written_and_that_a_refusal_hands_nothing_over(tmp_path: Path) -> None:
+    async with _served(tmp_path) as (url, _, door), httpx.AsyncClient() as client:
+        await client.post(f"{url}/agents/bob/mcp", content=b"x")
+        await client.post(f"{url}/agents/bob/mcp", content=b"refuse")
+    assert door.heard == ["sent", "lost"]
+
+
+async def test_what_a_door_raises_is_answered_as_everywhere(tmp_path: Path) -> None:
+    async with _served(tmp_path) as (url, _, _door), httpx.AsyncClient() as client:
+        clash = await client.post(f"{url}/agents/bob/mcp", content=b"clash")
+        crash = await client.post(f"{url}/agents/bob/mcp", content=b"crash")
+        large = await client.post(f"{url}/agents/bob/mcp", content=b"x" * (4 * 1024 * 1024 + 1))
+    assert (clash.status_code, clash.json()["error"]["message"]) == (409, "It is taken.")
+    assert (crash.status_code, crash.json()["error"]["type"]) == (500, "INTERNAL")
+    assert "crash" not in crash.text
+    assert large.status_code == 413
+
+
+@pytest.mark.parametrize("at_own_port", [True, False])
+async def test_the_rules_of_the_servers_port_hold_at_doors(tmp_path: Path, at_own_port: bool) -> None:
+    async with _served(tmp_path, token=TOKEN) as (url, own, _), httpx.AsyncClient() as client:
+        target = f"{own}/v1/send" if at_own_port else f"{url}/agents/bob/mcp"
+        verdicts = {}
+        for name, headers in {
+            "none": {},
+            "server": {"authorization": f"Bearer {TOKEN}"},
+            "operator": {"authorization": f"Bearer {OPERATOR_TOKEN}"},
+            "wrong": {"authorization": "Bearer wrong"},
+            "host": {"authorization": f"Bearer {TOKEN}", "host": "evil.example"},
+            "origin": {"authorization": f"Bearer {TOKEN}", "origin": "http://evil.example"},
+        }.items():
+            verdicts[name] = (await client.post(target, content=b"x", headers=headers)).status_code
+        opened = await client.get(f"{own}/health")
+        foreign = await client.get(f"{own}/health", headers={"host": "evil.example"})
+    assert verdicts == {"none": 401, "server": 200, "operator": 401, "wrong": 401, "host": 403, "origin": 403}
+    assert (opened.status_code, foreign.status_code) == (200, 403)
+
+
+async def test_without_doors_there_is_none(tmp_path: Path) -> None:
+    settings = _settings(tmp_path)
+    async with open_services(settings) as (services, _):
+        openings = {Door.POSTAL: Opening(is_on=lambda _: False, make=_never)}
+        assert open_doors(settings, services, None, {}, openings) is NO_DOORS  # type: ignore[arg-type]  # no calls
+
+
+def _never(*_parts: object) -> _Echo:
+    raise AssertionError
