@@ -281,7 +281,7 @@ def import_service(
         projects,
         IncomingContents(files, settings.attachment_max_bytes),
         rules=ImportRules(
-            home=str(settings.storage_root / NEIGHBOURS_FOLDER),
+            home=settings.facades_project,
             body_max_bytes=settings.message_body_max_bytes,
             attachment_max_bytes=settings.attachment_max_bytes,
             inline_max_bytes=settings.inline_image_max_bytes,
