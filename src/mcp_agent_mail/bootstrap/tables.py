@@ -65,6 +65,7 @@ def _tools(services: Services) -> list[ToolSpec]:
     return [
         *health_tools(services.health, caller),
         *archiving_tools(services.archiving, caller),
+        *importing_tools(services.importing, caller),
         *project_tools(services.projects, caller),
         *guard_tools(services.guard_installation, caller),
         *guard_log_tools(services.guarding, caller),
@@ -83,7 +84,6 @@ def _tools(services: Services) -> list[ToolSpec]:
         *summary_tools(services.summaries, caller),
         *product_tools(services.products, caller),
         *macro_tools(services.macros, caller),
-        *importing_tools(services.importing, caller),
     ]
 
 

@@ -279,7 +279,7 @@ def import_service(
     return ImportService(
         store,
         projects,
-        IncomingContents(files, settings.attachment_max_bytes),
+        IncomingContents(files, settings.attachment_max_bytes, require_room=store.growth.require),
         rules=ImportRules(
             home=settings.facades_project,
             body_max_bytes=settings.message_body_max_bytes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
@@ -23,15 +23,18 @@ class BrokenContent(InvalidInput):
 
 
 class IncomingContents:
-    """For one event loop. What no message carries in the end is removed with all that nobody carries, in a day."""
+    """For one event loop. What no message carries in the end is removed with all that nobody carries, in a day.
+    `require_room` is asked before so many bytes are kept.
+    """
 
-    def __init__(self, files: AttachmentFiles, max_bytes: int) -> None:
+    def __init__(self, files: AttachmentFiles, max_bytes: int, *, require_room: Callable[[int], None]) -> None:
         self._files = files
         self._max_bytes = max_bytes
+        self._require_room = require_room
         self._open: OrderedDict[str, bytearray] = OrderedDict()
 
     async def add(self, step: ContentStep) -> None:
-        """Raises BrokenContent, AttachmentTooLarge."""
+        """Raises BrokenContent, AttachmentTooLarge, and what `require_room` raises."""
         if step.offset == 0:
             self._open[step.sha256] = bytearray()
             while len(self._open) > MOST_OPEN:
@@ -43,6 +46,7 @@ class IncomingContents:
         begun += step.piece
         if step.is_last:
             del self._open[step.sha256]
+            self._require_room(len(begun))
             await computed(partial(self._keep, step.sha256, bytes(begun)))
 
     async def lacking(self, digests: Collection[str]) -> list[str]:
