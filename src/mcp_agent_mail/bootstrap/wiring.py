@@ -48,9 +48,9 @@ from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.delivery_hooks import DeliveryHooks
 from mcp_agent_mail.features.identity.service import IdentityService
-from mcp_agent_mail.features.importing.contents import IncomingContents
-from mcp_agent_mail.features.importing.running_unit import ImportRules
+from mcp_agent_mail.features.importing.contents import ImportedContents
 from mcp_agent_mail.features.importing.service import ImportService
+from mcp_agent_mail.features.importing.unit_of_work import ImportRules
 from mcp_agent_mail.features.introspection.locks import KnownLock
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.service import Directory, IntrospectionService
@@ -279,7 +279,7 @@ def import_service(
     return ImportService(
         store,
         projects,
-        IncomingContents(files, settings.attachment_max_bytes, require_room=store.growth.require),
+        ImportedContents(files, settings.attachment_max_bytes, require_room=store.growth.require),
         rules=ImportRules(
             home=settings.facades_project,
             body_max_bytes=settings.message_body_max_bytes,

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.copy_readership import may_know_of_copy
 from mcp_agent_mail.domain.messages import RecipientKind
-from mcp_agent_mail.store.importing.imported import not_imported
+from mcp_agent_mail.store.importing.imported_records import not_imported
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 # A delivery whose copy has left its inbox stands in the feed's own rows.

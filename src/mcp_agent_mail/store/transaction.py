@@ -24,9 +24,9 @@ from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.feed import Feed
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
-from mcp_agent_mail.store.importing.imported import Imported
-from mcp_agent_mail.store.importing.past_times import PastTimes
-from mcp_agent_mail.store.importing.unnoticed import unnoticed
+from mcp_agent_mail.store.importing.imported_records import Imported
+from mcp_agent_mail.store.importing.times import PastTimes
+from mcp_agent_mail.store.importing.unnoticed_changes import unnoticed
 from mcp_agent_mail.store.join_codes import JoinCodes
 from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.lease_holders import Holders

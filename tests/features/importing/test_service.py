@@ -12,7 +12,7 @@ import pytest
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.importing.report import ImportReport
-from mcp_agent_mail.domain.importing.steps import NothingChosen
+from mcp_agent_mail.domain.importing.steps import MissingProject
 from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.store.rebuild.dump import dump
@@ -113,7 +113,7 @@ async def test_one_project_is_taken_by_its_slug_and_the_rest_is_listed(world: Wo
 
 
 async def test_a_project_that_the_store_has_not_is_named_with_those_it_has(world: World) -> None:
-    with pytest.raises(NothingChosen) as refused:
+    with pytest.raises(MissingProject) as refused:
         await bring(world, whole_store(), into="old-web")
 
     assert refused.value.data["projects"] == ["/old/app", "/old/lib"]

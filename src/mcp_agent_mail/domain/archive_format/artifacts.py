@@ -14,7 +14,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, MessageId, ProjectId
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.attachments import Attachment
-from mcp_agent_mail.domain.importing.units import ImportUnit
+from mcp_agent_mail.domain.importing.taken_records import ImportUnit
 from mcp_agent_mail.domain.leases import EndedBy, LeaseKind
 from mcp_agent_mail.domain.messages import NO_TERMS, Importance, ReceiptStep, RecipientKind, Terms
 from mcp_agent_mail.domain.products import Product

@@ -9,7 +9,7 @@ from typing import Any
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, block_folder
-from mcp_agent_mail.domain.importing.units import ImportUnit
+from mcp_agent_mail.domain.importing.taken_records import ImportUnit
 
 IMPORTS_FOLDER = "imports"
 

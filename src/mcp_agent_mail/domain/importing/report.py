@@ -82,6 +82,7 @@ class Tally:
         self.left[key] = self.left.get(key, 0) + count
 
     def rename(self, one: RenamedAgent) -> None:
+        """List it, up to MOST_NAMES."""
         if len(self.names) < MOST_NAMES:
             self.names.append(one)
         else:
@@ -93,6 +94,7 @@ class Tally:
             self.notes.append(text)
 
     def add(self, other: Tally) -> None:
+        """What was counted later, within the same bounds."""
         for kind, counts in other.counts.items():
             mine = self.of(kind)
             mine.added += counts.added
@@ -166,6 +168,7 @@ def tally_from_json(said: Mapping[str, Any]) -> Tally:
 
 
 def report_of(tally: Tally, system: str, store_id: str, *, is_applied: bool) -> ImportReport:
+    """Of a whole import; what is left comes by kind and reason."""
     left = sorted(tally.left.items())
     return ImportReport(
         system=system,

@@ -73,11 +73,11 @@ class StepAnswer:
     wants: tuple[str, ...] = ()
 
 
-class NothingChosen(NotFound):
+class MissingProject(NotFound):
     """The store has no project of the name that was asked for."""
 
 
-class ContentLost(InvalidInput):
+class LostContent(InvalidInput):
     """A content was given, and is asked for again and again."""
 
 
@@ -99,7 +99,7 @@ def import_steps(reader: SourceReader, project: str | None) -> Generator[ImportS
     """Each step is answered by `StepAnswer` (of a content its tally is empty); in the end all that was counted.
 
     `project`: of a store whose projects have directories the only one to take, by path or slug; else where everything
-    goes, which is for the keeper to know. Raises NothingChosen, and what the reader raises.
+    goes, which is for the keeper to know. Raises MissingProject, and what the reader raises.
     """
     sifted = _Sifted(project)
     batch = _Batch()
@@ -139,7 +139,7 @@ def _sent(batch: _Batch, sifted: _Sifted) -> Generator[ImportStep, StepAnswer, N
                 yield from _pieces(sha256, batch.contents[sha256])
         answer = yield step
     if answer.wants:
-        raise ContentLost(
+        raise LostContent(
             f"The content {answer.wants[0]} was given and is not there.",
             hint="See whether the disk of the server is full or failing, and start the import again: it goes on.",
             data={"sha256": answer.wants[0]},
@@ -201,7 +201,7 @@ class _Sifted:
                 self._projects[one.key] = one
                 yield one
         if self._wanted is not None and self._passed_over and not self._projects:
-            raise NothingChosen(
+            raise MissingProject(
                 f"The store has no project {self._wanted!r:.200}.",
                 hint=f"It has {listed(found[:_SHOWN])}.",
                 data={"project": self._wanted[:200], "projects": found[:_SHOWN]},

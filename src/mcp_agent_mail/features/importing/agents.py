@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.core.params import MODEL, PROGRAM, TASK
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.doors.names import WireName, is_wire_name, wire_key
 from mcp_agent_mail.domain.identity.names import first_free, has_names_form
-from mcp_agent_mail.domain.importing.fitting import fit_line, fit_text, fit_time
+from mcp_agent_mail.domain.importing.fitted_texts import fit_line, fit_text, fit_time
 from mcp_agent_mail.domain.importing.records import SourceAgent, SourceKind
 from mcp_agent_mail.domain.importing.report import RenamedAgent, WhyRenamed
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.register import record_event
-from mcp_agent_mail.features.importing.running_unit import RunningUnit
+from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.store.transaction import Tx
 
 _UNKNOWN = "unknown"
@@ -22,6 +24,7 @@ _CUT_TASK = "…"
 
 def take_agent(unit: RunningUnit, source: SourceAgent) -> None:
     """Once; whoever is known from before stays as it is."""
+    source = replace(source, name=fit_text(source.name))
     if unit.find(SourceKind.AGENT, source.key) is not None:
         unit.tally.of(SourceKind.AGENT).known += 1
         return

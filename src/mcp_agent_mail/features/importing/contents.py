@@ -12,7 +12,7 @@ from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.attachments import HEAD_BYTES, StoredContent, kind_of
 from mcp_agent_mail.domain.importing.steps import ContentStep
-from mcp_agent_mail.features.importing.running_unit import ReadyContent
+from mcp_agent_mail.features.importing.unit_of_work import ReadyContent
 
 MOST_OPEN = 4
 """Contents of which some pieces have come; what is begun beyond lets go of the one that was begun first."""
@@ -22,7 +22,7 @@ class BrokenContent(InvalidInput):
     """Its pieces do not follow one another, or are not what their hash says."""
 
 
-class IncomingContents:
+class ImportedContents:
     """For one event loop. What no message carries in the end is removed with all that nobody carries, in a day.
     `require_room` is asked before so many bytes are kept.
     """

@@ -8,14 +8,14 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.importing.fitting import fit_text, fit_time
+from mcp_agent_mail.domain.importing.fitted_texts import fit_text, fit_time
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceLease
 from mcp_agent_mail.domain.leases import EndedBy, LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import Pattern, parse_pattern
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, Patterns, RequestedPath
-from mcp_agent_mail.features.importing.running_unit import RunningUnit
+from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck, find_holders, others_leases
 from mcp_agent_mail.store.lease_events import record_event
 from mcp_agent_mail.store.transaction import Tx

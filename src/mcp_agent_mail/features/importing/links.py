@@ -7,9 +7,9 @@ from mcp_agent_mail.core.ids import ContactId
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
 from mcp_agent_mail.domain.contacts import REQUEST_TTL_S, Contact, LinkStatus
 from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.importing.fitting import fit_text, fit_time
+from mcp_agent_mail.domain.importing.fitted_texts import fit_text, fit_time
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceLink
-from mcp_agent_mail.features.importing.running_unit import RunningUnit
+from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.store.transaction import Tx
 
 

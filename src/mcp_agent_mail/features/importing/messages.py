@@ -11,11 +11,11 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.attachments import MAX_ATTACHMENTS, Attachment, media_type_of, shown_name
 from mcp_agent_mail.domain.doors.ids import MAX_WIRE_ID, WirePlace, body_digest
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.domain.importing.fitting import fit_subject, fit_text, fit_thread, fit_time, fit_topic
+from mcp_agent_mail.domain.importing.fitted_texts import fit_subject, fit_text, fit_thread, fit_time, fit_topic
 from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceCopy, SourceKind, SourceMessage, ThreadRef
 from mcp_agent_mail.domain.importing.steps import leave_message
 from mcp_agent_mail.domain.messages import Message, NewMessage, NewRecipient
-from mcp_agent_mail.features.importing.running_unit import RunningUnit
+from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.store.mail.delivery import PastMail
 from mcp_agent_mail.store.mail.message_events import post_past
 from mcp_agent_mail.store.transaction import Tx

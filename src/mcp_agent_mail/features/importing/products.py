@@ -7,7 +7,7 @@ import hashlib
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.archive_format.products import product_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.importing.fitting import fit_line, fit_time
+from mcp_agent_mail.domain.importing.fitted_texts import fit_line, fit_time
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceProduct
 from mcp_agent_mail.domain.products import (
     MAX_NAME_LENGTH,
@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.products import (
     uid_of,
 )
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.importing.running_unit import RunningUnit
+from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.store.transaction import Tx, View
 
 _UID_LENGTH = 32

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.domain.importing.fitting import fit_time
+from mcp_agent_mail.domain.importing.fitted_texts import fit_time
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceProject
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
-from mcp_agent_mail.features.importing.running_unit import RunningUnit
+from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.features.projects.ensure import ProjectRequest, ensure, find_foreseen, record_event
 from mcp_agent_mail.features.projects.lookup import find_known_path, require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx, View

@@ -26,14 +26,14 @@ from mcp_agent_mail.domain.importing.report import ImportReport, Tally, report_o
 from mcp_agent_mail.domain.importing.steps import ContentStep, RecordsStep, StepAnswer, import_steps
 from mcp_agent_mail.domain.projects import is_path
 from mcp_agent_mail.features.importing.agents import take_agent
-from mcp_agent_mail.features.importing.contents import IncomingContents
+from mcp_agent_mail.features.importing.contents import ImportedContents
 from mcp_agent_mail.features.importing.leases import take_lease
 from mcp_agent_mail.features.importing.links import take_link
 from mcp_agent_mail.features.importing.messages import events_of, take_message
 from mcp_agent_mail.features.importing.products import take_product
 from mcp_agent_mail.features.importing.projects import find_at, place_of, take_project
 from mcp_agent_mail.features.importing.requests import ImportRequest
-from mcp_agent_mail.features.importing.running_unit import ImportRules, ImportSupplies, RunningUnit
+from mcp_agent_mail.features.importing.unit_of_work import ImportRules, ImportSupplies, RunningUnit
 from mcp_agent_mail.features.projects.ensure import ProjectRequest
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.store.database import Store
@@ -52,7 +52,7 @@ class ImportService:
         self,
         store: Store,
         projects: ProjectService,
-        contents: IncomingContents,
+        contents: ImportedContents,
         *,
         rules: ImportRules,
         throttle: Callable[[], Awaitable[None]],
@@ -72,7 +72,7 @@ class ImportService:
         the path or slug of the project into which everything goes.
 
         What is here already stays as it is. Interrupted at any instant, the next run goes on. Raises what the reader
-        raises, NothingChosen, UnknownProject, ProjectArchived, and StoreTooLarge: what was written until then stays.
+        raises, MissingProject, UnknownProject, ProjectArchived, and StoreTooLarge: what was written until then stays.
         """
         request = ImportRequest(source=reader.store(), project=project, apply=apply)
         steps = import_steps(reader, project)

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.domain.events import EventKind
-from mcp_agent_mail.domain.importing.units import ImportUnit
+from mcp_agent_mail.domain.importing.taken_records import ImportUnit
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Message, Receipt, ReceiptStep, Recipient
 from mcp_agent_mail.domain.overdue_notices import NotedMessage
@@ -28,7 +28,7 @@ from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.schema import open_own, require_own_tables
-from mcp_agent_mail.store.importing.imported import Imported
+from mcp_agent_mail.store.importing.imported_records import Imported
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue_acks import Overdue

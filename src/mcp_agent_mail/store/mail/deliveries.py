@@ -7,7 +7,7 @@ import sqlite3
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.signals import NewDelivery
-from mcp_agent_mail.store.importing.imported import not_imported
+from mcp_agent_mail.store.importing.imported_records import not_imported
 
 _AFTER = f"""
 SELECT r.delivery_seq, r.delivered_ts, a.name, a.project_id, home.slug, m.id, s.name, m.project_id, p.slug, m.subject,

@@ -41,8 +41,7 @@ WHERE id IN (SELECT value FROM json_each(:agents))
 """
 """What each of `agents` has been delivered, added to the five counts of its inbox."""
 _COUNT_READ = """
-UPDATE agents SET inbox_count = inbox_count + 1, ack_pending_count = ack_pending_count + :ack
-WHERE id IN (SELECT value FROM json_each(:agents))
+UPDATE agents SET inbox_count = inbox_count + 1, ack_pending_count = ack_pending_count + ? WHERE id = ?
 """
 
 
@@ -196,11 +195,9 @@ def _count_delivered(
 
 def _count_past(connection: sqlite3.Connection, new: NewMessage, read: Sequence[NewRecipient], past: PastMail) -> None:
     """Copies that were read before they came."""
-    for is_acknowledged in (True, False):
-        agents = [one.agent.id for one in read if (one.agent.id in past.acknowledged) is is_acknowledged]
-        if agents:
-            asks = int(new.ack_required and not is_acknowledged)
-            connection.execute(_COUNT_READ, {"ack": asks, "agents": json.dumps(agents)})
+    pending = [(one.agent.id not in past.acknowledged, one.agent.id) for one in read]
+    rows = [(int(new.ack_required and is_pending), agent_id) for is_pending, agent_id in pending]
+    connection.executemany(_COUNT_READ, rows)
 
 
 def _add_row(connection: sqlite3.Connection, new: NewMessage, scope: str, now: Micros) -> MessageId:

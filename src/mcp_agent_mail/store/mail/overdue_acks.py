@@ -13,7 +13,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.overdue_notices import NotedMessage
-from mcp_agent_mail.store.importing.imported import not_imported
+from mcp_agent_mail.store.importing.imported_records import not_imported
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 _MARK = "SELECT value FROM counters WHERE name = 'overdue'"

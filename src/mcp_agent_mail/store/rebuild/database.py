@@ -32,7 +32,7 @@ from mcp_agent_mail.domain.archive_format.artifacts import (
 from mcp_agent_mail.domain.attachments import to_json
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind
 from mcp_agent_mail.domain.identity.names import name_key
-from mcp_agent_mail.domain.importing.units import ImportUnit
+from mcp_agent_mail.domain.importing.taken_records import ImportUnit
 from mcp_agent_mail.domain.leases import LeaseKeys
 from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.domain.products import product_name_key

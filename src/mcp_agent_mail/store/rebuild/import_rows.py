@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from mcp_agent_mail.domain.importing.units import ImportUnit
+from mcp_agent_mail.domain.importing.taken_records import ImportUnit
 
 _ADD_UNIT = """
 INSERT INTO import_units (id, system, store_id, imported_ts) VALUES (?, ?, ?, ?)

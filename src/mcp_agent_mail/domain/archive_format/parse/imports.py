@@ -8,7 +8,7 @@ from mcp_agent_mail.domain.archive_format.imports import import_file, import_sna
 from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.domain.archive_format.parse.fields import Fields, Unfit, read_object, require_same
 from mcp_agent_mail.domain.importing.records import MAX_KEY, SourceKind
-from mcp_agent_mail.domain.importing.units import TAKEN_KINDS, ImportUnit, TakenRecord
+from mcp_agent_mail.domain.importing.taken_records import TAKEN_KINDS, ImportUnit, TakenRecord
 
 
 def parse_import(path: str, content: bytes) -> ArchivedImport:

@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.attachments import ContentKind, StoredContent
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceProject, SourceStore
 from mcp_agent_mail.domain.importing.report import Tally
-from mcp_agent_mail.domain.importing.units import TakenRecord
+from mcp_agent_mail.domain.importing.taken_records import TakenRecord
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -66,12 +66,13 @@ class RunningUnit:
 
     def find(self, kind: SourceKind, key: str) -> int | None:
         """The number of what the source calls so; None for what was not taken over yet."""
-        fresh = self._taken.get((kind, key))
-        return self.view.imported.find(self.source, kind, key) if fresh is None else fresh.number
+        kept = _kept(key)
+        fresh = self._taken.get((kind, kept))
+        return self.view.imported.find(self.source, kind, kept) if fresh is None else fresh.number
 
     def take(self, kind: SourceKind, keys: Sequence[str], number: int, project_id: ProjectId) -> None:
         """By these keys the source's thing is known from now on."""
-        for key in dict.fromkeys(keys):
+        for key in dict.fromkeys(map(_kept, keys)):
             self._taken[kind, key] = TakenRecord(kind=kind, key=key, number=number, project_id=project_id)
 
     def project(self, key: str) -> Project | None:
@@ -105,3 +106,8 @@ class RunningUnit:
                 snapshot=import_snapshot(tx.imported.unit(unit_id, project_id)),
             )
             tx.outbox.add(event, tx.now)
+
+
+def _kept(key: str) -> str:
+    """As a key is stored: halves of surrogates, which are no text, are spelled out."""
+    return key.encode("utf-8", "backslashreplace").decode()

@@ -49,6 +49,7 @@ def fit_thread(name: str) -> str:
 
 
 def fit_topic(topic: str | None) -> str | None:
+    """Likewise of a topic; None for a blank one."""
     if topic is None or not topic.strip():
         return None
     try:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceStore
-from mcp_agent_mail.domain.importing.units import ImportUnit, TakenRecord
+from mcp_agent_mail.domain.importing.taken_records import ImportUnit, TakenRecord
 
 _FIND = "SELECT number FROM imported WHERE system = ? AND store_id = ? AND kind = ? AND source_key = ?"
 _ADD_UNIT = "INSERT INTO import_units (system, store_id, imported_ts) VALUES (?, ?, ?) RETURNING id"
