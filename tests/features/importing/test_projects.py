@@ -34,7 +34,7 @@ async def test_into_a_project_that_is_set_aside_nothing_goes(world: World) -> No
     with pytest.raises(AgentMailError) as refused:
         await bring(world, reader)
 
-    assert refused.value.code == "PROJECT_ARCHIVED"
+    assert refused.value.code == "CONFLICT"
     assert world.rows("SELECT count(*) FROM messages") == [(0,)]
 
 

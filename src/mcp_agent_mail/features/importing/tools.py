@@ -9,7 +9,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.params import Count, Flag, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.importing.lines import UnfitRecord, unpack
 from mcp_agent_mail.domain.importing.records import MAX_KEY, SourceProject, SourceStore
 from mcp_agent_mail.domain.importing.report import tally_to_json
@@ -35,12 +35,14 @@ def importing_tools(service: ImportService, current_caller: Callable[[], Awaitab
         """One batch of another system's records, as am import packs them: counted, or with apply written. Safe to
         repeat. Operator only.
         """
+        caller = await current_caller()
+        require_operator(caller)  # Before anything of a stranger's is unpacked.
         request = ImportRequest(source=SourceStore(system=system, store_id=store_id), project=into, apply=apply)
         projects = unpack(context) if context else []
         step = RecordsStep(
             records=tuple(unpack(records)), context=tuple(one for one in projects if isinstance(one, SourceProject))
         )
-        answer = await service.take(await current_caller(), request, step)
+        answer = await service.take(caller, request, step)
         return {"wants": list(answer.wants), "tally": tally_to_json(answer.tally)}
 
     async def import_content(
