@@ -34,9 +34,9 @@ NOUNS = frozenset(
  resolution resource response restore result retention rewrite round route row rpc rule save saved schema scratch
  search segment sequence server service session setup shape shim signal silence size slot snapshot sort source space
  spool stalenes statu stemming step store story stream subscription successor summarie supervisor surrounding swap
- sweeper sync synonym syntax table target team term text thread token tool toon tracing transaction turn type typer
- undo upkeep upstream uri usage version visibility waiter webhook window wire wiring wishe withdrawal word work worker
- workflow workspace worktree writer
+ sweeper sync synonym syntax table target team term text thread time token tool toon tracing transaction turn type
+ typer undo upkeep upstream uri usage version visibility waiter webhook window wire wiring wishe withdrawal word work
+ worker workflow workspace worktree writer
     """.split()
 )
 """Without the `s` of several: what a module that holds things ends with. A gerund or an adjective says nothing of what
