@@ -197,6 +197,10 @@ overhead: $(DEV) ## What metrics, profiles and workers cost a request, on agains
 hook-times: $(DEV) ## What an agent waits for at each event: the hook beside a bare Python, server up, down and hung
 	@exec $(BIN)/python -m benchmarks.hook_times $(ARGS)
 
+.PHONY: door-times
+door-times: $(DEV) ## What doors cost: letters beside our own tools, waiters, agentmail beside am, the mixed load on against off
+	@exec $(BIN)/python -m benchmarks.doors $(ARGS)
+
 .PHONY: soak
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile
 	@exec $(BIN)/python -m benchmarks.soak $(ARGS)

@@ -89,6 +89,9 @@ class ModernCall:
         }
     )
 
+    def __init__(self, path: str = "/mcp") -> None:
+        self._path = path
+
     def handshake(self) -> list[bytes]:
         return []
 
@@ -99,7 +102,7 @@ class ModernCall:
         params = {"name": tool, "arguments": arguments, "_meta": dict(self._META)}
         body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
         headers = f"MCP-Protocol-Version: {MODERN_PROTOCOL}\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
-        return _post("/mcp", body, headers)
+        return _post(self._path, body, headers)
 
     def is_success(self, status: int, body: bytes) -> bool:
         return status == 200 and b'"result"' in body and b'"isError":true' not in body

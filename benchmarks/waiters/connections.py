@@ -1,4 +1,4 @@
-"""Those who wait, one connection each: a call in either era of MCP, or a stream of events."""
+"""Those who wait, one connection each: a call in either era of MCP, also by a door, or a stream of events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GIVE_UP_S = 120.0
 WAIT_S = 50
 """The longest that a call may wait."""
 _CURSOR = re.compile(rb'next_cursor\\?": ?(\d+)')
-_SOME_MAIL = re.compile(rb'messages\\?": ?\[\{')
+_SOME_MAIL = re.compile(rb'messages\\?": ?\[\{|from_agent\\?":')
 _EVENT = b"event: delivered\n"
 _READ_BYTES = 65_536
 
@@ -23,6 +23,11 @@ class Kind(StrEnum):
     SESSION = "session"
     MODERN = "modern"
     STREAM = "stream"
+    DOOR_SESSION = "session by a door"
+    DOOR_MODERN = "modern by a door"
+
+
+_BY_DOOR = frozenset({Kind.DOOR_SESSION, Kind.DOOR_MODERN})
 
 
 class Got(Enum):
@@ -47,7 +52,9 @@ class CallWaiter:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.socket: socket.socket | None = None
-        self._dialect: Dialect = McpSession() if place.kind is Kind.SESSION else ModernCall()
+        has_session = place.kind in (Kind.SESSION, Kind.DOOR_SESSION)
+        path = f"/agents/{place.agent}/mcp" if place.kind in _BY_DOOR else "/mcp"
+        self._dialect: Dialect = McpSession(path) if has_session else ModernCall(path)
         self._reader = AnswerReader()
         self._cursor: int | None = None
 
@@ -82,6 +89,8 @@ class CallWaiter:
         return self._reader.feed(data) is not None
 
     def _call(self) -> tuple[str, dict[str, Any]]:
+        if self.place.kind in _BY_DOOR:
+            return "check_mail", {}
         if self.place.project is None:
             return "wait", {}
         cursor = {} if self._cursor is None else {"after_cursor": self._cursor}

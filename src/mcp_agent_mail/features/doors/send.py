@@ -62,7 +62,9 @@ def send(
     if chosen is None and tx.wire_ids.at(place) is not None:  # Somebody chose it before it was made.
         place = replace(place, answers=message_id)
     tx.wire_ids.add(message_id, place, digest)
-    return DoorSent(id=place.external_id, message_id=message_id, held=bool(sent.held))
+    return DoorSent(
+        id=place.external_id, message_id=message_id, created_ts=sent.message.created_ts, held=bool(sent.held)
+    )
 
 
 def _place(door: Door, external_id: str, sender: Agent, recipient: Agent, answers: int) -> WirePlace:
@@ -91,8 +93,15 @@ def _repeat(view: View, place: WirePlace, there: WireMessage, digest: bytes) -> 
             hint="Nothing was sent. Use another id, or none to be given one.",
             data={"parameter": "msg_id", "id": place.external_id},
         )
-    held = view.held.is_held(there.message_id, place.recipient_id)
-    return DoorSent(id=place.external_id, message_id=there.message_id, held=held, is_repeat=True)
+    held, message = view.held.is_held(there.message_id, place.recipient_id), view.messages.find(there.message_id)
+    assert message is not None, there
+    return DoorSent(
+        id=place.external_id,
+        message_id=there.message_id,
+        created_ts=message.created_ts,
+        held=held,
+        is_repeat=True,
+    )
 
 
 def _require_room(view: View, recipient: Agent, request: DoorSendRequest) -> None:
