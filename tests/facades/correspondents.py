@@ -129,8 +129,9 @@ class Postal:
     name: str
     way: str = "postal"
 
-    def send(self, to: str, text: str) -> None:
-        _fine(self._call("send_to_agent", name=to, msg=text))
+    def send(self, to: str, text: str, number: str | None = None) -> None:
+        """`number` is an id of the sender's own."""
+        _fine(self._call("send_to_agent", name=to, msg=text, msg_id=number))
 
     def take(self) -> list[Mail]:
         """The oldest."""
