@@ -96,12 +96,12 @@ class History:
         self.doubled += len(again)
         given = [text for text in given if text not in again]
         assert given == waits[: len(given)], (reader, given, waits)
-        assert given or not waits, f"{name} has {len(waits)} letters and is given none"
+        assert given or again or not waits, f"{name} has {len(waits)} letters and is given none"
         del waits[: len(given)]
         self.consumed += len(given)
         self.maybe_again.pop(name, None)
         self.just_given = (name, given)
-        return bool(given)
+        return bool(given or again)
 
     def _ends(self, kind: str) -> None:
         """What was being given as it was killed may be given again, and nothing else."""
