@@ -18,7 +18,7 @@ from mcp_agent_mail.features.doors import pop as popping
 from mcp_agent_mail.features.doors.mailbox_changes import WithActivity
 from mcp_agent_mail.features.doors.names import NameSupplies, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.doors.results import Checked, MailboxList, Popped, NameChange
+from mcp_agent_mail.features.doors.results import Checked, MailboxList, NameChange, Popped
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService, find_home
 from mcp_agent_mail.features.doors.wait_lines import WaitLines
 from mcp_agent_mail.store.database import Store
