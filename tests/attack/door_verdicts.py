@@ -78,6 +78,15 @@ def asks(project: str) -> list[Ask]:
             for form, body, head in (("plain", plain, {}), ("MCP", check, of_check))
         ),
         *_mailbox_asks(),
+        *(
+            Ask(
+                door="AgentMail",
+                says=f"`agentmail receive` of {name}",
+                path="/agentmail/pop",
+                body={"project": project, "name": name},
+            )
+            for name in ("amy", NATIVE)
+        ),
         Ask(door="postal", says="`check_mail` of bob, own port", path="/agents/bob/mcp", body=plain, port=Door.POSTAL),
     ]
 

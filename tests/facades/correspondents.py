@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.served import PROTOCOL, Answer, Connection, Served
+from tests.served import PROTOCOL, Answer, Connection, Served, git
 
 DOORS = {
     "CLAIMS_ENABLED": "true",
@@ -17,12 +19,14 @@ DOORS = {
     "POSTAL_MAX_WAIT_SECONDS": "0",
     "CLAUDE_MAILBOX_ENABLED": "true",
     "CLAUDE_MAILBOX_PORTS": "0",
+    "AGENTMAIL_ENABLED": "true",
 }
 """Every door's setting; ports are free ones."""
 _MAILBOX_AT = re.compile(rb"claude-mailbox at http://[^ ]+:(\d+)")
 _JSON = {"Content-Type": "application/json"}
 _PROFILE = {"program": "tests", "model": "none"}
 _ALL = 1_000
+_AGENTMAIL = "import sys; from mcp_agent_mail.cli.agentmail.entry import main; sys.exit(main())"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,12 +164,70 @@ class ClaudeMailbox:
         return self.server.post(path, body, {"X-Mailbox": self.name}, port=self.server.mailbox_port)
 
 
+@dataclass(frozen=True, slots=True)
+class AgentMail:
+    """By what its command asks the server."""
+
+    server: Server
+    name: str
+    way: str = "agentmail"
+
+    def send(self, to: str, text: str) -> None:
+        self._ask("send", to=to, body=text, window=False)
+
+    def take(self) -> list[Mail]:
+        """The oldest, which the command would have printed."""
+        message = self._ask("pop")["message"]
+        if message is None:
+            return []
+        assert self._ask("settle", ticket=message["ticket"], heard=True) == {"done": True}
+        return [Mail(sender=message["from"], text=message["body"])]
+
+    def _ask(self, question: str, **more: Any) -> Any:
+        body = {"project": self.server.project, "name": self.name, **more}
+        return _fine(self.server.post(f"/agentmail/{question}", body))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMailCommand(AgentMail):
+    """By the command itself, outside tmux. It does not write to itself."""
+
+    def send(self, to: str, text: str) -> None:
+        said = self._run("send", to, told=f"{text}\n")
+        assert re.fullmatch(r"Message #[0-9A-Za-z]{8} sent\n", said), said
+
+    def take(self) -> list[Mail]:
+        """What it prints."""
+        said = self._run("receive")
+        if said == "No unread messages\n":
+            return []
+        printed = re.fullmatch(r"From: (.*)\nID: [0-9A-Za-z]{8}\n\n(.*)", said, re.DOTALL)
+        assert printed is not None, said
+        return [Mail(sender=printed[1], text=printed[2])]
+
+    def _run(self, *words: str, told: str = "") -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", _AGENTMAIL, *words],
+            input=told,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            cwd=self.server.project,
+            env={**self.server.served.environment(), "AGENTMAIL_NAME": self.name},
+        )
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+
 def begin(root: Path) -> Served:
-    """Not started yet."""
+    """Not started yet. Everybody works in the repository `work`."""
+    (root / "work").mkdir(parents=True)
+    git(root / "work", "init", "-q")
     return Served(root / "store", FACADES_PROJECT=str(root / "work"), **DOORS)  # type: ignore[arg-type]  # settings
 
 
-def correspondents(server: Server) -> list[Correspondent]:
+def correspondents(server: Server, agentmail: type[AgentMail] = AgentMail) -> list[Correspondent]:
     """One for each way. Those who register are there by that, the others by their first call."""
     claims = Claims(server, "BlueLake")
     claims.call("create_agent", name_hint="BlueLake", **_PROFILE)
@@ -175,6 +237,7 @@ def correspondents(server: Server) -> list[Correspondent]:
         claims,
         Postal(server, "pat"),
         ClaudeMailbox(server, "cleo-1a2b"),
+        agentmail(server, "amy"),
     ]
     for person in people:
         person.take()

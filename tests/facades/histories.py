@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mcp_agent_mail.domain.identity.names import has_names_form
 from tests.facades.correspondents import (
+    AgentMail,
     ClaudeMailbox,
     Correspondent,
     Native,
@@ -118,10 +119,14 @@ class History:
 @contextmanager
 def played(root: Path, seed: int, length: int) -> Iterator[tuple[History, Served]]:
     """A history that has ended; its server stands, and all is in Git."""
-    (root / "work").mkdir(parents=True)
     with begin(root) as served:
         server = Server(served, str(root / "work"))
-        people = [*correspondents(server), Postal(server, "quinn"), ClaudeMailbox(server, "Dôra")]
+        people = [
+            *correspondents(server),
+            AgentMail(server, "ann"),
+            Postal(server, "quinn"),
+            ClaudeMailbox(server, "Dôra"),
+        ]
         for person in people:
             person.take()
         chance = random.Random(seed)
