@@ -77,6 +77,7 @@ def asks(project: str) -> list[Ask]:
             for name in ("bob", NATIVE)
             for form, body, head in (("plain", plain, {}), ("MCP", check, of_check))
         ),
+        Ask(door="postal", says="`check_mail` of bob, own port", path="/agents/bob/mcp", body=plain, port=Door.POSTAL),
         *_mailbox_asks(),
         *(
             Ask(
@@ -87,7 +88,6 @@ def asks(project: str) -> list[Ask]:
             )
             for name in ("amy", NATIVE)
         ),
-        Ask(door="postal", says="`check_mail` of bob, own port", path="/agents/bob/mcp", body=plain, port=Door.POSTAL),
     ]
 
 
