@@ -73,6 +73,7 @@ def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: Name
         return found
     agent = _add_agent(tx, project, door, written, supplies)
     tx.wire_names.add(project.id, agent.id, written, tx.now)
+    record_event(tx, agent, None)
     return agent
 
 
@@ -82,7 +83,9 @@ def ensure_wire_name(tx: Tx, project: Project, name: str, agent: Agent) -> WireN
     if known is not None:
         return known
     tx.require_room()
-    return tx.wire_names.add(project.id, agent.id, agent.name, tx.now)
+    added = tx.wire_names.add(project.id, agent.id, agent.name, tx.now)
+    record_event(tx, agent, None)
+    return added
 
 
 def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> DoorActor:
@@ -98,6 +101,7 @@ def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupp
     if becomes_own:
         known = tx.wire_names.own(known, door)
         tx.agents.set_token_hash(agent.id, token_hash(supplies.token))
+        record_event(tx, agent, None)
     if agent.is_retired and known.owner is door:
         agent = tx.agents.set_retired(agent.id, None, tx.now)
         record_event(tx, agent, agent.id)
@@ -131,6 +135,4 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
         attachments_policy=AttachmentsPolicy.AUTO,
         token_hash=None,
     )
-    agent = add_agent(tx, admission_request, new)
-    record_event(tx, agent, None)
-    return agent
+    return add_agent(tx, admission_request, new)

@@ -29,6 +29,7 @@ from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
+from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.projects.lookup import find_known_path, require_project
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -263,7 +264,11 @@ class DoorService:
                     hint="am facade names lists those that doors know.",
                     data={"name": name[:100]},
                 )
-            return _row(tx, change(tx, ensure_wire_name(tx, project, name, agent)))
+            known = ensure_wire_name(tx, project, name, agent)
+            changed = change(tx, known)
+            if changed != known:
+                record_event(tx, agent, None)
+            return _row(tx, changed)
 
         return await self._store.write(unit)
 
