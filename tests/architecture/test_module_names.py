@@ -26,7 +26,7 @@ NOUNS = frozenset(
  field file finding flag folder format foundation git grant guard guidance hearing hint history holder hook http id
  idempotency identifier identitie identity image import inbox inboxe index inline inspection instrumentation integrity
  journal keeper kernel key kind ladder layout lease ledger lifespan likenes limit line link listener llm lock log
- logging look lookup mail maintenance manifest mark markdown marker mcp message meta metric month mount name new notice
+ logging look lookup mail mailbox maintenance manifest mark markdown marker mcp message meta metric month mount name new notice
  number openapi option outbox output owner ownership pace pack page param parameter part participant pas path pathspec
  pattern payload people place plan pop port preference preparation presence problem proces product profile progres
  project prompt proof protocol proxy query queue ranking read reader readership receipt recipient record recording

@@ -17,6 +17,7 @@ from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
+from mcp_agent_mail.features.doors.mailbox_service import MailboxService
 from mcp_agent_mail.features.doors.service import DoorService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
@@ -77,6 +78,7 @@ class Services:
     delivery: DeliveryService
     delivery_marks: DeliveryMarks
     doors: DoorService
+    mailboxes: MailboxService
     subscriptions: Subscriptions
     search: SearchService
     summaries: SummaryService

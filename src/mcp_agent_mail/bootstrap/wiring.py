@@ -20,6 +20,7 @@ from mcp_agent_mail.core.store_owner import LOCK_FILE as STORE_LOCK
 from mcp_agent_mail.core.store_owner import read_owner
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
+from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import NameEnforcement
@@ -38,6 +39,7 @@ from mcp_agent_mail.features.delivery.presence import Presences
 from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
 from mcp_agent_mail.features.delivery.waiters import Waiters
+from mcp_agent_mail.features.doors.mailbox_service import ActivityPorts, MailboxService
 from mcp_agent_mail.features.doors.names import NamingRule
 from mcp_agent_mail.features.doors.service import DoorService, DoorServices
 from mcp_agent_mail.features.health.results import ServerPlace
@@ -266,6 +268,23 @@ def door_service(
         rule=NamingRule(auth=AgentAuth(settings.agent_auth), admission=ProjectAdmission(settings.project_admission)),
         note_activity=identity.touch,
     )
+
+
+def mailbox_service(
+    settings: Settings,
+    store: Store,
+    doors: DoorService,
+    waiters: Waiters,
+    identity: IdentityService,
+    activity: Activity,
+) -> MailboxService:
+    """Of ClaudeMailbox, by CLAUDE_MAILBOX_*_AFTER_MINUTES."""
+    rules = IdleRules(
+        hide_after_minutes=settings.claude_mailbox_hide_after_minutes,
+        retire_after_minutes=settings.claude_mailbox_delete_after_minutes,
+    )
+    ports = ActivityPorts(note=identity.touch, newest=activity.with_activity)
+    return MailboxService(store, doors, waiters, ports, rules=rules)
 
 
 def contact_service(settings: Settings, store: Store, identity: IdentityService) -> ContactService:

@@ -39,7 +39,12 @@ def _postal_ports(settings: Settings) -> list[WantedPort]:
     return [WantedPort(door=Door.POSTAL, port=settings.postal_port, setting="POSTAL_PORT")]
 
 
-PORTS_OF: Sequence[PortsOf] = (_postal_ports,)
+def _mailbox_ports(settings: Settings) -> list[WantedPort]:
+    ports = settings.claude_mailbox_ports if settings.claude_mailbox_enabled else ()
+    return [WantedPort(door=Door.CLAUDE_MAILBOX, port=port, setting="CLAUDE_MAILBOX_PORTS") for port in ports]
+
+
+PORTS_OF: Sequence[PortsOf] = (_postal_ports, _mailbox_ports)
 """Of each door that can have ports to itself: those that the settings name, none while it is off."""
 
 

@@ -22,6 +22,7 @@ from mcp_agent_mail.facades.postal.options import PostalOptions
 from mcp_agent_mail.facades.tool_door import DoorTools
 from mcp_agent_mail.server.dispatch import Calls, masked
 from mcp_agent_mail.server.door_mcp import DoorMcp
+from mcp_agent_mail.server.mailbox_door import make_mailbox
 from mcp_agent_mail.server.plain_calls import is_json, send_error
 from mcp_agent_mail.server.rendering.responses import send_json
 from mcp_agent_mail.server.transport.hearing import RequestHearing
@@ -121,7 +122,10 @@ def _make_postal(settings: Settings, services: Services, _calls: Calls, parts: S
 
 
 OPENINGS: Mapping[Door, Opening] = MappingProxyType(
-    {Door.POSTAL: Opening(is_on=lambda settings: settings.postal_enabled, make=_make_postal, part="/agents/")}
+    {
+        Door.POSTAL: Opening(is_on=lambda settings: settings.postal_enabled, make=_make_postal, part="/agents/"),
+        Door.CLAUDE_MAILBOX: Opening(is_on=lambda settings: settings.claude_mailbox_enabled, make=make_mailbox),
+    }
 )
 
 

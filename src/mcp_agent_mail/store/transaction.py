@@ -14,6 +14,7 @@ from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.announcements import Announcements
 from mcp_agent_mail.store.backfill import Backfill
 from mcp_agent_mail.store.contacts import ContactHistory, Contacts
+from mcp_agent_mail.store.doors.mailbox_reader import MailboxReader
 from mcp_agent_mail.store.doors.pops import Pops
 from mcp_agent_mail.store.doors.wire_ids import WireIds
 from mcp_agent_mail.store.doors.wire_names import WireNames
@@ -78,6 +79,7 @@ class View:
         self.wire_names = WireNames(connection)
         self.wire_ids = WireIds(connection)
         self.pops = Pops(connection)
+        self.mailboxes = MailboxReader(connection)
         self.acquaintance = ContactHistory(connection)
         self.leases = Leases(connection)
         self.guard_events = GuardEvents(connection)

@@ -217,3 +217,16 @@ def test_doors_beyond_this_machine_need_the_token_and_make_names_strict(machine:
     )
     assert beyond.agent_auth == "strict"
     assert machine.load({}).settings.agent_auth == "open"
+
+
+def test_a_port_is_one_doors_alone(machine: Machine) -> None:
+    same = {"HTTP_PORT": "47822", "CLAUDE_MAILBOX_ENABLED": "true"}
+
+    (mistake,) = machine.mistakes(**same)
+    closed = machine.load({"HTTP_PORT": "47822"}).settings
+    other = machine.load({**same, "CLAUDE_MAILBOX_PORTS": "47823,0,0"}).settings
+
+    assert (mistake.name, mistake.expected) == ("HTTP_PORT", "another port than 47822")
+    assert "HTTP_PORT and CLAUDE_MAILBOX_PORTS" in mistake.hint
+    assert closed.http_port == 47_822
+    assert other.claude_mailbox_ports == (47_823, 0, 0)

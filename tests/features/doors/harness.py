@@ -10,6 +10,7 @@ from typing import Any
 
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.contacts import ContactRules
+from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
@@ -17,6 +18,7 @@ from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.delivery.waiters import Waiters
+from mcp_agent_mail.features.doors.mailbox_service import ActivityPorts, MailboxService
 from mcp_agent_mail.features.doors.names import NamingRule
 from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S
 from mcp_agent_mail.features.doors.requests import DoorCaller
@@ -30,6 +32,7 @@ from tests.features.messaging.harness import NOBODY, Identities
 from tests.seeded_store import SeededStore, open_seeded_store
 
 HOME = "/neighbours"
+IDLE = IdleRules(hide_after_minutes=1_440, retire_after_minutes=10_080)
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 
 
@@ -44,6 +47,7 @@ class DoorsHarness:
     tools: ToolTable
     waiters: Waiters
     noted: list[str]
+    mailboxes: MailboxService
 
     async def send(self, sender: str, to: str, body: str, external_id: str | None = None, **rest: Any) -> DoorSent:
         return await self.doors.send(at(sender), to, body, external_id=external_id, **rest)
@@ -67,6 +71,7 @@ async def open_doors(
     directory: Path,
     auth: AgentAuth = AgentAuth.OPEN,
     admission: ProjectAdmission = ProjectAdmission.OPEN,
+    rules: IdleRules = IDLE,
     claimed_s: float = CLAIMED_S,
 ) -> AsyncIterator[DoorsHarness]:
     async with open_seeded_store(directory) as seeded:
@@ -91,7 +96,9 @@ async def open_doors(
             claimed_s=claimed_s,
         )
         tools = ToolTable(messaging_tools(messaging, identities.caller))
-        yield DoorsHarness(seeded, doors, tools, waiters, noted)
+        activity = ActivityPorts(note=lambda agent: noted.append(agent.name), newest=list)
+        mailboxes = MailboxService(store, doors, waiters, activity, rules=rules)
+        yield DoorsHarness(seeded, doors, tools, waiters, noted, mailboxes)
 
 
 @dataclass

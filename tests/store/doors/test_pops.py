@@ -118,7 +118,7 @@ async def test_the_head_waits_since_it_was_written(seeded: SeededStore) -> None:
 
 
 async def test_the_head_is_found_along_the_index_of_unread_mail(seeded: SeededStore) -> None:
-    plan = seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {rows._HEAD}", (1,)).fetchall()
+    plan = seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {rows._HEADS}", (1, 1)).fetchall()
 
     steps = [step for *_, step in plan]
     assert not any("SCAN" in step or "TEMP B-TREE" in step for step in steps), steps

@@ -27,6 +27,7 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
     _check_waiters(values, givens, findings)
     _check_webhooks(values, givens, findings)
     _check_door_host(values, givens, findings)
+    _check_ports(values, givens, findings)
     if at_fault & {"HTTP_HOST", "HTTP_BEARER_TOKEN", "AGENT_AUTH", "HTTP_ALLOWED_HOSTS", "HOST"}:
         return
     host, token = str(values["HTTP_HOST"]), values["HTTP_BEARER_TOKEN"]
@@ -120,6 +121,19 @@ def _check_door_host(values: Mapping[str, object], givens: Mapping[str, Given], 
             "an address of this machine only, or HTTP_BEARER_TOKEN set",
             "Without a token anyone who reaches a door's port could read and send mail.",
         )
+
+
+def _check_ports(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
+    """A port is one door's, or the server's own. Of doors that are closed none is taken."""
+    taken = {values.get("HTTP_PORT"): "HTTP_PORT"}
+    for name, switch in (("POSTAL_PORT", "POSTAL_ENABLED"), ("CLAUDE_MAILBOX_PORTS", "CLAUDE_MAILBOX_ENABLED")):
+        wanted = values.get(name, ())
+        for port in wanted if isinstance(wanted, tuple) else (wanted,):
+            other = taken.get(port) if port and values.get(switch) else None
+            given = givens.get(name) or givens.get(other or "") or givens.get(switch)
+            if other is not None and given is not None:
+                findings.mistake(given, f"another port than {port}", f"{other} and {name} both name it.")
+            taken.setdefault(port, name)
 
 
 def _is_installed(module: str) -> bool:

@@ -28,6 +28,7 @@ class ClientSettings:
     http_host: str
     http_port: int
     http_path: str
+    claude_mailbox_ports: tuple[int, ...]
     agent_mail_env_file: Path | None
     agent_mail_url: str | None
     agent_mail_token: Secret | None
@@ -40,6 +41,7 @@ class ClientSettings:
     agent_mail_bypass: bool
     agent_mail_interval: int
     mcp_agent_mail_window_id: str | None
+    claude_mailbox_url: str | None
     names_store: bool
 
 

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.settings.kinds import Row, Values
 from mcp_agent_mail.core.settings.rows_attachments import ATTACHMENT_ROWS
 from mcp_agent_mail.core.settings.rows_coordination import LEASE_ROWS, PROJECT_ROWS, WINDOW_CLIENT_ROWS, WINDOW_ROWS
 from mcp_agent_mail.core.settings.rows_delivery import DELIVERY_ROWS, HOOK_ROW
-from mcp_agent_mail.core.settings.rows_doors import DOOR_ROWS
+from mcp_agent_mail.core.settings.rows_doors import DOOR_CLIENT_ROWS, DOOR_ROWS
 from mcp_agent_mail.core.settings.rows_llm import LLM_ROWS
 from mcp_agent_mail.core.settings.rows_server import SURFACE_ROWS, WATCHING_ROWS
 from mcp_agent_mail.core.settings.rows_upkeep import UPKEEP_ROWS
@@ -394,5 +394,6 @@ ROWS: tuple[Row, ...] = (
     *_CLIENT,
     HOOK_ROW,
     *WINDOW_CLIENT_ROWS,
+    *DOOR_CLIENT_ROWS,
 )
 CLIENT_ROWS: tuple[Row, ...] = tuple(row for row in ROWS if row.client)

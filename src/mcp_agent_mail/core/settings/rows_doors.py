@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import Row, Values
+from mcp_agent_mail.core.settings.rows_mailbox import MAILBOX_CLIENT_ROWS, MAILBOX_ROWS
 
 
 def _project(values: Values) -> str:
@@ -54,4 +55,7 @@ DOOR_ROWS = (
         does="Unread messages that a mailbox of this door holds: one more is refused.",
         group="Neighbours",
     ),
+    *MAILBOX_ROWS,
 )
+
+DOOR_CLIENT_ROWS = MAILBOX_CLIENT_ROWS

@@ -53,6 +53,11 @@ class Settings:
     postal_port: int
     postal_max_wait_seconds: int
     postal_mailbox_max: int
+    claude_mailbox_enabled: bool
+    claude_mailbox_ports: tuple[int, ...]
+    claude_mailbox_hide_after_minutes: int
+    claude_mailbox_delete_after_minutes: int
+    claude_mailbox_sweep_interval_minutes: int
     agent_auth: str
     project_admission: str
     http_bearer_token: Secret | None
@@ -159,6 +164,7 @@ class Settings:
     agent_mail_bypass: bool
     agent_mail_interval: int
     mcp_agent_mail_window_id: str | None
+    claude_mailbox_url: str | None
 
     @property
     def database_path(self) -> Path:

@@ -10,7 +10,13 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Ne
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
-from mcp_agent_mail.domain.identity.names import candidate_names, first_free, has_names_form, recipient_name
+from mcp_agent_mail.domain.identity.names import (
+    candidate_names,
+    first_free,
+    has_names_form,
+    is_generated_form,
+    recipient_name,
+)
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
@@ -62,7 +68,15 @@ def find_agent(view: View, project: Project, name: str) -> Agent | None:
     if known is not None:
         return view.agents.find(known.agent_id)
     agent = view.agents.find_by_name(project.id, recipient_name(name))
-    return None if agent is None or agent.kind is AgentKind.SYSTEM else agent
+    if agent is None or agent.kind is AgentKind.SYSTEM:
+        return None
+    return None if has_other_name(view, agent) else agent
+
+
+def has_other_name(view: View, agent: Agent) -> bool:
+    """Its mailbox was made by its native name and is called something else by now: at doors the former one is free."""
+    is_own_name = not is_generated_form(agent.name)
+    return is_own_name and any(known.owner is not None for known in view.wire_names.of_agent(agent.id))
 
 
 def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
@@ -70,11 +84,20 @@ def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: Name
     written = require_wire_name(door, name)
     found = find_agent(tx, project, written)
     if found is not None:
-        return found
+        return _brought_back(tx, found)
     agent = _add_agent(tx, project, door, written, supplies)
     tx.wire_names.add(project.id, agent.id, written, tx.now)
     record_event(tx, agent, None)
     return agent
+
+
+def _brought_back(tx: Tx, agent: Agent) -> Agent:
+    """A door's mailbox that had retired is there again for whoever writes to it."""
+    if not agent.is_retired or all(known.owner is None for known in tx.wire_names.of_agent(agent.id)):
+        return agent
+    back = tx.agents.set_retired(agent.id, None, tx.now)
+    record_event(tx, back, None)
+    return back
 
 
 def ensure_wire_name(tx: Tx, project: Project, name: str, agent: Agent) -> WireName:

@@ -4,6 +4,8 @@ written, and the next one's where it was not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.ids import made_id
@@ -15,16 +17,38 @@ from mcp_agent_mail.features.doors.names import DoorActor, find_agent
 from mcp_agent_mail.features.doors.results import Pending, Popped
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.receipts import mark_own
+from mcp_agent_mail.store.doors.pops import Head
 from mcp_agent_mail.store.transaction import Tx, View
+
+MAX_TAKEN = 5_000
+MAX_TAKEN_CHARACTERS = 16 * 1024 * 1024
 
 
 def take(tx: Tx, speaker: DoorActor, door: Door) -> Popped | None:
     """The head of the speaker's mailbox. None where nothing waits that is nobody's."""
+    head = tx.pops.head(speaker.actor.agent.id)
+    return None if head is None else _give(tx, speaker, door, head)
+
+
+def take_all(tx: Tx, speaker: DoorActor, door: Door) -> list[Popped]:
+    """All that wait and are nobody's, oldest first: as many as one answer may hold, MAX_TAKEN and MAX_TAKEN_CHARACTERS,
+    and one in any case. The rest waits for the next call.
+    """
+    taken: list[Popped] = []
+    characters = 0
+    for head in tx.pops.heads(speaker.actor.agent.id, MAX_TAKEN):
+        popped = _give(tx, speaker, door, head)
+        characters += len(popped.body)
+        if taken and characters > MAX_TAKEN_CHARACTERS:
+            give_back(tx, popped)
+            break
+        taken.append(popped)
+    return taken
+
+
+def _give(tx: Tx, speaker: DoorActor, door: Door, head: Head) -> Popped:
     agent = speaker.actor.agent
-    head = tx.pops.head(agent.id)
-    if head is None:
-        return None
-    tx.pops.take(agent.id, door, tx.now)
+    tx.pops.give(head, agent.id, door, tx.now)
     message = tx.messages.find(head.message_id)
     assert message is not None, head
     return Popped(
@@ -46,18 +70,29 @@ def sender_shown(view: View, door: Door, message: Message, home: Project) -> str
     return shown_name(message.sender_name, message.project_id, message.project_slug, home.id)
 
 
+def settle_all(tx: Tx, taken: Sequence[Popped]) -> None:
+    """As `settle`, for what was taken together."""
+    still = [popped.message_id for popped in taken if tx.pops.end(popped.message_id, popped.agent_id, popped.popped_ts)]
+    if still:
+        mark_own(tx, _reader(tx, taken[0]), still, ReceiptStep.READ)
+
+
 def settle(tx: Tx, popped: Popped) -> bool:
     """Its answer was written: the message is read, as by its recipient. False, and nothing changes, where it is not
     this caller's any more.
     """
     if not tx.pops.end(popped.message_id, popped.agent_id, popped.popped_ts):
         return False
-    agent = tx.agents.find(popped.agent_id)
-    project = None if agent is None else tx.projects.find(agent.project_id)
+    mark_own(tx, _reader(tx, popped), [popped.message_id], ReceiptStep.READ)
+    return True
+
+
+def _reader(view: View, popped: Popped) -> Actor:
+    agent = view.agents.find(popped.agent_id)
+    project = None if agent is None else view.projects.find(agent.project_id)
     assert agent is not None, popped
     assert project is not None, popped
-    mark_own(tx, Actor(agent=agent, project=project), [popped.message_id], ReceiptStep.READ)
-    return True
+    return Actor(agent=agent, project=project)
 
 
 def give_back(tx: Tx, popped: Popped) -> bool:

@@ -15,6 +15,7 @@ class DoorSent:
 
     id: str
     message_id: MessageId
+    created_ts: Micros
     held: bool
     is_repeat: bool = False
 
@@ -51,3 +52,38 @@ class KnownWireName:
     wire_name: WireName
     agent: str
     project: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """All that waited in a mailbox, oldest first; `name` is the mailbox's as it is kept."""
+
+    name: str
+    messages: list[Popped]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameChange:
+    """A mailbox has another name, and `transferred` messages that wait in it."""
+
+    former: str
+    name: str
+    transferred: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mailbox:
+    """One line of a list. `pending` waits in it; `pending_for_caller` is what waits for who asks, and comes from it."""
+
+    name: str
+    last_seen_ts: Micros
+    pending: int
+    pending_for_caller: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailboxList:
+    """Those seen last first. `total` counts what is left out too, because it is idle or the list is full."""
+
+    mailboxes: list[Mailbox]
+    total: int

@@ -66,8 +66,14 @@ def send(
     )
     assert isinstance(sent, Sent), sent  # A request without a key of its own is no repeat.
     assert sent.message is not None, sent
-    assert sent.message.wire_place is not None, sent
-    return DoorSent(id=sent.message.wire_place.external_id, message_id=sent.message.id, held=bool(sent.held))
+    message = sent.message
+    assert message.wire_place is not None, sent
+    return DoorSent(
+        id=message.wire_place.external_id,
+        message_id=message.id,
+        created_ts=message.created_ts,
+        held=bool(sent.held),
+    )
 
 
 def _place(door: Door, external_id: str, sender: Agent, recipient: Agent, answers: int) -> WirePlace:
@@ -96,8 +102,15 @@ def _repeat(view: View, place: WirePlace, there: WireMessage, digest: bytes) -> 
             hint="Nothing was sent. Use another id, or none to be given one.",
             data={"parameter": "msg_id", "id": place.external_id},
         )
-    held = view.held.is_held(there.message_id, place.recipient_id)
-    return DoorSent(id=place.external_id, message_id=there.message_id, held=held, is_repeat=True)
+    held, message = view.held.is_held(there.message_id, place.recipient_id), view.messages.find(there.message_id)
+    assert message is not None, there
+    return DoorSent(
+        id=place.external_id,
+        message_id=there.message_id,
+        created_ts=message.created_ts,
+        held=held,
+        is_repeat=True,
+    )
 
 
 def _require_room(view: View, recipient: Agent, request: DoorSendRequest) -> None:

@@ -76,7 +76,7 @@ class DoorService:
         self._store = store
         self._services = services
         self._project_key = project_key
-        self._rule = rule
+        self.rule = rule
         self._note_activity = note_activity
         self._choose = choose
         self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
@@ -98,7 +98,7 @@ class DoorService:
         )
         require_wire_name(caller.door, caller.name)
         await self._services.messaging.before_sending(body)
-        project, supplies = await self._ready(caller, caller.name, request.to)
+        project, supplies = await self.ready(caller, caller.name, request.to)
 
         def unit(tx: Tx) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
@@ -123,7 +123,7 @@ class DoorService:
         if settles_itself:
             self._claims.require_room()
         require_wire_name(caller.door, caller.name)
-        project, supplies = await self._ready(caller, caller.name)
+        project, supplies = await self.ready(caller, caller.name)
         idle = await self._store.read(lambda view: popping.find_idle(view, project, caller.door, caller.name))
         if idle is not None and wait_s <= 0:
             self._note_activity(idle)
@@ -173,7 +173,7 @@ class DoorService:
             if taken.popped is not None:
                 popping.give_back(tx, taken.popped)
                 # Those who wait look by a unit of work, which comes after this one; once too often does no harm.
-                loop.call_soon_threadsafe(self._wake, taken.popped)
+                loop.call_soon_threadsafe(self.wake, taken.popped.agent_id)
 
         taken = await self._store.write(unit, unheard=unheard)
         self._note_activity(taken.agent)
@@ -207,7 +207,7 @@ class DoorService:
     async def _return(self, popped: Popped) -> bool:
         is_returned = await self._store.write(lambda tx: popping.give_back(tx, popped))
         self._claims.end(popped)
-        self._wake(popped)
+        self.wake(popped.agent_id)
         return is_returned
 
     def _settle_soon(self, popped: Popped) -> None:
@@ -216,11 +216,16 @@ class DoorService:
     def _give_back_soon(self, popped: Popped) -> None:
         self._claims.end(popped)
         self._store.write_soon(lambda tx: popping.give_back(tx, popped))
-        self._wake(popped)  # Those who wait look by a unit of work, which comes after this one.
+        self.wake(popped.agent_id)  # Those who wait look by a unit of work, which comes after this one.
 
-    def _wake(self, popped: Popped) -> None:
-        for waiter in self._services.waiters.of(popped.agent_id):
+    def wake(self, agent_id: AgentId) -> None:
+        """Whoever waits for the agent's mail looks again."""
+        for waiter in self._services.waiters.of(agent_id):
             waiter.wake()
+
+    def home_key(self, caller: DoorCaller | None) -> str:
+        """The key of the project that the caller's mail is in."""
+        return (caller and caller.project_key) or self._project_key
 
     def close(self) -> None:
         """The server stops: what callers have promised to settle is left to the next start."""
@@ -233,8 +238,8 @@ class DoorService:
     async def pending(self, caller: DoorCaller) -> Pending:
         """What waits in the mailbox of this name. Changes nothing and makes nothing. Raises UnfitWireName."""
         name = require_wire_name(caller.door, caller.name)
-        key = caller.project_key or self._project_key
-        return await self._store.read(lambda view: popping.count_pending(view, _find_project(view, key), name))
+        key = self.home_key(caller)
+        return await self._store.read(lambda view: popping.count_pending(view, find_home(view, key), name))
 
     async def names(self, caller: Caller, *, after: int = 0) -> list[KnownWireName]:
         """For the operator: what doors know, oldest first: MAX_NAMES_LISTED with numbers above `after`."""
@@ -256,7 +261,7 @@ class DoorService:
         key = self._project_key
 
         def unit(tx: Tx) -> KnownWireName:
-            project = _find_project(tx, key)
+            project = find_home(tx, key)
             agent = None if project is None else find_agent(tx, project, name)
             if project is None or agent is None or agent.kind is not AgentKind.AGENT:
                 raise UnknownWireName(
@@ -272,22 +277,22 @@ class DoorService:
 
         return await self._store.write(unit)
 
-    async def _ready(self, caller: DoorCaller, *names: str) -> tuple[Project, NameSupplies]:
+    async def ready(self, caller: DoorCaller, *names: str) -> tuple[Project, NameSupplies]:
         """The project, made where it is not there yet, and what a unit of work needs that brings these names into it:
         names are drawn only where one is missing, since none goes again.
         """
-        key = caller.project_key or self._project_key
+        key = self.home_key(caller)
 
         def look(view: View) -> tuple[Project | None, bool]:
-            project = _find_project(view, key)
+            project = find_home(view, key)
             return project, project is None or any(find_agent(view, project, name) is None for name in names)
 
         known, are_missing = await self._store.read(look)
         project = known or (await self._services.projects.ensure(key)).project
-        return project, draw_supplies(self._rule, self._choose if are_missing else None)
+        return project, draw_supplies(self.rule, self._choose if are_missing else None)
 
 
-def _find_project(view: View, key: str) -> Project | None:
+def find_home(view: View, key: str) -> Project | None:
     """None for a directory that is no project yet. Raises UnknownProject for a slug that there is not."""
     return find_known_path(view, key) if is_path(key) else require_project(view, key)
 

@@ -14,13 +14,13 @@ from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.store.mail.passed_ends import passed_copies, still_valid
 
 _SINCE = "CASE WHEN r.held_code IS NULL THEN min(m.created_ts, r.delivered_ts) ELSE r.delivered_ts END"
-_HEAD = f"""
+_HEADS = f"""
 SELECT r.message_id, {_SINCE}
 FROM recipients r INDEXED BY recipients_unread CROSS JOIN messages m ON m.id = r.message_id
 WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.expired_ts IS NULL
   AND {still_valid("r")}
   AND NOT EXISTS (SELECT 1 FROM pops p WHERE p.message_id = r.message_id AND p.agent_id = r.agent_id)
-ORDER BY r.delivery_seq LIMIT 1
+ORDER BY r.delivery_seq LIMIT ?
 """
 _TAKE = "INSERT INTO pops (message_id, agent_id, door, popped_ts) VALUES (?, ?, ?, ?)"
 _END = "DELETE FROM pops WHERE message_id = ? AND agent_id = ? AND popped_ts = ?"
@@ -47,16 +47,24 @@ class Pops:
 
     def head(self, agent_id: AgentId) -> Head | None:
         """The oldest that was delivered, is unread, still stands, and is nobody's."""
-        row = self._connection.execute(_HEAD, (agent_id,)).fetchone()
-        return None if row is None else Head(MessageId(row[0]), Micros(row[1]))
+        return next(iter(self.heads(agent_id, 1)), None)
+
+    def heads(self, agent_id: AgentId, limit: int) -> list[Head]:
+        """As `head`, and those after it."""
+        rows = self._connection.execute(_HEADS, (agent_id, limit)).fetchall()
+        return [Head(MessageId(message_id), Micros(since)) for message_id, since in rows]
 
     def take(self, agent_id: AgentId, door: Door, now: Micros) -> MessageId | None:
         """The head, which is the caller's from now on until `end`."""
         head = self.head(agent_id)
         if head is None:
             return None
-        self._connection.execute(_TAKE, (head.message_id, agent_id, door.value, now))
+        self.give(head, agent_id, door, now)
         return head.message_id
+
+    def give(self, head: Head, agent_id: AgentId, door: Door, now: Micros) -> None:
+        """One of `heads`, in the unit that has looked: it is the caller's from now on until `end`."""
+        self._connection.execute(_TAKE, (head.message_id, agent_id, door.value, now))
 
     def end(self, message_id: MessageId, agent_id: AgentId, popped_ts: Micros) -> bool:
         """It is nobody's any more; whether it was the caller's that took it at that time. A repeat changes nothing."""

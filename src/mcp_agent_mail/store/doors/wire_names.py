@@ -30,6 +30,7 @@ INSERT INTO wire_names (id, project_id, agent_id, name, name_key, owner, created
 """
 _RESTORE_LINK = "INSERT INTO wire_name_doors (wire_name_id, door) VALUES (?, ?)"
 _OWN = "UPDATE wire_names SET owner = ? WHERE id = ? AND owner IS NULL"
+_RENAME = "UPDATE wire_names SET name = ?, name_key = ? WHERE id = ?"
 _LINK = "INSERT INTO wire_name_doors (wire_name_id, door) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _UNLINK = "DELETE FROM wire_name_doors WHERE wire_name_id = ? AND door = ?"
 
@@ -75,6 +76,11 @@ class WireNames:
         """Give the name, which nobody has, to the callers of the door."""
         changed = self._connection.execute(_OWN, (door.value, known.id)).rowcount
         assert changed == 1, known
+        return self._require(known.id)
+
+    def rename(self, known: WireName, name: str) -> WireName:
+        """Call it so from now on, where no other name of the project is compared as that."""
+        self._connection.execute(_RENAME, (name, wire_key(name), known.id))
         return self._require(known.id)
 
     def link(self, known: WireName, door: Door) -> WireName:

@@ -1,0 +1,243 @@
+"""Mailboxes of a door whose callers check, watch and rename them: the use cases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
+from mcp_agent_mail.domain.doors.names import Door, require_wire_name
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
+from mcp_agent_mail.features.doors import mailbox_changes as units
+from mcp_agent_mail.features.doors import pop as popping
+from mcp_agent_mail.features.doors.mailbox_changes import WithActivity
+from mcp_agent_mail.features.doors.names import NameSupplies, speak_as
+from mcp_agent_mail.features.doors.requests import DoorCaller
+from mcp_agent_mail.features.doors.results import Checked, MailboxList, Popped, NameChange
+from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService, find_home
+from mcp_agent_mail.features.doors.wait_lines import WaitLines
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.transaction import Tx, View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Speaking:
+    """Who calls, where there is nothing to write of it."""
+
+    agent: Agent
+    project: Project
+    supplies: NameSupplies
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityPorts:
+    """`note` is told of every agent that acts, `newest` gives agents with what is noted and not written yet."""
+
+    note: Callable[[Agent], None]
+    newest: WithActivity
+
+
+class MailboxService:
+    """Beside `DoorService`, which sends, and over the same mail. Callers' project is that of doors that know none."""
+
+    def __init__(
+        self, store: Store, doors: DoorService, waiters: Waiters, activity: ActivityPorts, *, rules: IdleRules
+    ) -> None:
+        self._store = store
+        self._doors = doors
+        self._waiters = waiters
+        self._activity = activity
+        self._rules = rules
+        self._lines = WaitLines()
+
+    async def touch(self, caller: DoorCaller) -> None:
+        """The mailbox is there, is the door's, and was seen now. Raises UnfitWireName, NameOwnedElsewhere,
+        DoorNotLinked.
+        """
+        await self._speak(caller)
+
+    async def check(self, caller: DoorCaller) -> Checked:
+        """All that waits, taken in one unit of work. It is read once the answer of the running call was written, and
+        given back where it was not. Raises as `touch` does.
+        """
+        speaking = await self._speak(caller)
+        if await self._store.read(lambda view: view.pops.head(speaking.agent.id)) is None:
+            return Checked(name=speaking.name, messages=[])
+
+        def unit(tx: Tx) -> list[Popped]:
+            speaker = speak_as(tx, speaking.project, caller.door, caller.name, speaking.supplies)
+            return popping.take_all(tx, speaker, caller.door)
+
+        taken = await self._take(unit)
+        assert not isinstance(taken, NameChange), taken
+        self._promise(taken)
+        return Checked(name=speaking.name, messages=taken)
+
+    async def watch(self, caller: DoorCaller, *, wait_s: float) -> Popped | NameChange | None:
+        """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); or the mailbox's new name,
+        once it has another. Of several who watch it is the one who has watched the longest that gets what comes. As
+        with `check`, a message is read once the answer was written. Raises as `touch` does, and as waiting does:
+        NoPlaceToWait, WaitingEnds, WaiterLeft.
+        """
+        speaking = await self._speak(caller)
+        loop, agent_id = asyncio.get_running_loop(), speaking.agent.id
+        until = loop.time() + min(wait_s, MAX_WAIT_S)
+        await self._waiters.hear()
+        with (
+            self._waiters.place(agent_id, WaiterKind.WAIT) as waiter,
+            self._lines.place(agent_id, waiter),
+            current_hearing().watched(waiter.leave),
+        ):
+            while True:
+                # In this order: what is committed once the look has begun wakes.
+                waiter.begin_look()
+                is_last = loop.time() >= until
+                seen = await self._look(caller, speaking, waiter)
+                if waiter.has_left:
+                    if isinstance(seen, Popped):
+                        await self._doors.give_back(seen)
+                    raise WaiterLeft("The caller has left.")
+                if seen is not None or is_last:
+                    break
+                self._waiters.require_open()
+                await waiter.woken(until - loop.time())
+        if isinstance(seen, Popped):
+            self._promise([seen])
+        return seen
+
+    async def _look(self, caller: DoorCaller, speaking: _Speaking, waiter: MailWaiter) -> Popped | NameChange | None:
+        agent_id = speaking.agent.id
+
+        def renamed(view: View) -> NameChange | None:
+            name = units.find_new_name(view, speaking.project, caller.door, caller.name, agent_id)
+            return None if name is None else NameChange(former=speaking.name, name=name)
+
+        def unit(tx: Tx) -> NameChange | list[Popped]:
+            if (other := renamed(tx)) is not None:
+                return other
+            speaker = speak_as(tx, speaking.project, caller.door, caller.name, speaking.supplies)
+            popped = popping.take(tx, speaker, caller.door)
+            return [] if popped is None else [popped]
+
+        if not self._lines.is_first(agent_id, waiter):
+            return await self._store.read(renamed)
+        # By a unit of work: what is being given back is waiting again by then.
+        taken = await self._take(unit)
+        if isinstance(taken, NameChange):
+            return taken
+        return taken[0] if taken else None
+
+    async def rename(self, caller: DoorCaller, to: str) -> NameChange:
+        """Call the mailbox so; who watches it is told. Its mail goes with it, also what was read. Raises UnfitWireName,
+        MissingMailbox, UsedName, NameNotOwned.
+        """
+        name, wanted = require_wire_name(caller.door, caller.name), require_wire_name(caller.door, to)
+        key = self._doors.home_key(caller)
+
+        def unit(tx: Tx) -> tuple[NameChange, AgentId]:
+            project = find_home(tx, key)
+            source = units.require_source(tx, project, caller.door, name)
+            return units.rename(tx, project, caller.door, name, wanted), source.agent_id
+
+        renamed, agent_id = await self._store.write(unit)
+        for waiter in self._waiters.of(agent_id):
+            waiter.wake()
+        return renamed
+
+    async def list_(self, door: Door, caller: DoorCaller | None) -> MailboxList:
+        """The mailboxes that may be written to, seen last first. A caller is there by that; nothing else changes."""
+        speaking = None if caller is None else await self._speak(caller)
+        key = self._doors.home_key(caller)
+
+        def look(view: View) -> MailboxList:
+            project = find_home(view, key)
+            if project is None:
+                return MailboxList(mailboxes=[], total=0)
+            asks = None if speaking is None else speaking.agent
+            return units.list_mailboxes(view, project, door, asks, self._rules, self._activity.newest)
+
+        return await self._store.read(look)
+
+    async def retire(self, caller: DoorCaller) -> bool:
+        """Its session ends: the mailbox leaves lists, and mail and history stay. False where it had before. Raises
+        UnknownWireName, MailPending, NameOwnedElsewhere.
+        """
+        name, key = require_wire_name(caller.door, caller.name), self._doors.home_key(caller)
+        auth = self._doors.rule.auth
+        return await self._store.write(lambda tx: units.retire(tx, find_home(tx, key), caller.door, name, auth))
+
+    async def retire_idle(self, door: Door) -> int:
+        """Retire mailboxes of the door that have long been idle, those apart in which mail waits. How many did."""
+        retired, after = 0, 0
+        while True:
+            waited_for = frozenset(self._waiters.agents())
+
+            def unit(tx: Tx, after: int = after, waited_for: frozenset[AgentId] = waited_for) -> tuple[int, int | None]:
+                return units.retire_idle(tx, door, self._rules, after, waited_for.__contains__)
+
+            more, following = await self._store.write(unit)
+            retired += more
+            if following is None:
+                return retired
+            after = following
+
+    async def _speak(self, caller: DoorCaller) -> _Speaking:
+        """Who calls: written where that is new, and noted in any case."""
+        written = require_wire_name(caller.door, caller.name)
+        project, supplies = await self._doors.ready(caller, written)
+
+        def known(view: View) -> tuple[Agent, str] | None:
+            found = view.wire_names.find(project.id, written)
+            agent = None if found is None or found.owner is not caller.door else view.agents.find(found.agent_id)
+            return None if agent is None or found is None or agent.is_retired else (agent, found.name)
+
+        def unit(tx: Tx) -> tuple[Agent, str]:
+            speaker = speak_as(tx, project, caller.door, written, supplies)
+            return speaker.actor.agent, speaker.wire_name.name
+
+        agent, name = await self._store.read(known) or await self._store.write(unit)
+        self._activity.note(agent)
+        return _Speaking(agent=agent, project=project, supplies=supplies, name=name)
+
+    async def _take(self, unit: Callable[[Tx], NameChange | list[Popped]]) -> NameChange | list[Popped]:
+        """What nobody waits for any more is given back."""
+        loop = asyncio.get_running_loop()
+
+        def unheard(tx: Tx, taken: NameChange | list[Popped]) -> None:
+            for popped in [] if isinstance(taken, NameChange) else taken:
+                popping.give_back(tx, popped)
+                # Those who wait look by a unit of work, which comes after this one; once too often does no harm.
+                loop.call_soon_threadsafe(self._doors.wake, popped.agent_id)
+
+        return await self._store.write(unit, unheard=unheard)
+
+    def _promise(self, taken: list[Popped]) -> None:
+        if taken:
+            hearing = current_hearing()
+            hearing.unless_heard(lambda: self._give_back_soon(taken))
+            hearing.once_sent(lambda: self._settle_soon(taken), _nothing, _nothing)
+
+    async def settle(self, taken: Sequence[Popped]) -> None:
+        """As `DoorService.settle`, for what was taken together."""
+        await self._store.write(lambda tx: popping.settle_all(tx, taken))
+
+    def _settle_soon(self, taken: list[Popped]) -> None:
+        self._store.write_soon(lambda tx: popping.settle_all(tx, taken))
+
+    def _give_back_soon(self, taken: list[Popped]) -> None:
+        def unit(tx: Tx) -> None:
+            for popped in taken:
+                popping.give_back(tx, popped)
+
+        self._store.write_soon(unit)
+        self._doors.wake(taken[0].agent_id)
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,54 @@
+"""What lists of mailboxes show, and which have long been idle."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.store.mail.passed_ends import still_valid
+
+SENT_LOOKED_AT = 5_000
+"""Of one sender so many messages are looked at, the newest."""
+
+_WAITS = f"""r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.expired_ts IS NULL
+  AND {still_valid("r")}
+  AND NOT EXISTS (SELECT 1 FROM pops p WHERE p.message_id = r.message_id AND p.agent_id = r.agent_id)"""
+_FROM = f"""
+SELECT m.sender_id, count(*) FROM recipients r INDEXED BY recipients_unread CROSS JOIN messages m ON m.id = r.message_id
+WHERE r.agent_id = ? AND {_WAITS} GROUP BY m.sender_id
+"""
+_SENT = f"""
+SELECT EXISTS (
+    SELECT 1 FROM (SELECT id FROM messages WHERE sender_id = ? ORDER BY id DESC LIMIT {SENT_LOOKED_AT}) m
+    CROSS JOIN recipients r ON r.message_id = m.id
+    WHERE r.agent_id <> ? AND r.read_ts IS NULL AND r.expired_ts IS NULL AND r.withdrawn_ts IS NULL
+      AND r.refused_ts IS NULL AND {still_valid("r")})
+"""
+_IDLE = """
+SELECT n.id, n.agent_id FROM wire_names n JOIN agents a ON a.id = n.agent_id
+WHERE n.id > ? AND n.owner = ? AND a.retired_ts IS NULL AND a.last_active_ts < ?
+ORDER BY n.id LIMIT ?
+"""
+
+
+class MailboxReader:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def pending_from(self, agent_id: AgentId) -> dict[AgentId, int]:
+        """How many messages a door could give of each sender."""
+        return {AgentId(sender): int(count) for sender, count in self._connection.execute(_FROM, (agent_id,))}
+
+    def has_sent_unread(self, agent_id: AgentId) -> bool:
+        """Whether mail of the agent's waits with somebody else, of the newest SENT_LOOKED_AT messages."""
+        (found,) = self._connection.execute(_SENT, (agent_id, agent_id)).fetchone()
+        return bool(found)
+
+    def idle(self, door: Door, before: Micros, *, after: int, limit: int) -> list[tuple[int, AgentId]]:
+        """The numbers of names that the door owns, those above `after` in their order, with the agents that they are
+        of, where these were last active before that time and have not retired.
+        """
+        rows = self._connection.execute(_IDLE, (after, door.value, before, limit))
+        return [(number, AgentId(agent_id)) for number, agent_id in rows]
