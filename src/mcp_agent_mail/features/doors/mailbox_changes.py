@@ -8,8 +8,8 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.doors.mailbox_rules import (
     IdleRules,
-    NameNotOwned,
     MissingMailbox,
+    NameNotOwned,
     UsedName,
     idle_since,
     is_listed,
