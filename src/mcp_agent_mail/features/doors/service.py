@@ -99,7 +99,7 @@ class DoorService:
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
             recipient = ensure_agent(tx, project, caller.door, request.to, supplies)
-            sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_within)
+            sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_as)
             return speaker.actor.agent, sent
 
         agent, sent = await self.homes.write(caller, unit)
