@@ -238,6 +238,7 @@ def subscriptions_of(store: Store, waiters: Waiters, identity: IdentityService) 
 
 
 def delivery_hooks(evidence: DeliveryEvidence, presence: Presences, activity: Activity) -> DeliveryHooks:
+    """What the slices below delivery tell it, and what they ask it and the activity of agents for."""
     return DeliveryHooks(
         acting=evidence.note_acting,
         handed=evidence.note_handed,
