@@ -61,7 +61,7 @@ async def test_numbers_that_archives_never_saw_are_not_given_again(tmp_path: Pat
 @pytest.fixture(scope="module")
 def rich(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """A history with files of every kind."""
-    return asyncio.run(play(tmp_path_factory.mktemp("rich"), 11, length=500))
+    return asyncio.run(play(tmp_path_factory.mktemp("rich"), 12, length=500))
 
 
 def _copy_without(rich: Played, folder: Path, pattern: str) -> tuple[Played, int]:
