@@ -27,7 +27,7 @@ NOUNS = frozenset(
  idempotency identifier identitie identity image import inbox inboxe index inline inspection instrumentation integrity
  journal keeper kernel key kind ladder layout lease ledger lifespan likenes limit line link listener llm lock log
  logging look lookup mail mailbox maintenance manifest mark markdown marker mcp message meta metric month mount name new notice
- number openapi option outbox output owner ownership pace pack page param parameter part participant pas path pathspec
+ note number openapi option outbox output owner ownership pace pack page param parameter part participant pas path pathspec
  pattern payload people place plan pop port preference preparation presence problem proces product profile progres
  project prompt proof protocol proxy query queue ranking read reader readership receipt recipient record recording
  recovery redaction refinement refiner refresh refusal relocation repair report repository request reservation
@@ -35,7 +35,7 @@ NOUNS = frozenset(
  search segment sequence server service session setup shape shim signal silence size slot snapshot sort source space
  spool stalenes statu stemming step store story stream subscription successor summarie supervisor surrounding swap
  sweeper sync synonym syntax table target team term text thread token tool toon tracing transaction turn type typer
- undo upkeep upstream uri usage version visibility waiter webhook window wire wiring wishe withdrawal word work worker
+ undo upkeep upstream uri usage value version visibility waiter webhook window wire wiring wishe withdrawal word work worker
  workflow workspace worktree writer
     """.split()
 )

@@ -17,7 +17,7 @@ PLAIN = frozenset(
  ahead aliase alone already ambiguou amount answer answered app archiving argument asgi asked assessment at audience
  auth authentication auto back backfill background backlog bad behind bench beside blocked body both bound boundary
  bounded branch broken bu budget busy by call cannot care carried carrier change changed check checked checkout choice
- cli client clock closed closing column command committed completion config contradict conversation conversion
+ claude cli client clock closed closing column command committed completion config contradict conversation conversion
  converted copie costly count counter counting cue cursor cutoff cycled damaged data database deadline declined
  definition deliverie denied derived differ difference direction directory disk document done draft drained draining
  duration echo echoing edited either else elsewhere empty ended endpoint enforcement entry env error exceeded exhausted

@@ -19,6 +19,7 @@ from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
 from mcp_agent_mail.features.doors.mailbox_service import MailboxService
 from mcp_agent_mail.features.doors.service import DoorService
+from mcp_agent_mail.features.doors.window_service import WindowMailboxService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
@@ -78,6 +79,7 @@ class Services:
     delivery: DeliveryService
     delivery_marks: DeliveryMarks
     doors: DoorService
+    window_mailboxes: WindowMailboxService
     mailboxes: MailboxService
     subscriptions: Subscriptions
     search: SearchService

@@ -32,8 +32,8 @@ _SERVED = (
     (
         "rename",
         (
-            '`POST /v1/rename {"to"}`: `{"from", "to", "messagesTransferred"}`; 409 `target-exists`, 400 `source-missing`'
-            " and `invalid`"
+            '`POST /v1/rename {"to"}`: `{"from", "to", "messagesTransferred"}`; 409 `target-exists`, 400 '
+            "`source-missing` and `invalid`"
         ),
     ),
     (

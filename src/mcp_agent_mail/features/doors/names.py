@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import (
@@ -105,6 +105,14 @@ def _ensure(tx: Tx, project: Project, door: Door, name: str, supplies: NameSuppl
     added = tx.wire_names.add(project.id, agent.id, written, tx.now)
     record_event(tx, agent, None)
     return agent, added
+
+
+def require_known(view: View, project: Project, name: str) -> Agent:
+    """The agent of a name that the project knows already. Raises UnknownWireName."""
+    found = find_agent(view, project, name)
+    if found is None:
+        raise UnknownWireName("recipient not found", data={"name": name[:100], "project": project.human_key})
+    return found
 
 
 def _brought_back(tx: Tx, agent: Agent) -> Agent:

@@ -23,6 +23,7 @@ from mcp_agent_mail.features.doors.names import (
     ensure_agent,
     ensure_wire_name,
     find_agent,
+    require_known,
     speak_as,
 )
 from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
@@ -79,10 +80,17 @@ class DoorService:
         self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
 
     async def send(
-        self, caller: DoorCaller, to: str, body: str, *, external_id: str | None = None, mailbox_max: int = 0
+        self,
+        caller: DoorCaller,
+        to: str,
+        body: str,
+        *,
+        external_id: str | None = None,
+        mailbox_max: int = 0,
+        makes_recipient: bool = True,
     ) -> DoorSent:
-        """Deliver one message; a mailbox that is not there is made. A repeat with an id of the sender's own gives what
-        the first one gave.
+        """Deliver one message; a mailbox that is not there is made, unless only known names are to be written to
+        (UnknownWireName then). A repeat with an id of the sender's own gives what the first one gave.
 
         Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, UnfitWireId, IdTaken, MailboxFull, and what sending
         raises: then nothing was stored.
@@ -92,13 +100,14 @@ class DoorService:
             body=body,
             external_id=require_wire_id(external_id),
             mailbox_max=mailbox_max,
+            makes_recipient=makes_recipient,
         )
         require_wire_name(caller.door, caller.name)
         await self._services.messaging.before_sending(body)
 
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
-            recipient = ensure_agent(tx, project, caller.door, request.to, supplies)
+            recipient = _recipient(tx, project, caller.door, request, supplies)
             sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_as)
             return speaker.actor.agent, sent
 
@@ -275,6 +284,12 @@ class DoorService:
             return _row(tx, changed)
 
         return await self._store.write(unit)
+
+
+def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
+    if not request.makes_recipient:
+        return require_known(tx, project, request.to)
+    return ensure_agent(tx, project, door, request.to, supplies)
 
 
 def _row(view: View, known: WireName) -> KnownWireName:

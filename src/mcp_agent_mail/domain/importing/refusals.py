@@ -1,0 +1,48 @@
+"""Why a source is not read: what a person is told who wants it imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcp_agent_mail.core.errors import Conflict, InvalidInput
+
+_SHOWN = 12
+_LONGEST = 80
+
+
+class UnknownLayout(InvalidInput):
+    """What was found is no store of the system that was named."""
+
+
+class SourceUnreadable(InvalidInput):
+    """It may be such a store, and cannot be read: damaged, a link, another user's."""
+
+
+class SourceInUse(Conflict):
+    """The source is being written while it is copied."""
+
+
+def unknown_layout(path: object, system: str, found: str) -> UnknownLayout:
+    """`found` says what is there instead, as the end of a sentence."""
+    return UnknownLayout(
+        f"{path} is no store of {system} that is known here: {found}.",
+        hint="Nothing was read any further, and nothing was changed. `am import --help` shows what each system's store "
+        "is; where its layout has changed, say so to whoever maintains this program, with the line above.",
+        data={"path": str(path), "system": system, "found": found},
+    )
+
+
+def unreadable(path: object, why: str) -> SourceUnreadable:
+    """`why` is the end of a sentence."""
+    return SourceUnreadable(
+        f"{path} cannot be read: {why}.",
+        hint="Nothing was changed, here or there. Mend it with the tools of its own system, or copy what is whole.",
+        data={"path": str(path)},
+    )
+
+
+def some(names: Iterable[object]) -> str:
+    """Names as they were found, for the end of a sentence; the first twelve."""
+    listed = [repr(str(name)[:_LONGEST])[1:-1] for name in names]
+    left = len(listed) - _SHOWN
+    return ", ".join(listed[:_SHOWN]) + (f" and {left} more" if left > 0 else "") if listed else "nothing"

@@ -1,0 +1,162 @@
+"""Folders of another system: read through descriptors, so that no link below the one that was named is followed.
+
+Nothing is written, made or locked; times of access stay where the system lets us.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from mcp_agent_mail.domain.importing.refusals import unreadable
+from mcp_agent_mail.store.foreign.private_copy import open_unchanged
+
+MOST_NAMES = 200_000
+"""In one folder."""
+
+LONGEST_LINE = 8 << 20
+"""Bytes of one line of a file of lines."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PIECE = 1 << 16
+_NOT_THERE = (FileNotFoundError, NotADirectoryError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundName:
+    """An entry of a folder. `is_folder` and `is_file` are both False of links, sockets and the like."""
+
+    name: str
+    is_folder: bool
+    is_file: bool
+
+
+class SourceFolder:
+    """One open folder. Close it, or use it with `with`."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self._descriptor = descriptor
+        self.path = path
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """The folder that a person named; the way to it may lead over links. Raises SourceUnreadable."""
+        try:
+            return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
+        except (OSError, ValueError) as failed:
+            raise unreadable(path, _reason(failed)) from failed
+
+    def below(self, name: str) -> SourceFolder | None:
+        """None where there is none, or a link or a file has its name. Raises SourceUnreadable."""
+        try:
+            descriptor = os.open(name, _FOLDER, dir_fd=self._descriptor)
+        except (*_NOT_THERE, ValueError):
+            return None
+        except OSError as failed:
+            if failed.errno == errno.ELOOP:
+                return None
+            raise unreadable(self.path / name, _reason(failed)) from failed
+        return SourceFolder(descriptor, self.path / name)
+
+    def names(self) -> list[FoundName]:
+        """In the order of their names. Raises SourceUnreadable for more than `MOST_NAMES`."""
+        found: list[FoundName] = []
+        try:
+            with os.scandir(self._descriptor) as entries:
+                for entry in entries:
+                    found.append(
+                        FoundName(
+                            name=entry.name,
+                            is_folder=entry.is_dir(follow_symlinks=False),
+                            is_file=entry.is_file(follow_symlinks=False),
+                        )
+                    )
+                    if len(found) > MOST_NAMES:
+                        raise unreadable(self.path, f"it holds more than {MOST_NAMES:,} names")
+        except OSError as failed:
+            raise unreadable(self.path, _reason(failed)) from failed
+        return sorted(found, key=lambda one: one.name)
+
+    def read(self, name: str, at_most: int) -> bytes | None:
+        """A whole file; None where there is none, or what stands there is no ordinary one, or larger."""
+        with self._opened(name) as descriptor:
+            if descriptor is None:
+                return None
+            content = bytearray()
+            while piece := os.read(descriptor, _PIECE):
+                content += piece
+                if len(content) > at_most:
+                    return None
+        return bytes(content)
+
+    def lines(self, name: str) -> Iterator[SourceLine]:
+        """The lines of a file, none where there is none. The file is open only while a piece of it is read, so that
+        any number of them may be read at once.
+        """
+        at, left, number, skipping = 0, bytearray(), 0, False
+        while piece := self._piece(name, at):
+            at += len(piece)
+            left += piece
+            *whole, rest = left.split(b"\n")
+            for line in whole:
+                number += 1
+                content = None if skipping or len(line) > LONGEST_LINE else bytes(line)
+                yield SourceLine(number=number, content=content, is_whole=True)
+                skipping = False
+            left = bytearray(rest)
+            if len(left) > LONGEST_LINE:
+                skipping, left = True, bytearray()
+        if left or skipping:
+            yield SourceLine(number=number + 1, content=None if skipping else bytes(left), is_whole=False)
+
+    def _piece(self, name: str, at: int) -> bytes:
+        with self._opened(name) as descriptor:
+            return b"" if descriptor is None else os.pread(descriptor, _PIECE, at)
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[int | None]:
+        """Raises SourceUnreadable for what the system refuses, not for what is no file."""
+        try:
+            descriptor = open_unchanged(name, dir_fd=self._descriptor)
+        except (*_NOT_THERE, ValueError):
+            yield None
+            return
+        except OSError as failed:
+            if failed.errno in (errno.ELOOP, errno.ENXIO):
+                yield None
+                return
+            raise unreadable(self.path / name, _reason(failed)) from failed
+        try:
+            yield descriptor if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        except OSError as failed:
+            raise unreadable(self.path / name, _reason(failed)) from failed
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceLine:
+    """`content` is None of a line longer than any is read; `is_whole`: it ends as a line does."""
+
+    number: int
+    content: bytes | None
+    is_whole: bool
+
+
+def _reason(failed: OSError | ValueError) -> str:
+    return str(failed.strerror or failed) if isinstance(failed, OSError) else str(failed)

@@ -1,0 +1,1 @@
+"""Other systems' databases, read from private copies. Nothing of ours is stored by it."""

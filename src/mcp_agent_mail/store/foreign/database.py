@@ -1,0 +1,201 @@
+"""Reads a database whose layout is only half known: columns that are missing read as None, others are left alone.
+
+It is a stranger's: nothing that it defines is run. Views, virtual tables and computed columns count as not there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
+from urllib.parse import quote
+
+from mcp_agent_mail.domain.importing.refusals import unreadable
+from mcp_agent_mail.store.foreign.private_copy import copy_privately, require_foreign_database
+
+LONGEST_VALUE = 64 << 20
+"""Bytes of one text or blob; a row with a longer one cannot be read."""
+
+_MOST_TABLES = 1_000
+_MOST_COLUMNS = 200
+_ROWS_AT_ONCE = 200
+
+ForeignValue = str | bytes | int | float | None
+ForeignRow = tuple[ForeignValue, ...]
+
+
+class ForeignDatabase:
+    """Tables and columns by name, ignoring letter case. `mended` counts texts that were no UTF-8."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+        self._columns: dict[str, dict[str, str]] = {}
+        self._names: dict[str, str] = {}
+        self.mended = 0
+        connection.text_factory = self._text
+        with self._told():
+            self._learn()
+
+    @property
+    def tables(self) -> Mapping[str, Mapping[str, str]]:
+        """By their names in small letters: columns, likewise, with the name that each has in the source."""
+        return self._columns
+
+    def rows(
+        self,
+        table: str,
+        columns: Sequence[str],
+        *,
+        order: Sequence[str] = (),
+        where: Mapping[str, ForeignValue] | None = None,
+    ) -> Iterator[ForeignRow]:
+        """Those of `columns` that are not there are None in each row; a table that is not there has no rows.
+
+        `order` names columns, of which the missing are passed over; last comes the order in which rows were added.
+        Raises SourceUnreadable, also in the midst.
+        """
+        known = self._columns.get(table)
+        if known is None or any(column not in known for column in where or {}):
+            return
+        shown = ", ".join(_quoted(known[column]) if column in known else "NULL" for column in columns)
+        ordered = [_quoted(known[column]) for column in order if column in known]
+        chosen = " AND ".join(f"{_quoted(known[column])} IS ?" for column in where or {})
+        statement = f"SELECT {shown} FROM {_quoted(self._names[table])}"
+        if chosen:
+            statement += f" WHERE {chosen}"
+        if last := self._last_order(table):
+            ordered.append(last)
+        if ordered:
+            statement += f" ORDER BY {', '.join(ordered)}"
+        with self._told():
+            cursor = self._connection.execute(statement, tuple((where or {}).values()))
+            while found := cursor.fetchmany(_ROWS_AT_ONCE):
+                yield from found
+
+    def first(self, table: str, columns: Sequence[str], where: Mapping[str, ForeignValue]) -> ForeignRow | None:
+        """Of the rows that fit, the one that was added first."""
+        return next(self.rows(table, columns, where=where), None)
+
+    def count(self, table: str) -> int:
+        """Rows; 0 of a table that is not there."""
+        if table not in self._columns:
+            return 0
+        with self._told():
+            (count,) = self._connection.execute(f"SELECT count(*) FROM {_quoted(self._names[table])}").fetchone()
+        return int(count)
+
+    def count_lost(self, table: str, column: str, other: str, key: str) -> int:
+        """Rows of a table that name by `column` a row of `other` that is not there."""
+        known, named = self._columns.get(table, {}), self._columns.get(other, {})
+        if column not in known or key not in named:
+            return 0
+        own, theirs = f"one.{_quoted(known[column])}", f"two.{_quoted(named[key])}"
+        statement = (
+            f"SELECT count(*) FROM {_quoted(self._names[table])} AS one WHERE NOT EXISTS "
+            f"(SELECT 1 FROM {_quoted(self._names[other])} AS two WHERE {theirs} = {own})"
+        )
+        with self._told():
+            (count,) = self._connection.execute(statement).fetchone()
+        return int(count)
+
+    def add_index(self, table: str, columns: Sequence[str]) -> None:
+        """In the copy, so that rows are found by these columns at once, whatever indexes the source has."""
+        known = self._columns.get(table, {})
+        if not all(column in known for column in columns):
+            return
+        name = _quoted(f"for_import_{table}_{'_'.join(columns)}")
+        listed = ", ".join(_quoted(known[column]) for column in columns)
+        with self._told():
+            self._connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {_quoted(self._names[table])} ({listed})")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _learn(self) -> None:
+        damage = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        if damage is None or damage[0] != "ok":
+            raise unreadable(self._path, f"the database is damaged ({str(damage and damage[0])[:120]})")
+        found = self._connection.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY rowid LIMIT ?",
+            (_MOST_TABLES,),
+        ).fetchall()
+        for name, _ in found:
+            key = str(name).lower()
+            # Without computed and hidden columns.
+            listed = self._connection.execute(f"PRAGMA table_info({_quoted(str(name))})").fetchmany(_MOST_COLUMNS)
+            self._names[key] = str(name)
+            self._columns[key] = {str(column[1]).lower(): str(column[1]) for column in listed}
+
+    def _last_order(self, table: str) -> str | None:
+        """None for a table without row numbers, which has its key for an order."""
+        for word in ("rowid", "_rowid_", "oid"):
+            if word in self._columns[table]:
+                continue
+            try:
+                self._connection.execute(f"SELECT {word} FROM {_quoted(self._names[table])} LIMIT 0")
+            except sqlite3.OperationalError:
+                return None
+            return word
+        return None
+
+    def _text(self, content: bytes) -> str:
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            self.mended += 1
+            return content.decode(errors="replace")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OverflowError) as failed:
+            raise unreadable(self._path, f"SQLite says: {failed}") from failed
+
+
+@contextmanager
+def open_private_copy(source: Path) -> Iterator[ForeignDatabase]:
+    """Copies first, into a private folder that is gone at the end. For use from one thread at a time. Raises
+    SourceUnreadable for what is no database, and as `copy_privately` does.
+    """
+    require_foreign_database(source)
+    with TemporaryDirectory(prefix="am-import-") as folder:
+        copy = copy_privately(source, Path(folder))
+        try:
+            connection = _connect(copy)
+        except sqlite3.Error as failed:
+            raise unreadable(source, f"SQLite says: {failed}") from failed
+        try:
+            yield ForeignDatabase(connection, source)
+        finally:
+            connection.close()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=OFF", "temp_store=FILE"):
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _quoted(name: str) -> str:
+    """As an identifier that no text in it can end."""
+    return '"' + name.replace('"', '""') + '"'

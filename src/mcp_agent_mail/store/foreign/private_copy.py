@@ -1,0 +1,130 @@
+"""A private copy of another system's database, so that the original is neither locked, nor written, nor waited for.
+
+SQLite writes beside a database that it only reads (the index of its log, a rollback after a crash): here it does so
+beside the copy.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from mcp_agent_mail.core.disk_space import disk_full, free_bytes
+from mcp_agent_mail.domain.importing.refusals import SourceInUse, unreadable
+from mcp_agent_mail.domain.own_files import is_database, is_sqlite
+
+SUFFIXES = ("", "-wal", "-journal")
+"""Of the files that make a database. The index of its log (`-shm`) SQLite makes anew of the log."""
+
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_PIECE = 1 << 20
+_TRIES = 5
+_HEAD = 100
+_SPARE = 64 << 20
+"""So much must be left beside the copy."""
+
+
+def copy_privately(source: Path, folder: Path) -> Path:
+    """The copy, in `folder`, which is private and empty. The links on the way to the file are followed, the file itself
+    is none. Raises SourceUnreadable, SourceInUse while somebody writes all the time, DiskFull.
+    """
+    for _ in range(_TRIES):
+        before = _state(source)
+        _require_room(sum(size for size, _, _ in before.values()), folder)
+        target = folder / "source.sqlite3"
+        for suffix in before:
+            _copy(Path(f"{source}{suffix}"), Path(f"{target}{suffix}"))
+        if _state(source) == before:
+            return target
+        for suffix in SUFFIXES:
+            Path(f"{target}{suffix}").unlink(missing_ok=True)
+    raise SourceInUse(
+        f"{source} changes while it is read.",
+        hint="Stop the program that writes to it, then run this again.",
+        data={"path": str(source)},
+    )
+
+
+def _state(source: Path) -> dict[str, tuple[int, int, int]]:
+    """Size, time of the last change and inode of each file there is."""
+    found = {}
+    for suffix in SUFFIXES:
+        path = Path(f"{source}{suffix}")
+        try:
+            seen = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            if not suffix:
+                raise unreadable(source, "there is no such file") from None
+            continue
+        except (OSError, ValueError) as failed:
+            raise unreadable(path, _reason(failed)) from failed
+        if not stat.S_ISREG(seen.st_mode):
+            raise unreadable(path, "it is no ordinary file" if not stat.S_ISLNK(seen.st_mode) else "it is a link")
+        found[suffix] = (seen.st_size, seen.st_mtime_ns, seen.st_ino)
+    return found
+
+
+def _require_room(size: int, folder: Path) -> None:
+    if free_bytes(folder) < size + _SPARE:
+        raise disk_full(folder)
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        reading = open_unchanged(source)
+    except FileNotFoundError:
+        return  # A log that has just gone: the next look notices.
+    except OSError as failed:
+        raise unreadable(source, _reason(failed)) from failed
+    with os.fdopen(reading, "rb", buffering=0) as original:
+        writing = os.open(target, _NEW, 0o600)
+        with os.fdopen(writing, "wb", buffering=0) as copy:
+            try:
+                while piece := original.read(_PIECE):
+                    copy.write(piece)
+            except OSError as failed:
+                if failed.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise disk_full(target.parent) from failed
+                raise unreadable(source, _reason(failed)) from failed
+
+
+def open_unchanged(path: Path | str, *, dir_fd: int | None = None) -> int:
+    """For reading, without a trace where the system lets us: its time of access stays too, if it is this user's."""
+    no_trace = getattr(os, "O_NOATIME", 0)
+    try:
+        return os.open(path, _FILE | no_trace, dir_fd=dir_fd)
+    except PermissionError:
+        if not no_trace:
+            raise
+        return os.open(path, _FILE, dir_fd=dir_fd)
+
+
+def require_foreign_database(path: Path) -> None:
+    """Raise SourceUnreadable unless the file begins as a database of SQLite, and not as one of ours."""
+    try:
+        descriptor = open_unchanged(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise unreadable(path, "there is no such file") from None
+    except (OSError, ValueError) as failed:
+        raise unreadable(path, _reason(failed)) from failed
+    try:
+        head = os.read(descriptor, _HEAD) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    except OSError as failed:
+        raise unreadable(path, _reason(failed)) from failed
+    finally:
+        os.close(descriptor)
+    if head is None:
+        raise unreadable(path, "it is no ordinary file")
+    if is_database(head):
+        raise unreadable(path, "it is a database of this program itself (am doctor backups and restore move those)")
+    if not is_sqlite(head):
+        raise unreadable(path, "it is empty" if not head else "it is no SQLite database")
+
+
+def _reason(failed: OSError | ValueError) -> str:
+    if isinstance(failed, OSError):
+        return "it is a link" if failed.errno == errno.ELOOP else str(failed.strerror or failed)
+    return str(failed)

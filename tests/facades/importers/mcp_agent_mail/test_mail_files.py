@@ -1,0 +1,45 @@
+"""Messages that the archive alone has left."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from tests.facades.importers.mcp_agent_mail.one_store import read_whole
+from tests.facades.importers.mcp_store import make_mcp_store
+
+
+def _file(project: Path, name: str, **fields: object) -> None:
+    front = {"from": "A", "to": ["B"], "subject": name, "created": "2026-03-01T08:00:00Z", **fields}
+    place = project / "messages" / "2026" / "03"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{name}.md").write_text(f"---json\n{json.dumps(front)}\n---\n\nbody\n")
+
+
+def test_files_without_a_number_have_that_of_their_name_or_are_known_by_their_path(tmp_path: Path) -> None:
+    project = tmp_path / "projects" / "app"
+    _file(project, "stamp__one__12")
+    _file(project, "odd")
+    _file(project, "copy__12", id=12)
+    (project / "messages" / "2026" / "03" / "broken__9.md").write_text("nothing")
+
+    whole = read_whole(tmp_path)
+
+    assert sorted(one.key for one in whole.messages) == ["app/12@1772352000", "app/messages/2026/03/odd.md"]
+    assert (whole.left["archive files"], whole.left["messages"]) == (1, 1)
+
+
+def test_what_was_purged_from_the_database_comes_from_the_archive_as_read(tmp_path: Path) -> None:
+    made = make_mcp_store(tmp_path / "source", messages=12)
+    with closing(sqlite3.connect(made.database)) as connection, connection:
+        connection.execute("DELETE FROM messages WHERE id = 1")
+
+    whole = read_whole(made.database, made.archive)
+
+    (first,) = (one for one in whole.messages if one.subject == "Subject 0")
+    assert whole.messages[0] is first
+    assert first.recipients
+    assert {copy.read_ts for copy in first.recipients} == {first.created_ts}
+    assert any(note.startswith("3 messages are in the archive and no longer") for note in whole.notes)

@@ -1,0 +1,75 @@
+"""ClaudeMailbox's messages, whatever a version calls its columns."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.clock import parse_time
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.domain.importing.refusals import UnknownLayout
+from mcp_agent_mail.facades.importers.sources import open_source
+from tests.facades.importers.small_sources import make_claude_mailbox
+from tests.facades.importers.untouched import state_of
+
+_OLDER = {"from_name": "FromMailbox", "to_name": "ToMailbox", "created_at": "CreatedAt", "delivered_at": "DeliveredAt"}
+
+
+@pytest.mark.parametrize("columns", [{}, _OLDER, {"from_name": "sender", "to_name": "recipient"}])
+def test_every_message_comes_with_the_time_of_its_delivery(columns: dict[str, str], tmp_path: Path) -> None:
+    path = make_claude_mailbox(tmp_path / "mailbox.db", columns=columns)
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT * FROM messages ORDER BY id").fetchall()
+    before = state_of(path)
+
+    with open_source("claude-mailbox", path) as reader:
+        agents = {agent.key: agent.name for agent in reader.agents()}
+        messages = list(reader.messages())
+
+    assert state_of(path) == before
+    assert "idle" in agents.values()
+    assert [
+        (one.external_id, agents[one.sender_key], agents[one.recipients[0].agent_key], one.body_md, one.created_ts)
+        for one in messages
+    ] == [(str(row[0]), row[1], row[2], row[3], parse_time(row[4])) for row in rows]
+    assert [one.recipients[0].read_ts for one in messages] == [row[5] and parse_time(row[5]) for row in rows]
+    assert {one.door for one in messages} == {Door.CLAUDE_MAILBOX}
+
+
+def test_senders_may_be_named_by_the_number_of_their_mailbox(tmp_path: Path) -> None:
+    path = tmp_path / "mailbox.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("""
+            CREATE TABLE mailboxes (id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE messages (id, from_mailbox_id, to_mailbox_id, body, created_at, delivered);
+            INSERT INTO mailboxes VALUES (1, 'alice'), (2, 'bob');
+            INSERT INTO messages VALUES (1, 1, 2, 'hi', 1772352000000, 1), (2, 9, 1, 'lost', 1772352000001, 0);
+        """)
+
+    with open_source("claude-mailbox", path) as reader:
+        agents = {agent.key: agent.name for agent in reader.agents()}
+        first, second = reader.messages()
+
+    assert (agents[first.sender_key], agents[first.recipients[0].agent_key]) == ("alice", "bob")
+    assert first.recipients[0].read_ts == first.created_ts == 1772352000000000
+    assert agents[second.sender_key] == "mailbox-9"
+    assert second.recipients[0].read_ts is None
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("CREATE TABLE mailboxes (name)", "no table of messages; it has mailboxes"),
+        ("CREATE TABLE messages (id, body)", "no column says from, to, created, delivered; they have id, body"),
+        ("CREATE TABLE messages (id, sender, recipient, body, created)", "no column says delivered"),
+    ],
+)
+def test_an_unknown_layout_is_refused_with_what_was_found(script: str, found: str, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
+        connection.execute(script)
+
+    with pytest.raises(UnknownLayout, match=found), open_source("claude-mailbox", tmp_path / "x.db"):
+        pass
