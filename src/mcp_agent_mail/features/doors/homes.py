@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from mcp_agent_mail.domain.projects import Project, is_path
-from mcp_agent_mail.features.doors.names import NamesNotDrawn, NameSupplies, NamingRule, draw_supplies
+from mcp_agent_mail.features.doors.names import MissingNames, NameSupplies, NamingRule, draw_supplies
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.projects.lookup import find_known_path, require_project
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -53,12 +53,12 @@ class Homes:
         def with_what_is_there(tx: Tx) -> T:
             project = find_home(tx, key)
             if project is None:
-                raise NamesNotDrawn
+                raise MissingNames
             return unit(tx, project, supplies)
 
         try:
             return await self._store.write(with_what_is_there, unheard=unheard)
-        except NamesNotDrawn:
+        except MissingNames:
             project, drawn = await self.ready(caller)
         return await self._store.write(lambda tx: unit(tx, project, drawn), unheard=unheard)
 

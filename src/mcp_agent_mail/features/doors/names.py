@@ -28,7 +28,7 @@ from mcp_agent_mail.store.transaction import Tx, View
 _MODEL = "unknown"
 
 
-class NamesNotDrawn(Exception):
+class MissingNames(Exception):
     """Undoes a unit of work that lacks what it may not make or draw itself: with that it is run again."""
 
 
@@ -90,7 +90,7 @@ def has_other_name(view: View, agent: Agent) -> bool:
 
 def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
     """The agent of the name, which is made with a mailbox of its own where there is none. Raises UnfitWireName, and
-    NamesNotDrawn where one must be.
+    MissingNames where one must be.
     """
     return _ensure(tx, project, door, name, supplies)[0]
 
@@ -138,7 +138,7 @@ def _name_natively(tx: Tx, project: Project, agent: Agent) -> WireName:
 
 def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> DoorActor:
     """Who calls by the name: a mailbox that nobody had is the door's own by that, and one of its own that had retired
-    comes back. Raises UnfitWireName, ReservedIdentity, NameOwnedElsewhere, DoorNotLinked, and NamesNotDrawn.
+    comes back. Raises UnfitWireName, ReservedIdentity, NameOwnedElsewhere, DoorNotLinked, and MissingNames.
     """
     require_writable(project)
     agent, known = _ensure(tx, project, door, name, supplies)
@@ -170,7 +170,7 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
     if has_names_form(name) and not is_taken(name):
         native = name
     elif supplies.candidates is None:
-        raise NamesNotDrawn
+        raise MissingNames
     else:
         native = first_free(supplies.candidates, is_taken)
     admission_request = AdmissionRequest(

@@ -68,14 +68,9 @@ def send(
     )
     assert isinstance(sent, Sent), sent  # A request without a key of its own is no repeat.
     assert sent.message is not None, sent
-    message = sent.message
-    assert message.wire_place is not None, sent
-    return DoorSent(
-        id=message.wire_place.external_id,
-        message_id=message.id,
-        created_ts=message.created_ts,
-        held=bool(sent.held),
-    )
+    message, came_in = sent.message, sent.message.wire_place
+    assert came_in is not None, sent
+    return DoorSent(id=came_in.external_id, message_id=message.id, created_ts=message.created_ts, held=bool(sent.held))
 
 
 def _place(door: Door, external_id: str, sender: Agent, recipient: Agent, answers: int) -> WirePlace:
