@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import shutil
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, closing
@@ -10,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.guard.events import read_guard_event
+from mcp_agent_mail.domain.importing.lines import pack
+from mcp_agent_mail.domain.importing.records import SourceProject
 from mcp_agent_mail.features.attachments.service import RETRY_AFTER_S
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
@@ -29,12 +33,15 @@ MINE = {**HERE, "agent_name": BLUE}
 NEWCOMER = {"program": "tests", "model": "none"}
 LETTER = {**HERE, "sender_name": BLUE, "subject": "Plan", "body_md": "body"}
 
+OLD_PROJECT = SourceProject(key="1", human_key="/code/old", slug=None, created_ts=Micros(0))
+
 THE_CLAIM = "of the event before"
 ADDS: dict[str, dict[str, Any]] = {
     "ensure_project": {"human_key": "/code/other"},
     "register_agent": {**HERE, **NEWCOMER, "name": "NewFox"},
     "create_agent_identity": {**HERE, **NEWCOMER},
     "create_join_code": HERE,
+    "link_door_name": {"name": RED, "door": "postal"},
     "request_contact": {**HERE, "from_agent": RED, "to_agent": THIRD},
     "send_message": {**LETTER, "to": [RED]},
     "reply_message": {**HERE, "message_id": 1, "sender_name": RED, "body_md": "Yes"},
@@ -47,6 +54,13 @@ ADDS: dict[str, dict[str, Any]] = {
     "macro_prepare_thread": {**HERE, **NEWCOMER, "thread_id": "msg-1", "agent_name": "NewFox"},
     "macro_file_reservation_cycle": {**MINE, "paths": ["src/new/**"]},
     "macro_contact_handshake": {**HERE, "requester": RED, "target": THIRD},
+    "import_records": {"system": "other", "store_id": "one", "records": pack([OLD_PROJECT]), "apply": True},
+    "import_content": {
+        "sha256": hashlib.sha256(b"content").hexdigest(),
+        "offset": 0,
+        "piece": base64.b64encode(b"content").decode(),
+        "is_last": True,
+    },
 }
 """Calls that make the store grow, each of which would be done if it might."""
 
@@ -69,6 +83,7 @@ GOES_ON: dict[str, dict[str, Any]] = {
     "release_build_slot": {**MINE, "slot": "build"},
     "purge_old_messages": {**HERE, "max_age_days": 1, "dry_run": False},
     "revoke_join_code": {**HERE, "join_code_id": 1},
+    "unlink_door_name": {"name": BLUE, "door": "postal"},
     "reissue_token": {**HERE, "agent_name": RED},
     "deregister_agent": {**HERE, "agent_name": LATE},
     "unretire_agent": {**HERE, "agent_name": LATE},
@@ -95,7 +110,7 @@ BESIDE_THE_STORE = {"checkout_archive_month", "install_precommit_guard", "uninst
 @asynccontextmanager
 async def furnished(root: Path, clock: Clock = system_clock, **given: str) -> AsyncIterator[Harness]:
     """A house that has one of everything; nothing works beside the calls."""
-    async with harness(root, starts=False, clock=clock, given=given) as home:
+    async with harness(root, starts=False, clock=clock, given={"FACADES_PROJECT": PROJECT, **given}) as home:
         for name in (THIRD, LATE):
             await home.call_as_operator("register_agent", **HERE, **NEWCOMER, name=name)
         await home.call("ensure_project", human_key="/code/second")
@@ -108,6 +123,7 @@ async def furnished(root: Path, clock: Clock = system_clock, **given: str) -> As
         await home.call("ensure_product", name="storefront")
         await home.call_as_operator("products_link", product_key="storefront", project_key=PROJECT)
         await home.call_as_operator("create_join_code", **HERE)
+        await home.call_as_operator("link_door_name", name=BLUE, door="postal")
         yield home
 
 
