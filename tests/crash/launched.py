@@ -41,8 +41,8 @@ class LaunchedServer(Served):
             ALLOW_ABSOLUTE_ATTACHMENT_PATHS="true",
             ARCHIVE_COMMIT_INTERVAL_MS=str(commit_interval_ms),
             MCP_AGENT_MAIL_WINDOW_TTL_DAYS=str(WINDOW_DAYS),
-            **(settings or {}),
         )
+        self._env.update(settings or {})
         self._armed = root.parent / f"{root.name}.armed"
         self._always = Doom(armed=str(self._armed), **doom)
         self._doom = self._always
