@@ -113,7 +113,10 @@ def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: Nam
     the other project, by whichever of its names. Raises UnfitWireName; RecipientNotFound where that project has none.
     """
     written = require_wire_name(door, name)
-    elsewhere = _find_elsewhere(tx, written) if find_agent(tx, home, written) is None else None
+    found = find_agent(tx, home, written)
+    if found is not None:
+        return found
+    elsewhere = _find_elsewhere(tx, written)
     if elsewhere is None:
         return ensure_agent(tx, home, door, written, supplies)
     project, plain = elsewhere
