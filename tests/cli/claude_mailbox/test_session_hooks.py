@@ -84,6 +84,26 @@ def test_a_session_is_announced_gets_its_mail_and_ends(
     assert "shop-1a2b3c4d" not in after
 
 
+def test_a_session_that_took_another_name_still_gets_its_mail_by_its_hooks(
+    server: MailboxServer, program: MailboxProgram, tmp_path: Path
+) -> None:
+    code = tmp_path / "forge"
+    code.mkdir()
+    payload = {"session_id": SESSION, "cwd": str(code)}
+    program.run("session-announce", said=payload)
+    server.ask("POST", "/v1/rename", name="forge-1a2b3c4d", body={"to": "smith"})
+    server.send("s-peer", "smith", "to the new name")
+    server.send("s-peer", "forge-1a2b3c4d", "to the former one")
+
+    prompt = program.run("check", "--hook", said=payload)
+    again = program.run("check", "--hook", said=payload)
+    program.run("session-end", said=payload)
+
+    assert prompt.out.splitlines()[1:] == ["> [s-peer] to the former one", "> [s-peer] to the new name"]
+    assert again == Ended(0, "", "")
+    assert not {"smith", "forge-1a2b3c4d"} & set(server.names())
+
+
 def test_a_session_that_has_mail_stays_there(server: MailboxServer, program: MailboxProgram) -> None:
     server.send("s-alice", "s-kept", "unread")
 

@@ -71,7 +71,9 @@ def session_end(arguments: Sequence[str]) -> int:
     given = parse_flags("session-end", arguments, valued=("name",))
     try:
         name = given.find("name") or session_name()
-        MailboxClient(given, within_s=HOOK_WITHIN_S).exchange("DELETE", "/v1/mailbox", name=name)
+        MailboxClient(given, within_s=HOOK_WITHIN_S).exchange(
+            "DELETE", f"/v1/mailbox{'' if given.find('name') else '?follow=1'}", name=name
+        )
     except CommandRefused:
         return 0
     return 0
