@@ -154,7 +154,7 @@ class MailboxService:
         """What the mailbox is called now that the caller's name was once given to; None where it still is, or never
         was. For a session that cannot be told of its other name.
         """
-        name, key = require_wire_name(caller.door, caller.name), self._doors.home_key(caller)
+        name, key = require_wire_name(caller.door, caller.name), self._doors.homes.key_of(caller)
         return await self._store.read(lambda view: units.find_renamed(view, find_home(view, key), caller.door, name))
 
     async def list_(self, door: Door, caller: DoorCaller | None) -> MailboxList:
