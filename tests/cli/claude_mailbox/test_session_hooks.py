@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,21 @@ def test_a_session_that_has_mail_stays_there(server: MailboxServer, program: Mai
 @pytest.mark.parametrize("said", [b"", b"{", b"[]", {"cwd": "/x"}, {"session_id": 7}, {"session_id": SESSION}])
 def test_a_hook_is_silent_where_no_server_or_no_session_is(alone: MailboxProgram, command: str, said: object) -> None:
     assert alone.run(command, said=said) == Ended(0, "", "")
+
+
+@pytest.mark.parametrize("arguments", [("check", "--hook"), ("session-announce",), ("session-end",)])
+def test_a_client_that_leaves_the_input_open_is_not_waited_for(
+    program: MailboxProgram, arguments: tuple[str, ...]
+) -> None:
+    hook = program.started(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        code = hook.wait(30)
+        assert hook.stdout is not None
+        assert hook.stderr is not None
+        said = hook.stdout.read() + hook.stderr.read()
+    finally:
+        for stream in (hook.stdin, hook.stdout, hook.stderr):
+            assert stream is not None
+            stream.close()
+
+    assert (code, said) == (0, b"")
