@@ -50,9 +50,8 @@ def test_a_dry_run_changes_nothing_the_next_run_takes_all_and_a_third_one_nothin
 def test_without_a_server_or_beside_one_the_same_comes_in(at_post: Shell, tmp_path: Path) -> None:
     source = make_postal(tmp_path / "messages.sqlite", messages=9, seed=5)
 
-    report = at_post.am(
-        "import", "postal", str(source), "--project", str(tmp_path / "mine"), "--apply", "--json"
-    ).json()
+    into = ("--project", str(tmp_path / "mine"), "--apply")
+    report = at_post.am("import", "postal", str(source), *into, "--json").json()
 
     assert report["counts"]["messages"]["added"] == 9
     assert report["counts"]["projects"]["added"] == 1

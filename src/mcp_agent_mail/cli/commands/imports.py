@@ -40,7 +40,7 @@ def import_postal(
     apply: ApplyFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """Bring in what postal has: who wrote what to whom, and what was given.
+    """Bring in the messages of postal.
 
     Ids stay, by the door `postal`. What was given counts as read when it was sent.
     """
@@ -57,7 +57,7 @@ def import_agentmail(
     apply: ApplyFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """Bring in what AgentMail has: mailboxes and recipients of one repository.
+    """Bring in the mailboxes of AgentMail.
 
     The project is the repository. Ids stay, by the door `agentmail`. Half a last line and broken lines are reported.
     """
@@ -71,7 +71,7 @@ def import_claude_mailbox(
     apply: ApplyFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """Bring in what ClaudeMailbox has: mailboxes and messages.
+    """Bring in the messages of ClaudeMailbox.
 
     Ids stay, by the door `claude-mailbox`. What was delivered is read.
     """
@@ -93,9 +93,9 @@ def import_mcp_agent_mail(
     apply: ApplyFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """Bring in what mcp_agent_mail has: projects, agents, mail, threads, leases, contacts and products.
+    """Bring in the projects of mcp_agent_mail.
 
-    Each project is the one of the same directory here. The database counts; the archive alone has no read state,
+    Agents, mail, threads, leases, contacts and products come along. Each project is the one of the same directory here. The database counts; the archive alone has no read state,
     topics, policies and contacts. Agents go on with the tokens they have.
     """
     archive_path = None if archive is None else _path(archive, "--archive")
@@ -117,11 +117,7 @@ def _bring_in(
     context = load_context()
     into = None if project is None else absolute_key(project, "--project")
     # The source first: what is no such store is said without a server.
-    with (
-        open_source(system, path, archive=archive) as reader,
-        open_gateway(context) as gateway,
-        progress_bars() as bars,
-    ):
-        shown = bars.bar("messages")
+    with open_source(system, path, archive=archive) as reader, open_gateway(context) as gateway, progress_bars() as on:
+        shown = on.bar("messages")
         report = bring_in(gateway, reader, project=into, apply=apply, seen=lambda count: shown(count, count))
     print_report(report, path, json=json)

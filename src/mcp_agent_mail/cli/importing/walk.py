@@ -40,6 +40,7 @@ def bring_in(
     passage = Passage(source=reader.store(), project=project, is_applied=apply)
     steps = import_steps(reader, project)
     messages = 0
+    tally = Tally()
     try:
         step = next(steps)
         while True:
@@ -49,7 +50,7 @@ def bring_in(
                 seen(messages)
             step = steps.send(answer)
     except StopIteration as done:
-        tally: Tally = done.value
+        tally = done.value
     return report_of(tally, passage.source.system, passage.source.store_id, is_applied=apply)
 
 
