@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
+from mcp_agent_mail.bootstrap.imports import import_service
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table, watch_table
 from mcp_agent_mail.bootstrap.wiring import (
@@ -14,7 +15,6 @@ from mcp_agent_mail.bootstrap.wiring import (
     door_service,
     health_service,
     identity_service,
-    import_service,
     introspection_service,
     lease_services,
     macro_service,
@@ -110,8 +110,7 @@ def build_services(
     services.suggestions = SuggestionService(store)
     health.keepers = services.keepers
     services.resolver = (tables := ResolvingTables(store, identities)).resolver
-    services.tools = tool_table(services, tables)
-    services.streams = stream_table(services, tables)
+    services.tools, services.streams = tool_table(services, tables), stream_table(services, tables)
     services.subscriptions.watchable = watch_table(store, services, tables)
     services.resources = resource_table(services, tables, introspection_service(settings, store, services, clock))
     return services

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.bootstrap.attachments import AttachmentParts
 from mcp_agent_mail.bootstrap.services import LeaseServices, Services
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
@@ -50,9 +49,6 @@ from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.delivery_hooks import DeliveryHooks
 from mcp_agent_mail.features.identity.service import IdentityService
-from mcp_agent_mail.features.importing.contents import ImportedContents
-from mcp_agent_mail.features.importing.service import ImportService
-from mcp_agent_mail.features.importing.unit_of_work import ImportRules
 from mcp_agent_mail.features.introspection.locks import KnownLock
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.service import Directory, IntrospectionService
@@ -272,24 +268,6 @@ def door_service(
         project_key=settings.facades_project,
         rule=NamingRule(auth=AgentAuth(settings.agent_auth), admission=ProjectAdmission(settings.project_admission)),
         note_activity=identity.touch,
-    )
-
-
-def import_service(
-    settings: Settings, store: Store, projects: ProjectService, files: AttachmentFiles, *, throttle: KeepPace
-) -> ImportService:
-    """Over the same limits of size as sends have. What knows no projects goes where doors have their mail."""
-    return ImportService(
-        store,
-        projects,
-        ImportedContents(files, settings.attachment_max_bytes, require_room=store.growth.require),
-        rules=ImportRules(
-            home=settings.facades_project,
-            body_max_bytes=settings.message_body_max_bytes,
-            attachment_max_bytes=settings.attachment_max_bytes,
-            inline_max_bytes=settings.inline_image_max_bytes,
-        ),
-        throttle=throttle,
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceCopy, SourceKind
+from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceCopy, SourceKind, SourceMessage
 from mcp_agent_mail.domain.importing.report import Tally
 from mcp_agent_mail.domain.importing.steps import (
     BATCH_RECORDS,
@@ -38,6 +38,11 @@ def walk(
             step = steps.send(StepAnswer(tally=Tally(), wants=lacking))
     except StopIteration as done:
         return taken, done.value
+
+
+def messages_of(steps: list[ImportStep]) -> list[SourceMessage]:
+    records = [one for step in steps if isinstance(step, RecordsStep) for one in step.records]
+    return [one for one in records if isinstance(one, SourceMessage)]
 
 
 def test_records_come_in_small_batches_of_one_kind() -> None:
@@ -75,9 +80,7 @@ def test_contents_go_in_pieces_and_only_where_they_are_wanted() -> None:
         message("m1", "a1", copy("a2"), attachments=(SourceAttachment(name="x", content=content),)),
     ]
     steps, _ = walk(reader)
-    (named,) = [
-        one for step in steps if isinstance(step, RecordsStep) for one in step.records if hasattr(one, "body_md")
-    ]
+    (named,) = messages_of(steps)
     (attachment,) = named.attachments
 
     wanted, _ = walk(reader, (attachment.sha256 or "",))
@@ -105,9 +108,7 @@ def test_what_speaks_of_something_that_is_not_there_is_left_and_counted() -> Non
 
     steps, tally = walk(reader)
 
-    (kept,) = [
-        one for step in steps if isinstance(step, RecordsStep) for one in step.records if hasattr(one, "body_md")
-    ]
+    (kept,) = messages_of(steps)
     assert (kept.key, kept.recipients) == ("m3", (SourceCopy(agent_key="a2"),))
     assert tally.of(SourceKind.PROJECT).left == 1
     assert tally.of(SourceKind.AGENT).left == 1

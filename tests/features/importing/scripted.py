@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import token_hash
@@ -81,27 +82,26 @@ def project(key: str = "p1", human_key: str | None = "/old/app", slug: str | Non
     return SourceProject(key=key, human_key=human_key, slug=slug, created_ts=at(0))
 
 
-def agent(key: str, name: str, project_key: str = "p1", **rest: object) -> SourceAgent:
-    fields = {"program": "claude-code", "model": "opus", "task": "porting", **rest}
-    return SourceAgent(  # type: ignore[arg-type]  # what a test gives beside
-        key=key, project_key=project_key, name=name, created_ts=at(1), last_active_ts=at(50), **fields
-    )
+# `Any` below: fields of the record, whichever a test gives.
 
 
-def copy(agent_key: str, kind: RecipientKind = RecipientKind.TO, **rest: Micros | None) -> SourceCopy:
+def agent(key: str, name: str, project_key: str = "p1", **rest: Any) -> SourceAgent:
+    fields: dict[str, Any] = {"program": "claude-code", "model": "opus", "task": "porting", **rest}
+    return SourceAgent(key=key, project_key=project_key, name=name, created_ts=at(1), last_active_ts=at(50), **fields)
+
+
+def copy(agent_key: str, kind: RecipientKind = RecipientKind.TO, **rest: Any) -> SourceCopy:
     return SourceCopy(agent_key=agent_key, kind=kind, **rest)
 
 
-def message(key: str, sender: str, *copies: SourceCopy, project_key: str = "p1", **rest: object) -> SourceMessage:
-    fields = {
+def message(key: str, sender: str, *copies: SourceCopy, project_key: str = "p1", **rest: Any) -> SourceMessage:
+    fields: dict[str, Any] = {
         "subject": f"About {key}",
         "body_md": f"body of {key}",
         "created_ts": at(100 + int(key.strip("m") or 0)),
         **rest,
     }
-    return SourceMessage(  # type: ignore[arg-type]  # likewise
-        key=key, project_key=project_key, sender_key=sender, recipients=copies, **fields
-    )
+    return SourceMessage(key=key, project_key=project_key, sender_key=sender, recipients=copies, **fields)
 
 
 def whole_store() -> ScriptedReader:
@@ -158,14 +158,18 @@ def whole_store() -> ScriptedReader:
     )
 
 
-def lease(key: str, agent_key: str, pattern: str, **rest: object) -> SourceLease:
-    fields = {"exclusive": True, "reason": "editing", "created_ts": at(20), "expires_ts": at(500), **rest}
-    return SourceLease(  # type: ignore[arg-type]  # likewise
-        key=key, project_key="p1", agent_key=agent_key, pattern=pattern, **fields
-    )
+def lease(key: str, agent_key: str, pattern: str, **rest: Any) -> SourceLease:
+    fields: dict[str, Any] = {
+        "exclusive": True,
+        "reason": "editing",
+        "created_ts": at(20),
+        "expires_ts": at(500),
+        **rest,
+    }
+    return SourceLease(key=key, project_key="p1", agent_key=agent_key, pattern=pattern, **fields)
 
 
-def link(key: str, source: str, target: str, status: LinkStatus, **rest: Micros | None) -> SourceLink:
+def link(key: str, source: str, target: str, status: LinkStatus, **rest: Any) -> SourceLink:
     return SourceLink(
         key=key,
         from_agent_key=source,

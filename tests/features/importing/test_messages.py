@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.domain.importing.records import SourceAttachment, ThreadRef
+from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceMessage, ThreadRef
 from mcp_agent_mail.features.importing.messages import events_of
 from tests.features.importing.scripted import ScriptedReader, agent, at, copy, message, project, whole_store
 from tests.features.importing.test_service import bring
@@ -23,11 +24,11 @@ def number(world: World, key: str) -> int:
     return int(found)
 
 
-def two(*messages: object) -> ScriptedReader:
+def two(*messages: SourceMessage) -> ScriptedReader:
     return ScriptedReader(
         all_projects=[project()],
         all_agents=[agent("a1", "BlueLake"), agent("a2", "RedStone")],
-        all_messages=list(messages),  # type: ignore[arg-type]  # messages
+        all_messages=list(messages),
     )
 
 
@@ -154,15 +155,15 @@ async def test_large_contents_come_in_pieces(world: World) -> None:
 
 
 async def test_ids_of_doors_are_kept_and_an_answer_may_have_that_of_what_it_answers(world: World) -> None:
-    def of(key: str, sender: str, to: str, text: str, **read: object) -> object:
+    def of(key: str, sender: str, to: str, text: str, **read: Micros) -> SourceMessage:
         return message(
             key,
             sender,
-            copy(to, **read),
+            copy(to, read_ts=read.get("read_ts")),
             subject=None,
             body_md=text,
             external_id="loop",
-            door=Door.POSTAL,  # type: ignore[arg-type]
+            door=Door.POSTAL,
         )
 
     await bring(
