@@ -95,8 +95,9 @@ def import_mcp_agent_mail(
 ) -> None:
     """Bring in the projects of mcp_agent_mail.
 
-    Agents, mail, threads, leases, contacts and products come along. Each project is the one of the same directory here. The database counts; the archive alone has no read state,
-    topics, policies and contacts. Agents go on with the tokens they have.
+    Agents, mail, threads, leases, contacts and products come along. Each project is the one of the same directory here.
+    The database counts; the archive alone has no read state, topics, policies and contacts. Agents go on with the
+    tokens they have.
     """
     archive_path = None if archive is None else _path(archive, "--archive")
     _bring_in("mcp-agent-mail", _path(path, "PATH"), archive=archive_path, project=project, apply=apply, json=json)
@@ -111,7 +112,7 @@ def _bring_in(
 ) -> None:
     # Reading a source needs SQLite; only this command pays for it.
     from mcp_agent_mail.cli.importing.report import print_report
-    from mcp_agent_mail.cli.importing.walk import bring_in
+    from mcp_agent_mail.cli.importing.steps import bring_in
     from mcp_agent_mail.facades.importers.sources import open_source
 
     context = load_context()

@@ -18,7 +18,7 @@ Seen = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class AskedImport:
     """What is asked of the store: `project` is a path or slug, None is for the store to know."""
 
     source: SourceStore
@@ -37,24 +37,24 @@ def bring_in(
     """All that the reader gives, step by step; without `apply` it is only counted. What was brought in stays, whatever
     comes after it: the next run goes on. Raises what the reader and the store raise.
     """
-    passage = Passage(source=reader.store(), project=project, is_applied=apply)
+    asked = AskedImport(source=reader.store(), project=project, is_applied=apply)
     steps = import_steps(reader, project)
     messages = 0
     tally = Tally()
     try:
         step = next(steps)
         while True:
-            answer = _take(gateway, passage, step)
+            answer = _take(gateway, asked, step)
             if isinstance(step, RecordsStep) and not answer.wants:
                 messages += sum(isinstance(one, SourceMessage) for one in step.records)
                 seen(messages)
             step = steps.send(answer)
     except StopIteration as done:
         tally = done.value
-    return report_of(tally, passage.source.system, passage.source.store_id, is_applied=apply)
+    return report_of(tally, asked.source.system, asked.source.store_id, is_applied=apply)
 
 
-def _take(gateway: Gateway, passage: Passage, step: ImportStep) -> StepAnswer:
+def _take(gateway: Gateway, asked: AskedImport, step: ImportStep) -> StepAnswer:
     if isinstance(step, ContentStep):
         piece = base64.b64encode(step.piece).decode()
         arguments = {"sha256": step.sha256, "offset": step.offset, "piece": piece, "is_last": step.is_last}
@@ -63,12 +63,12 @@ def _take(gateway: Gateway, passage: Passage, step: ImportStep) -> StepAnswer:
     answer = gateway.call(
         "import_records",
         {
-            "system": passage.source.system,
-            "store_id": passage.source.store_id,
+            "system": asked.source.system,
+            "store_id": asked.source.store_id,
             "records": pack(step.records),
             "context": pack(step.context),
-            "into": passage.project,
-            "apply": passage.is_applied,
+            "into": asked.project,
+            "apply": asked.is_applied,
         },
     )
     return StepAnswer(tally=tally_from_json(answer["tally"]), wants=tuple(answer["wants"]))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.cli.importing.walk import bring_in
+from mcp_agent_mail.cli.importing.steps import bring_in
 from mcp_agent_mail.domain.importing.lines import unpack
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceMessage
 from mcp_agent_mail.domain.importing.report import Tally, tally_to_json
