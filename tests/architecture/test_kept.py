@@ -26,6 +26,7 @@ ALLOWED = {
     ("llm/lite_llm.py", "Thread"): "what a model's library raises goes to the call that awaits it",
     ("core/running_server.py", "Thread"): "a hook's or guard's question for 300 ms, in a process of seconds",
     ("clients/hook/wake.py", "Thread"): "ends a watcher's process; without it the watcher ends with its wait",
+    ("cli/agentmail/mcp_server.py", "Thread"): "tells that tmux is gone, or starts a server: a call says what is wrong",
     ("cli/stdio/proxy.py", "Thread"): "one call of a client: what goes wrong is its answer",
     ("cli/stdio/session_stream.py", "Thread"): "a client's stream: what breaks it opens it again, until the input ends",
     ("cli/build_slots/supervisor.py", "Thread"): "waits for the command that `am run` runs",

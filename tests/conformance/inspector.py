@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,15 @@ Json = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One run of the inspector. `is_right` judges its answer; `over_stdio` goes through `am serve --stdio`."""
+    """One run of the inspector. `is_right` judges its answer; `over_stdio` goes through `am serve --stdio`, `by_door`
+    through `agentmail mcp`, as the agent of that name.
+    """
 
     title: str
     arguments: tuple[str, ...]
     is_right: Callable[[Json], bool]
     over_stdio: bool = False
+    by_door: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +45,20 @@ class Outcome:
 
 
 def run(testers: Testers, folder: Path) -> list[Outcome]:
-    with Served(folder / "store") as server:
+    (folder / "code" / ".git").mkdir(parents=True)
+    with Served(folder / "store", AGENTMAIL_ENABLED="true") as server:
         return [_take(testers, server, step) for step in steps()]
 
 
 def _take(testers: Testers, server: Served, step: Step) -> Outcome:
     url = f"http://127.0.0.1:{server.port}/mcp"
     if step.over_stdio:
-        # The inspector hands down next to nothing of its environment.
-        settings = {"STORAGE_ROOT": str(server.root), "AGENT_MAIL_ENV_FILE": "/dev/null"}
-        settings |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-        given = [word for name, value in settings.items() for word in ("-e", f"{name}={value}")]
-        target = ["--cli", *given, sys.executable, "-m", "mcp_agent_mail", "serve", "--stdio"]
+        target = ["--cli", *_settings(server), sys.executable, "-m", "mcp_agent_mail", "serve", "--stdio"]
+    elif step.by_door is not None:
+        # As in a folder of a repository. The command's own script may be of another checkout.
+        program = f"cd {server.root.parent}/code && exec {sys.executable} -m mcp_agent_mail.cli.agentmail.entry mcp"
+        given = _settings(server, AGENTMAIL_NAME=step.by_door)
+        target = ["--cli", *given, "sh", "-c", program]
     else:
         target = ["--cli", url, "--transport", "http"]
     started = time.perf_counter()
@@ -65,6 +70,13 @@ def _take(testers: Testers, server: Served, step: Step) -> Outcome:
         passed = False
     said = "" if passed else f"exit {done.returncode}: {done.stdout[-1_000:]}{done.stderr[-1_000:]}"
     return Outcome(step, passed, took_s, len(done.stdout), said)
+
+
+def _settings(server: Served, **more: str) -> list[str]:
+    """The inspector hands down next to nothing of its environment."""
+    settings = {"STORAGE_ROOT": str(server.root), "AGENT_MAIL_ENV_FILE": "/dev/null", **more}
+    settings |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    return [word for name, value in settings.items() for word in ("-e", f"{name}={value}")]
 
 
 def steps() -> list[Step]:
@@ -120,6 +132,29 @@ def steps() -> list[Step]:
             is_right=lambda answer: {tool["name"] for tool in answer["tools"]} == tools,
             over_stdio=True,
         ),
+        *_by_the_door(),
+    ]
+
+
+def _by_the_door() -> list[Step]:
+    """`agentmail mcp`: its four tools, and a message from one agent to another."""
+    names = ["send", "receive", "status", "list-recipients"]
+
+    def call(agent: str, tool: str, is_right: Callable[[Json], bool], **arguments: str) -> Step:
+        step = _call("agentmail mcp", tool, is_right, **arguments)
+        return replace(step, by_door=agent)
+
+    return [
+        Step(
+            title="tools/list of agentmail mcp, schemas portable",
+            arguments=("--method", "tools/list", "--strict"),
+            is_right=lambda answer: [tool["name"] for tool in answer["tools"]] == names,
+            by_door="agent1",
+        ),
+        call("agent2", "status", lambda done: done["status"] == "ok", status="ready"),
+        call("agent1", "send", lambda sent: len(sent["message_id"]) == 8, recipient="agent2", message="test"),
+        call("agent2", "receive", lambda got: (got["from"], got["message"]) == ("agent1", "test")),
+        call("agent2", "receive", lambda got: got == {"status": "No unread messages"}),
     ]
 
 

@@ -18,6 +18,7 @@ from mcp_agent_mail.cli.gateway import imports
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.domain.contacts import LinkStatus
+from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceCopy, ThreadRef
 from mcp_agent_mail.domain.messages import Importance, RecipientKind
 from mcp_agent_mail.features.importing import service
@@ -34,7 +35,8 @@ def random_store(seed: int, messages: int) -> ScriptedReader:
     reader = ScriptedReader(store_id=f"random {seed}", all_projects=[project(), project("p2", "/old/lib", "old-lib")])
     for number, key in enumerate(names):
         home = "p1" if number % 3 else "p2"
-        reader.all_agents.append(agent(key, f"Old{number}" if number % 4 else f"old agent {number}!", home))
+        name = f"Old{number}" if number % 4 else f"old agent {number}!"
+        reader.all_agents.append(agent(key, name, home, wire=Door.POSTAL if number % 5 == 0 else None))
     for number in range(messages):
         sender = chance.choice(names)
         home = next(one.project_key for one in reader.all_agents if one.key == sender)
@@ -50,6 +52,7 @@ def random_store(seed: int, messages: int) -> ScriptedReader:
                 thread=_thread(chance, number),
                 attachments=_attachments(chance, number),
                 also=(f"also {number}",) if chance.random() < 0.1 else (),
+                **_at_door(chance, number),
             )
         )
     for number in range(messages // 10):
@@ -60,6 +63,13 @@ def random_store(seed: int, messages: int) -> ScriptedReader:
     for number, (one, other) in enumerate(sorted(pairs)):
         reader.all_links.append(link(f"k{number}", one, other, chance.choice(list(LinkStatus))))
     return reader
+
+
+def _at_door(chance: random.Random, number: int) -> dict[str, Any]:  # fields of a message
+    """Some ids are there more than once."""
+    if chance.random() > 0.2:
+        return {}
+    return {"door": Door.POSTAL, "external_id": f"id {number % 3}" if chance.random() < 0.7 else None}
 
 
 def _copies(chance: random.Random, names: list[str]) -> list[SourceCopy]:

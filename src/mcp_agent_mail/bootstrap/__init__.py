@@ -37,6 +37,7 @@ from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.delivery.evidence import DeliveryEvidence
 from mcp_agent_mail.features.delivery.marks import DeliveryMarks
 from mcp_agent_mail.features.delivery.presence import Presences
+from mcp_agent_mail.features.doors.window_service import WindowMailboxService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
@@ -93,6 +94,7 @@ def build_services(
         delivery_marks=marks,
         doors=(doors := door_service(settings, store, identity, messaging, projects, waiters)),
         importing=import_service(settings, store, projects, attachments.files, throttle=pace),
+        window_mailboxes=WindowMailboxService(store, doors, note_activity=identity.touch),
         mailboxes=mailbox_service(settings, store, doors, waiters, identity, activity),
         subscriptions=subscriptions_of(store, waiters, identity),
         search=SearchService(store),
@@ -106,8 +108,7 @@ def build_services(
         workers=workers,
         looks=looks,
     )
-    services.macros = macro_service(store, services)
-    services.suggestions = SuggestionService(store)
+    services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
     health.keepers = services.keepers
     services.resolver = (tables := ResolvingTables(store, identities)).resolver
     services.tools, services.streams = tool_table(services, tables), stream_table(services, tables)

@@ -19,6 +19,7 @@ from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
 from mcp_agent_mail.features.doors.mailbox_service import MailboxService
 from mcp_agent_mail.features.doors.service import DoorService
+from mcp_agent_mail.features.doors.window_service import WindowMailboxService
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
@@ -80,6 +81,7 @@ class Services:
     delivery_marks: DeliveryMarks
     doors: DoorService
     importing: ImportService
+    window_mailboxes: WindowMailboxService
     mailboxes: MailboxService
     subscriptions: Subscriptions
     search: SearchService

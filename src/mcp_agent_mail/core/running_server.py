@@ -273,7 +273,7 @@ def find_server(settings: ServerSettings) -> RunningServer | None:
         headers["X-Agent-Token"] = settings.agent_token
     if settings.url is not None:
         return RunningServer(without_mcp_path(settings.url, settings.http_path), headers)
-    is_owned, url = _owner(settings.root)
+    is_owned, url = find_owner(settings.root)
     if url is not None:
         if not settings.token and (proof := _operator_token(settings.root)):
             headers = {**window, "Authorization": f"Bearer {proof}"}
@@ -286,7 +286,7 @@ def find_server(settings: ServerSettings) -> RunningServer | None:
     return None
 
 
-def _owner(root: str) -> tuple[bool, str | None]:
+def find_owner(root: str) -> tuple[bool, str | None]:
     """Does a process own the store, and where is it reached? The kernel's lock says the first, a file the second."""
     flags = os.O_RDONLY | os.O_CLOEXEC
     if not (_is_held(f"{root}/server.lock", flags | os.O_NONBLOCK) or _is_held(root, flags | os.O_DIRECTORY)):

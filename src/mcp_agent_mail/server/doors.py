@@ -16,6 +16,8 @@ from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json, call_as
 from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.facades.agentmail.door import PART as AGENTMAIL
+from mcp_agent_mail.facades.agentmail.door import AgentMailDoor
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest, PlainAnswer
 from mcp_agent_mail.facades.postal.endpoint import make_postal
 from mcp_agent_mail.facades.postal.options import PostalOptions
@@ -121,9 +123,16 @@ def _make_postal(settings: Settings, services: Services, _calls: Calls, parts: S
     return make_postal(services.doors, of_postal, parts)
 
 
+def _make_agentmail(_settings: Settings, services: Services, _calls: Calls, parts: ServerParts) -> DoorApp:
+    return AgentMailDoor(services, parts)
+
+
 OPENINGS: Mapping[Door, Opening] = MappingProxyType(
     {
         Door.POSTAL: Opening(is_on=lambda settings: settings.postal_enabled, make=_make_postal, part="/agents/"),
+        Door.AGENTMAIL: Opening(
+            is_on=lambda settings: settings.agentmail_enabled, make=_make_agentmail, part=AGENTMAIL
+        ),
         Door.CLAUDE_MAILBOX: Opening(is_on=lambda settings: settings.claude_mailbox_enabled, make=make_mailbox),
     }
 )

@@ -26,7 +26,7 @@ from mcp_agent_mail.store.feed import Feed
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.importing.imported_records import Imported
-from mcp_agent_mail.store.importing.times import PastTimes
+from mcp_agent_mail.store.importing.past_records import PastTimes
 from mcp_agent_mail.store.importing.unnoticed_changes import unnoticed
 from mcp_agent_mail.store.join_codes import JoinCodes
 from mcp_agent_mail.store.ladder import Ladder

@@ -102,6 +102,7 @@ _DEFAULTS: dict[str, Any] = {  # `Any`: as above
     "webhook_urls": None,
     "webhook_secret": None,
     "webhook_allow_private": False,
+    "agentmail_enabled": False,
     "claims_enabled": False,
     "claude_mailbox_delete_after_minutes": 10_080,
     "claude_mailbox_enabled": False,
@@ -157,6 +158,7 @@ _DEFAULTS: dict[str, Any] = {  # `Any`: as above
     "agent_mail_guard_on_error": "warn",
     "agent_mail_bypass": False,
     "agent_mail_interval": 30,
+    "agentmail_name": None,
     "mcp_agent_mail_window_id": None,
 }
 """But for those that follow from where the home is."""
@@ -257,6 +259,7 @@ _GOOD: dict[str, tuple[str, object]] = {
     "TOOLS_FILTER_MODE": ("EXCLUDE", "exclude"),
     "TOOLS_FILTER_CLUSTERS": ("Search, contact,search", ("search", "contact")),
     "TOOLS_FILTER_TOOLS": ("send_message", ("send_message",)),
+    "AGENTMAIL_ENABLED": ("yes", True),
     "CLAIMS_ENABLED": ("yes", True),
     "CLAUDE_MAILBOX_DELETE_AFTER_MINUTES": ("0", 0),
     "CLAUDE_MAILBOX_ENABLED": ("on", True),
@@ -306,6 +309,7 @@ _GOOD: dict[str, tuple[str, object]] = {
     "AGENT_MAIL_BYPASS": ("1", True),
     "AGENT_MAIL_INTERVAL": ("0", 0),
     "MCP_AGENT_MAIL_WINDOW_TTL_DAYS": ("7", 7),
+    "AGENTMAIL_NAME": (" agent 1 ", "agent 1"),
     "MCP_AGENT_MAIL_WINDOW_ID": (WINDOW, WINDOW),
 }
 
@@ -327,6 +331,7 @@ _BAD = [
     ("WEBHOOK_SECRET", "two words " * 5),
     ("WEBHOOK_ALLOW_PRIVATE", "maybe"),
     ("MCP_AGENT_MAIL_WINDOW_TTL_DAYS", "0"),
+    ("AGENTMAIL_NAME", "x" * 129),
     ("MCP_AGENT_MAIL_WINDOW_ID", "window-1"),
     ("APP_ENVIRONMENT", "two words"),
     ("STORAGE_ROOT", "~root/x"),
@@ -427,6 +432,7 @@ _BAD = [
     ("TOOLS_FILTER_MODE", "only"),
     ("TOOLS_FILTER_CLUSTERS", "mail"),
     ("TOOLS_FILTER_TOOLS", "send_mail"),
+    ("AGENTMAIL_ENABLED", "agentmail"),
     ("CLAIMS_ENABLED", "claims"),
     ("CLAUDE_MAILBOX_DELETE_AFTER_MINUTES", "5000001"),
     ("CLAUDE_MAILBOX_ENABLED", "mailbox"),

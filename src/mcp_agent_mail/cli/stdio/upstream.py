@@ -92,6 +92,13 @@ class Upstream:
             connection.sock.settimeout(ANSWER_WITHIN_S)
             return connection
 
+    def find(self, within_s: float) -> str:
+        """The address of the store's server, started if there is none; of the one that was named, as it is. Raises
+        NoServer.
+        """
+        url = self._require_url(_Search(time.monotonic() + within_s, None))
+        return f"{url.scheme}://{url.netloc}"
+
     def reach(self) -> http.client.HTTPConnection | None:
         """A new connection to the server, if one answers just now: none is started, and none is waited for."""
         with self._lock:

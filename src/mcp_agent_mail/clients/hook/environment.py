@@ -46,7 +46,7 @@ class HookSettings:
     )
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        found = _Sources(environ)
+        found = SettingSources(environ)
         root = found.find("STORAGE_ROOT")
         self.root: str = (root and found.path(*root)) or f"{found.home}/.mcp_agent_mail"
         self.names_store: bool = root is not None
@@ -65,7 +65,7 @@ class HookSettings:
         self.window: str | None = _fit(_UUID, found.text("MCP_AGENT_MAIL_WINDOW_ID"))
 
 
-class _Sources:
+class SettingSources:
     """Environment, then the one `.env`: each with the folder that relative paths of it start at."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -78,6 +78,7 @@ class _Sources:
         self._of_file = _read_env_file(file) if file else {}
 
     def path(self, text: str, folder: str) -> str | None:
+        """The absolute path that a setting's text means; None where it means none."""
         if _CONTROL.search(text):
             return None
         if text == "~" or text.startswith("~/"):
@@ -147,7 +148,7 @@ def _address(text: str) -> str | None:
         return None
 
 
-def _project(found: _Sources) -> str | None:
+def _project(found: SettingSources) -> str | None:
     given = found.find("AGENT_MAIL_PROJECT")
     if given is None or said(given[0]) is None or _CONTROL.search(given[0]):
         return None

@@ -41,6 +41,7 @@ class ClientSettings:
     agent_mail_bypass: bool
     agent_mail_interval: int
     mcp_agent_mail_window_id: str | None
+    agentmail_name: str | None
     claude_mailbox_url: str | None
     names_store: bool
 

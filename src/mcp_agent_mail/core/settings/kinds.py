@@ -214,6 +214,7 @@ def matching(label: str, pattern: str, expected: str) -> SettingKind:
 
 
 WORD = matching("word", r"[A-Za-z0-9_.-]{1,64}", "a word of letters, digits, `_`, `.` and `-`, at most 64")
+WINDOW_NAME = matching("name", r"[^\x00-\x1f\x7f]{1,128}", "one line of text, at most 128 characters")
 AGENT_NAME = matching("name", r"[A-Za-z][A-Za-z0-9_-]{0,63}", "a letter, then letters, digits, `_` or `-`, at most 64")
 
 

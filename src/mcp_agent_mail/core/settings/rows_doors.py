@@ -55,7 +55,25 @@ DOOR_ROWS = (
         does="Unread messages that a mailbox of this door holds: one more is refused.",
         group="Neighbours",
     ),
+    Row(
+        name="AGENTMAIL_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Serve the command `agentmail`. One that finds no server starts one with this on, unless it is given.",
+        group="Neighbours",
+    ),
     *MAILBOX_ROWS,
 )
 
-DOOR_CLIENT_ROWS = MAILBOX_CLIENT_ROWS
+DOOR_CLIENT_ROWS = (
+    Row(
+        name="AGENTMAIL_NAME",
+        kind=kinds.WINDOW_NAME,
+        said=True,
+        default="",
+        does="Who acts by `agentmail` outside tmux; in a window of tmux it is the window.",
+        group="Client side",
+        client=True,
+    ),
+    *MAILBOX_CLIENT_ROWS,
+)

@@ -53,6 +53,7 @@ class Settings:
     postal_port: int
     postal_max_wait_seconds: int
     postal_mailbox_max: int
+    agentmail_enabled: bool
     claude_mailbox_enabled: bool
     claude_mailbox_ports: tuple[int, ...]
     claude_mailbox_hide_after_minutes: int
@@ -164,6 +165,7 @@ class Settings:
     agent_mail_bypass: bool
     agent_mail_interval: int
     mcp_agent_mail_window_id: str | None
+    agentmail_name: str | None
     claude_mailbox_url: str | None
 
     @property

@@ -149,7 +149,8 @@ class SourceMessage:
     `also` are keys of further rows of the source that are this same mail (a copy of it in another project): they are
     counted as found and kept, and a thread may be named by one of them.
     `subject` is None where the system knows none: it is then made of the body, as mail of doors has it.
-    `external_id` is what the door calls it, for its users to find it by; given together with `door`, by which it came.
+    `door` is the one by which it came, None for native mail; `external_id` what its users call it there, at most
+    `domain.doors.ids.MAX_WIRE_ID` characters.
     """
 
     key: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import (
@@ -87,7 +87,16 @@ def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: Name
         return _brought_back(tx, found)
     agent = _add_agent(tx, project, door, written, supplies)
     tx.wire_names.add(project.id, agent.id, written, tx.now)
+    record_event(tx, agent, None)
     return agent
+
+
+def require_known(view: View, project: Project, name: str) -> Agent:
+    """The agent of a name that the project knows already. Raises UnknownWireName."""
+    found = find_agent(view, project, name)
+    if found is None:
+        raise UnknownWireName("recipient not found", data={"name": name[:100], "project": project.human_key})
+    return found
 
 
 def _brought_back(tx: Tx, agent: Agent) -> Agent:
@@ -105,7 +114,9 @@ def ensure_wire_name(tx: Tx, project: Project, name: str, agent: Agent) -> WireN
     if known is not None:
         return known
     tx.require_room()
-    return tx.wire_names.add(project.id, agent.id, agent.name, tx.now)
+    added = tx.wire_names.add(project.id, agent.id, agent.name, tx.now)
+    record_event(tx, agent, None)
+    return added
 
 
 def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> DoorActor:
@@ -121,6 +132,7 @@ def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupp
     if becomes_own:
         known = tx.wire_names.own(known, door)
         tx.agents.set_token_hash(agent.id, token_hash(supplies.token))
+        record_event(tx, agent, None)
     if agent.is_retired and known.owner is door:
         agent = tx.agents.set_retired(agent.id, None, tx.now)
         record_event(tx, agent, agent.id)
@@ -154,6 +166,4 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
         attachments_policy=AttachmentsPolicy.AUTO,
         token_hash=None,
     )
-    agent = add_agent(tx, admission_request, new)
-    record_event(tx, agent, None)
-    return agent
+    return add_agent(tx, admission_request, new)

@@ -19,10 +19,11 @@ class DoorCaller:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorSendRequest:
     """`external_id` is one that the sender chose. A mailbox that holds `mailbox_max` unread messages takes no more; 0
-    is no bound.
+    is no bound. Unless it `makes_recipient`, the name must be known.
     """
 
     to: str
     body: str
     external_id: str | None = None
     mailbox_max: int = 0
+    makes_recipient: bool = True

@@ -23,12 +23,14 @@ from mcp_agent_mail.features.doors.names import (
     ensure_agent,
     ensure_wire_name,
     find_agent,
+    require_known,
     speak_as,
 )
 from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
+from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.projects.lookup import find_known_path, require_project
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -81,10 +83,17 @@ class DoorService:
         self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
 
     async def send(
-        self, caller: DoorCaller, to: str, body: str, *, external_id: str | None = None, mailbox_max: int = 0
+        self,
+        caller: DoorCaller,
+        to: str,
+        body: str,
+        *,
+        external_id: str | None = None,
+        mailbox_max: int = 0,
+        makes_recipient: bool = True,
     ) -> DoorSent:
-        """Deliver one message; a mailbox that is not there is made. A repeat with an id of the sender's own gives what
-        the first one gave.
+        """Deliver one message; a mailbox that is not there is made, unless only known names are to be written to
+        (UnknownWireName then). A repeat with an id of the sender's own gives what the first one gave.
 
         Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, UnfitWireId, IdTaken, MailboxFull, and what sending
         raises: then nothing was stored.
@@ -94,6 +103,7 @@ class DoorService:
             body=body,
             external_id=require_wire_id(external_id),
             mailbox_max=mailbox_max,
+            makes_recipient=makes_recipient,
         )
         require_wire_name(caller.door, caller.name)
         await self._services.messaging.before_sending(body)
@@ -101,7 +111,7 @@ class DoorService:
 
         def unit(tx: Tx) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
-            recipient = ensure_agent(tx, project, caller.door, request.to, supplies)
+            recipient = _recipient(tx, project, caller.door, request, supplies)
             sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_within)
             return speaker.actor.agent, sent
 
@@ -268,7 +278,11 @@ class DoorService:
                     hint="am facade names lists those that doors know.",
                     data={"name": name[:100]},
                 )
-            return _row(tx, change(tx, ensure_wire_name(tx, project, name, agent)))
+            known = ensure_wire_name(tx, project, name, agent)
+            changed = change(tx, known)
+            if changed != known:
+                record_event(tx, agent, None)
+            return _row(tx, changed)
 
         return await self._store.write(unit)
 
@@ -285,6 +299,12 @@ class DoorService:
         known, are_missing = await self._store.read(look)
         project = known or (await self._services.projects.ensure(key)).project
         return project, draw_supplies(self.rule, self._choose if are_missing else None)
+
+
+def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
+    if not request.makes_recipient:
+        return require_known(tx, project, request.to)
+    return ensure_agent(tx, project, door, request.to, supplies)
 
 
 def find_home(view: View, key: str) -> Project | None:

@@ -68,6 +68,7 @@ def _join(unit: RunningUnit, project: Project, source: SourceAgent, same: WireNa
     if same.owner is None and source.wire is not None:
         unit.tx.wire_names.own(same, source.wire)
         unit.tx.agents.set_token_hash(agent.id, token_hash(next(unit.supplies.tokens)))
+        record_event(unit.tx, agent, None)
     unit.take(SourceKind.AGENT, [source.key], agent.id, project.id)
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.attachments import MAX_ATTACHMENTS, Attachment, media_type_of, shown_name
-from mcp_agent_mail.domain.doors.ids import MAX_WIRE_ID, WirePlace, body_digest
+from mcp_agent_mail.domain.doors.ids import MAX_WIRE_ID, NewWirePlace, WirePlace
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.fitted_texts import fit_subject, fit_text, fit_thread, fit_time, fit_topic
 from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceCopy, SourceKind, SourceMessage, ThreadRef
 from mcp_agent_mail.domain.importing.steps import leave_message
-from mcp_agent_mail.domain.messages import Message, NewMessage, NewRecipient
+from mcp_agent_mail.domain.messages import NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.store.mail.delivery import PastMail
 from mcp_agent_mail.store.mail.message_events import post_past
@@ -101,13 +100,12 @@ def _post(
         ack_required=source.ack_required,
         reply_to=None,
         attachments=tuple(_attachment(unit, one) for one in carried),
+        wire_place=_place(tx, source, sender, chosen),
     )
     recipients = [
         NewRecipient(agent=agent, project=unit.require_project(agent), kind=one.kind) for one, agent in chosen
     ]
     message, _ = post_past(tx, new, recipients, _past(source, chosen))
-    if source.external_id is not None and source.door is not None:
-        _name_at_door(tx, source, source.door, message, recipients[0].agent)
     unit.take(SourceKind.MESSAGE, [source.key, *source.also], message.id, message.project_id)
 
 
@@ -148,22 +146,23 @@ def _attachment(unit: RunningUnit, source: SourceAttachment) -> Attachment:
     )
 
 
-def _name_at_door(tx: Tx, source: SourceMessage, door: Door, message: Message, recipient: Agent) -> None:
-    """What its users call it there. Of two with the same id at one place each keeps its own."""
-    if (
-        not source.external_id
-        or len(source.external_id) > MAX_WIRE_ID
-        or fit_text(source.external_id) != source.external_id
-    ):
-        return
-    answered = tx.wire_ids.newest_had(door, source.external_id, recipient.id, message.sender_id)
-    place = WirePlace(
-        door=door,
-        external_id=source.external_id,
-        sender_id=message.sender_id,
-        recipient_id=recipient.id,
-        answers=answered or 0,
-    )
-    if tx.wire_ids.at(place) is not None:
-        place = replace(place, answers=message.id)
-    tx.wire_ids.add(message.id, place, body_digest(message.body_md))
+def _place(
+    tx: Tx, source: SourceMessage, sender: Agent, copies: Sequence[tuple[SourceCopy, Agent]]
+) -> NewWirePlace | None:
+    """Where it came in by a door, with what its users call it there. Of several with one id at one place each keeps it:
+    as if it answered the one before. The place tells a recipient, so it is never a blind one.
+    """
+    recipient = next((agent for one, agent in copies if one.kind is not RecipientKind.BCC), None)
+    if source.door is None or recipient is None:
+        return None
+    chosen = source.external_id
+    if not chosen or len(chosen) > MAX_WIRE_ID or fit_text(chosen) != chosen:
+        return NewWirePlace(door=source.door, recipient_id=recipient.id)
+    answers: int = tx.wire_ids.newest_had(source.door, chosen, recipient.id, sender.id) or 0
+    while (there := tx.wire_ids.at(_at(source.door, chosen, sender, recipient, answers))) is not None:
+        answers = there.message_id
+    return NewWirePlace(door=source.door, recipient_id=recipient.id, chosen=chosen, answers=answers)
+
+
+def _at(door: Door, chosen: str, sender: Agent, recipient: Agent, answers: int) -> WirePlace:
+    return WirePlace(door=door, external_id=chosen, sender_id=sender.id, recipient_id=recipient.id, answers=answers)

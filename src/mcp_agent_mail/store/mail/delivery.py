@@ -6,12 +6,13 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.messages import NO_TERMS, Message, NewMessage, NewRecipient, Recipient, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
+from mcp_agent_mail.store.doors.wire_ids import WireIds
 from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.mail.attachments import Attachments
 
@@ -82,6 +83,9 @@ def add_message(
     past = past or PastMail(created_ts=now)
     created_ts = past.created_ts
     message = _stored(new, _add_row(connection, new, _scope(open_to, recipients), created_ts), created_ts)
+    if new.wire_place is not None:
+        place = WireIds(connection).add_new(message.id, message.sender_id, new.wire_place, new.body_md)
+        message = replace(message, wire_place=place)
     addressed = _addressed(recipients, message.id, first_seq, delivered_ts, past)
     if len(reached) < len(recipients):
         open_to = _open_to(new, reached) if reached else []

@@ -1,0 +1,179 @@
+"""`agentmail mcp`: four tools over standard input and output, for as long as the window stands.
+
+It lists them itself: a server is needed by calls alone, and is started beside the handshake, so that the first call
+finds one. Requests are answered one after the other. Standard output has the protocol and nothing else; what goes wrong
+is a line on standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+
+from mcp_agent_mail.cli.agentmail.door import DoorClient
+from mcp_agent_mail.cli.agentmail.environment import DoorSettings
+from mcp_agent_mail.cli.agentmail.mcp_tools import TOOLS, MessageTooLong, NoSuchTool, ToolAnswer, call
+from mcp_agent_mail.cli.agentmail.place import find_place
+from mcp_agent_mail.cli.agentmail.refusals import NO_TMUX, REFUSED, Failure
+from mcp_agent_mail.clients.hook.descriptors import write_all, write_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, BinaryIO
+
+    from mcp_agent_mail.cli.agentmail.tmux_windows import TmuxPane
+
+    # Any: JSON.
+    Json = Any
+
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Of the protocol, oldest first. A client that wants another one gets the newest."""
+MAX_LINE_BYTES = 16 << 20
+LOOK_EVERY_S = 0.4
+"""At tmux: who is left without it has gone within a second."""
+
+_PARSE_ERROR, _INVALID_REQUEST, _NO_METHOD, _INVALID_PARAMS = -32700, -32600, -32601, -32602
+_SERVER = {"name": "agentmail", "version": "dev"}
+_STDOUT, _STDERR = 1, 2
+
+
+def serve() -> int:
+    """Until standard input ends: 0 then; 1 where there is no tmux, and once it is gone."""
+    settings = DoorSettings(os.environ)
+    place = find_place(settings, os.environ, outside=NO_TMUX, code=REFUSED)
+    if place.pane is not None:
+        threading.Thread(target=_end_with, args=(place.pane,), daemon=True).start()
+    session = McpSession(settings)
+    for line in _lines(sys.stdin.buffer):
+        session.take(line)
+    return 0
+
+
+def _end_with(pane: TmuxPane) -> None:
+    """On a thread: whoever waits for an answer does not look."""
+    while True:
+        time.sleep(LOOK_EVERY_S)
+        if not pane.is_there():
+            tell("the tmux session is gone")
+            os._exit(REFUSED)
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
+    """The lines that hold something; None for one that is too long."""
+    while line := stream.readline(MAX_LINE_BYTES):
+        if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+            while (rest := stream.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
+                pass
+            yield None
+        elif line.strip():
+            yield line
+
+
+class McpSession:
+    """One client. Raises OSError where it does not read any more."""
+
+    def __init__(self, settings: DoorSettings) -> None:
+        self._settings = settings
+        self._door = DoorClient(settings, starts=True, tell=tell)
+        self._is_begun = False
+
+    def take(self, line: bytes | None) -> None:
+        """Answer one message, if it is one that is answered."""
+        if line is None:
+            self._refuse(None, _INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES} bytes")
+            return
+        try:
+            message: Json = json.loads(line.decode())
+        except (ValueError, RecursionError):
+            self._refuse(None, _PARSE_ERROR, "Parse error")
+            return
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            self._refuse(None, _INVALID_REQUEST, "Invalid Request")
+            return
+        number, method = message.get("id"), message.get("method")
+        if number is None or method is None:
+            return  # A notification, or an answer to what nobody has asked.
+        params = message.get("params")
+        if not isinstance(number, (str, int)) or not isinstance(method, str):
+            self._refuse(None, _INVALID_REQUEST, "Invalid Request")
+        else:
+            self._answer(number, method, params if isinstance(params, dict) else {})
+
+    def _answer(self, number: str | int, method: str, params: dict[str, Json]) -> None:
+        if method == "initialize":
+            self._begin()
+            wanted = params.get("protocolVersion")
+            version = wanted if wanted in VERSIONS else VERSIONS[-1]
+            self._reply(number, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": _SERVER})
+        elif method == "ping":
+            self._reply(number, {})
+        elif method == "tools/list":
+            self._reply(number, {"tools": list(TOOLS)})
+        elif method == "tools/call":
+            self._call(number, params)
+        else:
+            self._refuse(number, _NO_METHOD, f"Method not found: {method:.100}")
+
+    def _begin(self) -> None:
+        """Have a server by the time of the first call."""
+        if not self._is_begun:
+            self._is_begun = True
+            threading.Thread(target=_prepare, args=(self._door,), daemon=True).start()
+
+    def _call(self, number: str | int, params: dict[str, Json]) -> None:
+        name, arguments = params.get("name"), params.get("arguments") or {}
+        if not isinstance(arguments, dict):
+            self._refuse(number, _INVALID_PARAMS, "arguments must be an object")
+            return
+        try:
+            # Anew for each call: windows are opened, renamed and closed.
+            place = find_place(self._settings, os.environ, outside=NO_TMUX, code=REFUSED)
+            answer = call(str(name), arguments, place, self._door)
+        except NoSuchTool as unknown:
+            self._refuse(number, _INVALID_PARAMS, str(unknown))
+        except MessageTooLong as long:
+            self._refuse(number, _INVALID_PARAMS, str(long), long.data)
+        except Failure as failed:
+            tell(f"{name!s:.100}: {failed}")
+            self._reply(number, {"content": [{"type": "text", "text": str(failed)}], "isError": True})
+        else:
+            self._give(number, answer)
+
+    def _give(self, number: str | int, answer: ToolAnswer) -> None:
+        """A message is read once it was written."""
+        try:
+            self._reply(number, answer.result())
+        except OSError:
+            if answer.ticket is not None:
+                self._door.settle(answer.ticket, is_heard=False)
+            raise
+        if answer.ticket is not None:
+            self._door.settle(answer.ticket, is_heard=True)
+
+    def _reply(self, number: str | int, result: dict[str, Json]) -> None:
+        _write({"jsonrpc": "2.0", "id": number, "result": result})
+
+    def _refuse(self, number: str | int | None, code: int, words: str, data: Json = None) -> None:
+        tell(words)
+        more = {} if data is None else {"data": data}
+        _write({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": words, **more}})
+
+
+def _prepare(door: DoorClient) -> None:
+    try:
+        door.prepare()
+    except Failure as failed:
+        tell(str(failed))
+
+
+def _write(message: dict[str, Json]) -> None:
+    write_all(_STDOUT, json.dumps(message).encode() + b"\n")
+
+
+def tell(words: str) -> None:
+    """One line on standard error."""
+    write_words(_STDERR, f"agentmail mcp: {words.splitlines()[0] if words.strip() else words}\n")

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.cli.agentmail.door import DoorClient
+from mcp_agent_mail.cli.agentmail.environment import DoorSettings
+from mcp_agent_mail.cli.agentmail.refusals import Failure
+from mcp_agent_mail.core.running_server import NoAnswer
+from tests.served import Served
+
+TOKEN = "a-token-of-the-whole-server"
+ME = {"project": "/code/app", "name": "me"}
+
+
+def _door(root: Path, **settings: str) -> DoorClient:
+    return DoorClient(DoorSettings({"HOME": str(root), "STORAGE_ROOT": str(root / "store"), **settings}), starts=False)
+
+
+def test_without_a_server_nobody_answers(tmp_path: Path) -> None:
+    with pytest.raises(NoAnswer, match="no server runs"):
+        _door(tmp_path).ask("names", ME)
+
+
+def test_the_servers_token_opens_it_and_the_operators_is_not_even_shown(tmp_path: Path) -> None:
+    with Served(tmp_path / "store", AGENTMAIL_ENABLED="true", HTTP_BEARER_TOKEN=TOKEN) as server:
+        opened = _door(tmp_path, AGENT_MAIL_TOKEN=TOKEN).ask("names", ME)
+        with pytest.raises(Failure) as none:
+            _door(tmp_path).ask("names", ME)
+        operator = (server.root / "operator.token").read_text().strip()
+        with server.connect() as connection:
+            body = json.dumps(ME).encode()
+            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {operator}"}
+            shown = connection.request("POST", "/agentmail/names", body, headers)
+
+    assert opened == {"names": []}
+    assert "token" in str(none.value).lower()
+    assert shown.status == 401
+
+
+def test_a_refusal_has_its_next_step_behind_it(tmp_path: Path) -> None:
+    with Served(tmp_path / "store", AGENTMAIL_ENABLED="true"), pytest.raises(Failure) as refused:
+        _door(tmp_path).ask("send", {**ME, "to": "x" * 129, "body": "hi", "window": True})
+
+    assert str(refused.value).startswith("Invalid agent name. A name has 1 to 128 ")
+
+
+def test_a_server_that_is_named_is_asked(tmp_path: Path) -> None:
+    with Served(tmp_path / "other", AGENTMAIL_ENABLED="true") as server:
+        url = f"http://127.0.0.1:{server.port}/mcp"
+
+        assert _door(tmp_path, AGENT_MAIL_URL=url).ask("names", ME) == {"names": []}
+
+
+def test_settling_what_nobody_has_given_ends(tmp_path: Path) -> None:
+    with Served(tmp_path / "store", AGENTMAIL_ENABLED="true"):
+        _door(tmp_path).settle("no-such-ticket", is_heard=True)
+
+    _door(tmp_path).settle("no-such-ticket", is_heard=True)

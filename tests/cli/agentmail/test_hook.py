@@ -1,0 +1,120 @@
+"""`agentmail receive --hook`: mail on standard error with 2, else silence, and never for more than a second."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.agentmail.test_commands import NONE, sent
+from tests.cli.agentmail.tmux_session import WITHIN_S, AgentMailHome, TmuxSession, command, needs_tmux
+from tests.served import Served
+
+_PATIENT = """
+import sys
+from mcp_agent_mail.cli.agentmail import entry, hook
+hook.ALARM_S, hook.SERVER_WITHIN_S = 40.0, 20.0
+sys.argv[0] = "agentmail"
+entry.main()
+"""
+
+
+def _hook(home: AgentMailHome, environ: dict[str, str], *, cwd: Path | None = None) -> tuple[bytes, bytes, int]:
+    """On a machine that is busy too."""
+    done = subprocess.run(
+        [sys.executable, "-c", _PATIENT, "receive", "--hook"],
+        capture_output=True,
+        check=False,
+        timeout=WITHIN_S,
+        cwd=cwd or home.code,
+        env=home.environment(environ),
+        stdin=subprocess.DEVNULL,
+    )
+    return done.stdout, done.stderr, done.returncode
+
+
+@needs_tmux
+def test_mail_is_told_on_standard_error_once(session: TmuxSession) -> None:
+    number = sent(session.says("a1", "send", "a2", "hi\nthere"))
+
+    told, again = (_hook(session.home, session.environ("a2")) for _ in range(2))
+
+    assert told == (b"", f"You got new mail\nFrom: a1\nID: {number}\n\nhi\nthere".encode(), 2)
+    assert again == (b"", b"", 0)
+    assert session.says("a2", "receive") == NONE
+
+
+def test_outside_of_everything_and_without_a_server_it_is_silent(home: AgentMailHome, tmp_path: Path) -> None:
+    me = {"AGENTMAIL_NAME": "me"}
+
+    runs = [_hook(home, {}), _hook(home, me, cwd=tmp_path), _hook(home, me)]
+
+    assert runs == [(b"", b"", 0)] * 3
+    assert not home.store.exists()
+
+
+def test_a_server_whose_door_is_shut_is_silence(home: AgentMailHome) -> None:
+    with Served(home.store):
+        assert _hook(home, {"AGENTMAIL_NAME": "me"}) == (b"", b"", 0)
+
+
+def test_a_server_that_does_not_answer_is_left_within_a_second(home: AgentMailHome) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        environ = {"AGENTMAIL_NAME": "me", "AGENT_MAIL_URL": url}
+        began = time.monotonic()
+        bare = subprocess.run([sys.executable, "-c", ""], check=True, env=home.environment())
+        start_s = time.monotonic() - began
+        began = time.monotonic()
+        done = home.run("receive", "--hook", environ=environ)
+        took_s = time.monotonic() - began
+
+    assert bare.returncode == 0
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    assert took_s < 1.0 + 10 * start_s
+
+
+def test_what_hangs_before_the_server_is_ended_by_the_alarm(home: AgentMailHome, tmp_path: Path) -> None:
+    """A tmux that does not answer."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "tmux").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tools / "tmux").chmod(0o755)
+    environ = {"PATH": f"{tools}:{os.environ['PATH']}", "TMUX": "/s,1,0", "TMUX_PANE": "%0"}
+
+    done = home.run("receive", "--hook", environ=environ)
+
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+@needs_tmux
+def test_mail_that_nobody_could_be_told_is_kept(session: TmuxSession) -> None:
+    sent(session.says("a1", "send", "a2", "hi"))
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            command("receive", "--hook"),
+            stderr=write,
+            check=False,
+            cwd=session.home.code,
+            env=session.home.environment(session.environ("a2")),
+            stdin=subprocess.DEVNULL,
+        )
+    finally:
+        os.close(write)
+
+    assert done.returncode == 0
+    assert session.says("a2", "receive")[0].endswith("hi")
+
+
+@pytest.mark.parametrize("arguments", [("--hook", "extra"), ("--hook", "--nonsense")])
+def test_whatever_stands_beside_the_flag_it_is_a_hook(arguments: tuple[str, ...], home: AgentMailHome) -> None:
+    done = home.run("receive", *arguments)
+
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
