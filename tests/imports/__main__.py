@@ -19,7 +19,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.imports", description=__doc__.partition(":")[0])
     parser.add_argument("--messages", type=int, default=10_000)
     parser.add_argument("--kills", type=int, default=60)
-    parser.add_argument("--killed-messages", type=int, default=2_000)
+    parser.add_argument("--killed-messages", type=int, default=8_000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

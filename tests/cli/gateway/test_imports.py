@@ -66,13 +66,15 @@ def test_beside_a_server_batches_go_over_its_operators_way(tmp_path: Path) -> No
             )
         )
 
-        report = import_through(gateway, reader, project=None, apply=True)
+        seen: list[int] = []
+        report = import_through(gateway, reader, project=None, apply=True, seen=seen.append)
         again = import_through(gateway, reader, project=None, apply=True)
         gateway.close()
 
     assert report.counts[SourceKind.MESSAGE].added == 8
     assert report.counts[SourceKind.ATTACHMENT].added == 3
     assert again.added == 0
+    assert (seen[0], seen[-1]) == (0, 7)
     assert subjects(served.database)[-1] == "About m7"
 
 

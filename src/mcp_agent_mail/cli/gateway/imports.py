@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 from mcp_agent_mail.cli.gateway.port import Gateway
 from mcp_agent_mail.domain.importing.lines import pack
 from mcp_agent_mail.domain.importing.reader import SourceReader
-from mcp_agent_mail.domain.importing.records import SourceStore
+from mcp_agent_mail.domain.importing.records import SourceMessage, SourceStore
 from mcp_agent_mail.domain.importing.report import ImportReport, Tally, report_of, tally_from_json
 from mcp_agent_mail.domain.importing.steps import ContentStep, ImportStep, RecordsStep, StepAnswer, import_steps
 
+Seen = Callable[[int], None]
+"""Told how many messages have gone by so far."""
 
-def import_through(gateway: Gateway, reader: SourceReader, *, project: str | None, apply: bool) -> ImportReport:
+
+def import_through(
+    gateway: Gateway, reader: SourceReader, *, project: str | None, apply: bool, seen: Seen = lambda _count: None
+) -> ImportReport:
     """As `ImportService.run`, for the operator. The store is read here, where the command runs."""
-    source = reader.store()
+    source, messages = reader.store(), 0
     steps = import_steps(reader, project)
     tally = Tally()
     try:
         step = next(steps)
         while True:
-            step = steps.send(_walk(gateway, source, step, project=project, apply=apply))
+            answer = _walk(gateway, source, step, project=project, apply=apply)
+            if isinstance(step, RecordsStep) and not answer.wants:
+                messages += sum(isinstance(one, SourceMessage) for one in step.records)
+                seen(messages)
+            step = steps.send(answer)
     except StopIteration as done:
         tally = done.value
     return report_of(tally, source.system, source.store_id, is_applied=apply)
