@@ -209,6 +209,10 @@ doors-histories: $(DEV) ## Histories of 2,000 steps over all doors, stops and ki
 door-times: $(DEV) ## What doors cost: letters beside our own tools, waiters, agentmail beside am, the mixed load on against off
 	@exec $(BIN)/python -m benchmarks.doors $(ARGS)
 
+.PHONY: postal-burst
+postal-burst: $(DEV) ## A burst at the door postal, 8 send and 4 take for 30 s: each message is taken once
+	@exec $(BIN)/python -m benchmarks.doors.burst $(ARGS)
+
 .PHONY: soak
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile
 	@exec $(BIN)/python -m benchmarks.soak $(ARGS)
