@@ -132,6 +132,10 @@ hostile: $(DEV) ## Hostile images and paths against a running server: peak memor
 patterns: $(DEV) ## 180,300 pairs of reservation patterns against an enumeration of the rules
 	@$(BIN)/pytest -n 0 -s -m "slow or not slow" tests/domain/test_pattern_rules.py $(ARGS)
 
+.PHONY: pop-kills
+pop-kills: $(DEV) ## A hundred kills of a server while a mailbox at a door is emptied: nothing lost, what comes twice is counted
+	@$(BIN)/pytest -n 0 -s -m "crash or not crash" tests/crash/test_pop_kills.py $(ARGS)
+
 .PHONY: contest
 contest: $(DEV) ## Fifty agents fight for overlapping paths for half a minute
 	@$(BIN)/pytest -n 0 -m "slow or not slow" tests/e2e/test_contest.py $(ARGS)

@@ -215,7 +215,9 @@ class MailboxService:
         loop = asyncio.get_running_loop()
 
         def unheard(tx: Tx, taken: NameChange | list[Popped]) -> None:
-            for popped in [] if isinstance(taken, NameChange) else taken:
+            if isinstance(taken, NameChange):
+                return
+            for popped in taken:
                 popping.give_back(tx, popped)
                 # Those who wait look by a unit of work, which comes after this one; once too often does no harm.
                 loop.call_soon_threadsafe(self._doors.wake, popped.agent_id)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.ids import (
     NO_BODY,
@@ -18,6 +19,7 @@ from mcp_agent_mail.domain.doors.ids import (
 )
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.doors.texts import subject_of
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.names import DoorActor
 from mcp_agent_mail.features.doors.requests import DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent
@@ -35,7 +37,9 @@ class MailboxFull(Conflict):
 class SendAs(Protocol):
     """`MessagingService.send_as`."""
 
-    def __call__(self, tx: Tx, sender: Actor, request: SendRequest, brought: None, to: Agent) -> Sent | Replay: ...
+    def __call__(
+        self, tx: Tx, sender: Actor, request: SendRequest, brought: None, to: Agent | None
+    ) -> Sent | Replay: ...
 
 
 def send(
@@ -49,13 +53,14 @@ def send(
         if (there := tx.wire_ids.at(place)) is not None:
             return _repeat(tx, place, there, body_digest(request.body))
     _require_room(tx, recipient, request)
+    home = speaker.actor.project
     sent = send_as(
         tx,
         speaker.actor,
         SendRequest(
-            project_key=speaker.actor.project.human_key,
+            project_key=home.human_key,
             sender_name=sender.name,
-            recipients=RecipientList(to=(recipient.name,)),
+            recipients=RecipientList(to=(_address(tx, home, recipient),)),
             subject=subject_of(request.body),
             body_md=request.body,
             reply_to=answered,
@@ -64,13 +69,19 @@ def send(
             ),
         ),
         None,
-        recipient,
+        recipient if recipient.project_id == home.id else None,
     )
     assert isinstance(sent, Sent), sent  # A request without a key of its own is no repeat.
     assert sent.message is not None, sent
     message, came_in = sent.message, sent.message.wire_place
     assert came_in is not None, sent
     return DoorSent(id=came_in.external_id, message_id=message.id, created_ts=message.created_ts, held=bool(sent.held))
+
+
+def _address(view: View, home: Project, recipient: Agent) -> str:
+    project = home if recipient.project_id == home.id else view.projects.find(recipient.project_id)
+    assert project is not None, recipient
+    return shown_name(recipient.name, project.id, project.slug, home.id)
 
 
 def _place(door: Door, external_id: str, sender: Agent, recipient: Agent, answers: int) -> WirePlace:

@@ -20,7 +20,7 @@ from mcp_agent_mail.features.doors.homes import Homes, find_home
 from mcp_agent_mail.features.doors.names import (
     NameSupplies,
     NamingRule,
-    ensure_agent,
+    ensure_recipient,
     ensure_wire_name,
     find_agent,
     require_known,
@@ -297,7 +297,7 @@ class DoorService:
 def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
     if not request.makes_recipient:
         return require_known(tx, project, request.to)
-    return ensure_agent(tx, project, door, request.to, supplies)
+    return ensure_recipient(tx, project, door, request.to, supplies)
 
 
 def _row(view: View, known: WireName) -> KnownWireName:
