@@ -17,7 +17,11 @@ def window(name: str) -> DoorCaller:
 
 def mailboxes(harness: DoorsHarness) -> WindowMailboxService:
     return WindowMailboxService(
-        harness.seeded.store, harness.doors, note_activity=lambda agent: harness.noted.append(agent.name)
+        harness.seeded.store,
+        harness.doors,
+        harness.waiters,
+        note_activity=lambda agent: harness.noted.append(agent.name),
+        clock=harness.seeded.clock,
     )
 
 

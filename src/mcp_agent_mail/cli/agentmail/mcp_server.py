@@ -15,7 +15,7 @@ import time
 
 from mcp_agent_mail.cli.agentmail.door import DoorClient
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
-from mcp_agent_mail.cli.agentmail.mcp_tools import TOOLS, MessageTooLong, ToolAnswer, NoSuchTool, call
+from mcp_agent_mail.cli.agentmail.mcp_tools import TOOLS, MessageTooLong, NoSuchTool, ToolAnswer, call
 from mcp_agent_mail.cli.agentmail.place import find_place
 from mcp_agent_mail.cli.agentmail.refusals import NO_TMUX, REFUSED, Failure
 from mcp_agent_mail.clients.hook.descriptors import write_all, write_words
