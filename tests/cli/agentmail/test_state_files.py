@@ -22,7 +22,7 @@ def test_each_project_has_a_private_folder_of_its_own(files: ProjectFiles, tmp_p
 
     assert (files.counted_to(), other.counted_to()) == (7, 0)
     assert Path(files.folder).parent == tmp_path / ".local/state/mcp-agent-mail/agentmail"
-    assert stat.S_IMODE(os.stat(files.folder).st_mode) == 0o700
+    assert stat.S_IMODE(Path(files.folder).stat().st_mode) == 0o700
 
 
 def test_one_notifies_at_a_time(files: ProjectFiles) -> None:
@@ -48,10 +48,10 @@ def test_who_was_killed_leaves_a_stale_number_that_is_nobodys(files: ProjectFile
 
 
 def test_a_file_that_holds_no_number_is_refused(files: ProjectFiles) -> None:
-    os.makedirs(files.folder)
+    Path(files.folder).mkdir(parents=True)
     Path(files.path("mailman.pid")).write_text("x1\n")
 
-    with pytest.raises(Failure, match="^corrupt PID file: ") as refused:
+    with pytest.raises(Failure, match=r"^corrupt PID file: ") as refused:
         files.running()
 
     assert refused.value.code == 1

@@ -1,4 +1,4 @@
-"""Whether anybody is at work in a pane's prompt: what a screen shows where one types. Pure; the screen comes from tmux."""
+"""Whether anybody is at work in a pane's prompt, by what its screen shows where one types."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ LOOKED_AT_LINES = 15
 
 _STYLE = re.compile(r"\x1b\[([0-9;:]*)m")
 _OTHER_ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[A-Za-ln-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x0f|\x0e")
+_ANGLES = "\u276f\u203a\u00bb"
+"""Signs of prompts that look like `>`."""
 _BOX = " \t\u00a0│┃|╎╏"
-_INPUT = re.compile(rf"^[{_BOX}]*[>❯›»](?:[ \u00a0](.*))?$")
-_SIGNS = "$#%>❯›»➜✗λ"
+_INPUT = re.compile(rf"^[{_BOX}]*[>{_ANGLES}](?:[ \u00a0](.*))?$")
+_SIGNS = f"$#%>➜✗λ{_ANGLES}"
 _AT_SIGN = re.compile(rf"(?:^|.*[{_SIGNS}:])[ \u00a0]*$")
 
 

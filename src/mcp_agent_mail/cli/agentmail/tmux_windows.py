@@ -163,6 +163,16 @@ class TmuxPane:
         return run(arguments, self.environ)
 
 
+def remember(environ: Mapping[str, str], project: str, panes: Sequence[str], name: str) -> None:
+    """Note under which name the mail of these panes goes. Where tmux is too old for it, nothing is noted."""
+    kept = f"{name[:-1]}\\;" if name.endswith(";") else name  # At its end it would begin another command.
+    words: list[str] = []
+    for pane in panes:
+        words += [*([";"] if words else []), "set-option", "-p", "-t", pane, _option(project), kept]
+    if words:
+        run(words, environ)
+
+
 def run(arguments: Sequence[str], environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> tuple[int, str]:
     """Exit code and output of one run of tmux; -1 and nothing where there is none. Raises TimeoutError.
 

@@ -221,8 +221,8 @@ class WindowMailboxService:
                 watch.waiter.wake()
 
     async def clean_up(self, caller: DoorCaller, request: CleanUpRequest) -> CleanedUp:
-        """Retire mailboxes of windows that are gone or have long been silent, and in which nothing waits; count what was
-        read long ago. No message goes: mail and history stay, and who is written to or speaks again is back.
+        """Retire mailboxes of windows that are gone or have long been silent, and in which nothing waits; count what
+        was read long ago. No message goes: mail and history stay, and who is written to or speaks again is back.
         """
         key, now = self._doors.home_key(caller), self._clock()
         before = Micros(now - request.read_hours * _HOUR)
