@@ -25,6 +25,12 @@ NO_START = {"AGENT_MAIL_URL": "http://127.0.0.1:9"}
 """No server is there, and none is started."""
 
 GROWTH_KB = 10 * 1024
+CYCLE: list[tuple[str, dict[str, str]]] = [
+    ("status", {"status": "ready"}),
+    ("list-recipients", {}),
+    ("send", {"recipient": "you", "message": "hello " * 100}),
+    ("receive", {}),
+]
 
 
 def text_of(result: Any) -> str:
@@ -324,6 +330,27 @@ def test_a_server_that_starts_anew_is_found_again(session: TmuxSession, server: 
     assert "isError" not in second
 
 
+def test_each_call_is_answered_in_time_the_one_that_waits_for_a_server_too(home: AgentMailHome) -> None:
+    """Two seconds, and what a busy machine takes longer than that: beside a bare Python."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import json"], check=True, env=home.environment())
+    bare_s = time.monotonic() - began
+    took_s = []
+    try:
+        with McpProcess(home, ME) as client:
+            client.opens()
+            for _ in range(2):
+                for tool, arguments in CYCLE:
+                    began = time.monotonic()
+                    client.calls(tool, **arguments)
+                    took_s.append(time.monotonic() - began)
+    finally:
+        home.stop_server()
+
+    assert max(took_s) < 2.0 + 60 * bare_s
+    assert sorted(took_s)[-2] < 2.0 + 5 * bare_s
+
+
 def _rss_kb(pid: int) -> int:
     """Of a process and all below it."""
     shown = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
@@ -360,12 +387,7 @@ def _rest(home: AgentMailHome) -> None:
 
 def _cycle(client: McpProcess) -> None:
     """Four calls."""
-    for tool, arguments in (
-        ("status", {"status": "ready"}),
-        ("list-recipients", {}),
-        ("send", {"recipient": "you", "message": "hello " * 100}),
-        ("receive", {}),
-    ):
+    for tool, arguments in CYCLE:
         assert "isError" not in client.calls(tool, **arguments), tool
 
 
