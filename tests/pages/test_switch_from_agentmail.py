@@ -47,7 +47,7 @@ def test_every_line_of_the_page_does_what_it_says(tmp_path: Path) -> None:
     assert "claude mcp add agentmail -- agentmail mcp" in said
     assert "claude plugin install agentmail@agentmail-marketplace" in said
     assert re.search(r"Mailman daemon started in background \(PID: \d+\)", said)
-    assert "Cleanup complete:\n  Recipients removed: 0 (0 offline, 0 stale)\n" in said
+    assert "Cleanup complete:\n  Recipients removed: 1 (1 offline, 0 stale)\n" in said
 
 
 def _stop_server(owner: Path) -> None:
