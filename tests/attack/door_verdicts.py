@@ -220,11 +220,12 @@ _HEAD = """\
 <!-- Made by `python -m tests.attack.door_verdicts` of what servers answered over HTTP; a test compares. -->
 
 Each door asked by everybody, of a server in each mode, without a token of the server's and with one
-(`HTTP_BEARER_TOKEN`). `bob` and the like are names of that door, `BlueLake` an agent of this server with a token of its
-own. The last three columns are what the same request got with a `Host` or an `Origin` that is not the server's, and with
-its body sent as a form of a web page is: the same on all four servers unless several stand there. Tokens of agents are
-asked for and judged by `claims` alone: the other doors look at the server's token, and prove nobody by any other. What
-the kinds mean is said in [errors](errors.md), what follows of it in the [threat model](../concepts/threat-model.md#doors).
+(`HTTP_BEARER_TOKEN`). `bob` and the like are names of that door, `BlueLake` an agent of this server with a token of
+its own. The last three columns are what the same request got with a `Host` or an `Origin` that is not the server's,
+and with its body sent as a form of a web page is: the same on all four servers unless several stand there. Tokens
+of agents are asked for and judged by `claims` alone: the other doors look at the server's token, and prove nobody
+by any other. What the kinds mean is said in [errors](errors.md), what follows of it in the [threat
+model](../concepts/threat-model.md#doors).
 """
 
 

@@ -11,13 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import Micros
-from tests.rebuild import lease_steps, mail_steps, people_steps, project_steps
+from tests.rebuild import door_steps, lease_steps, mail_steps, people_steps, project_steps
 from tests.rebuild.history import LATE, PROGRAM, History, Step, chosen
 from tests.rebuild.world import open_world
 from tests.seeded_store import SetClock
 from tests.store_templates import blank_store
 
-STEPS: tuple[Step, ...] = (*mail_steps.STEPS, *people_steps.STEPS, *lease_steps.STEPS, *project_steps.STEPS)
+STEPS: tuple[Step, ...] = (
+    *mail_steps.STEPS,
+    *people_steps.STEPS,
+    *lease_steps.STEPS,
+    *project_steps.STEPS,
+    *door_steps.STEPS,
+)
 LENGTH = 180
 _AGENTS_AT_FIRST = 3
 

@@ -19,12 +19,14 @@ from tests.server.reference_pages import declared
 
 _TRIES = 4
 _SEEN_BY_NOBODY: Mapping[str, str] = {
+    "announcements": "not rebuilt",
     "content_parties": "which contents are an agent's, asked for with its proof; here it is the operator who asks",
     "counters": "numbers that are given next",
     "digests": "stored summaries are not rebuilt",
     "feed": "not rebuilt",
     "feed_marks": "not rebuilt",
     "guard_events": "the guard's log is not rebuilt",
+    "hook_sessions": "not rebuilt",
     "identifiers": "words that a search may mean, for suggestions",
     "idempotency_keys": "not rebuilt",
     "join_codes": "not rebuilt",
@@ -33,10 +35,12 @@ _SEEN_BY_NOBODY: Mapping[str, str] = {
     "meta.value": "the store's own",
     "outbox": "the way into Git; what it says of commits is asked",
     "overdue_notices": "who was told once is not told again",
+    "pops": "answers under way at doors are not rebuilt",
     "project_contents": "a sum that a quota is about",
     "stale_aliases": "what waits to be told to archives",
     "unqueued_notices": "what waits to be told to archives",
     "windows": "not rebuilt",
+    "wire_ids": "doors ask for them",
     "agents.last_active_ts": "presence is not rebuilt",
     "agents.profiled_ts": "the time in the profile's file",
     "agents.status": "presence is not rebuilt",

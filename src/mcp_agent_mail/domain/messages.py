@@ -17,6 +17,7 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, from_json
+from mcp_agent_mail.domain.doors.ids import NewWirePlace, WirePlace
 from mcp_agent_mail.domain.projects import Project
 
 MAX_SUBJECT = 512
@@ -79,7 +80,7 @@ class Message:
     With a `purged_ts` it is a tombstone, and `body_md` says so.
 
     A private one is no project's mail: only its sender and its recipients see it. `thread_id` and `topic` are
-    None when it has none. `project_*` is the sender's project.
+    None when it has none. `project_*` is the sender's project. `wire_place` is where it came in, if by a door.
     """
 
     id: MessageId
@@ -101,6 +102,7 @@ class Message:
     purged_ts: Micros | None = None
     attachments: tuple[Attachment, ...] = ()
     terms: Terms = NO_TERMS
+    wire_place: WirePlace | None = None
 
 
 # Lists make these by the thousand on the event loop, and a tuple costs a fifth of a frozen dataclass.
@@ -231,6 +233,7 @@ class NewMessage:
     is_verified: bool = False
     attachments: tuple[Attachment, ...] = ()
     terms: Terms = NO_TERMS
+    wire_place: NewWirePlace | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

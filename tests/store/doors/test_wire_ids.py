@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.doors.ids import WireMessage, WirePlace, body_digest
+from mcp_agent_mail.domain.doors.ids import NO_BODY, NewWirePlace, WireMessage, WirePlace, body_digest, made_id
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.store.doors import wire_ids as rows
 from tests.seeded_store import SeededStore, open_seeded_store
@@ -107,3 +107,38 @@ async def test_the_newest_is_found_however_long_two_go_on_with_one_id(seeded: Se
 
     steps = [step for *_, step in plan]
     assert not any("SCAN" in step or "TEMP B-TREE" in step for step in steps), steps
+
+
+async def come_in(seeded: SeededStore, chosen: str | None = None) -> WirePlace:
+    new = NewWirePlace(door=Door.POSTAL, recipient_id=seeded.red.id, chosen=chosen)
+    letter = replace(seeded.letter(seeded.blue), wire_place=new)
+    message, _ = await seeded.post(letter, *seeded.addressed([seeded.red]))
+    found = await seeded.store.read(lambda view: view.messages.find(message.id))
+    assert found == message
+    assert message.wire_place is not None
+    return message.wire_place
+
+
+async def test_a_message_comes_in_with_its_place(seeded: SeededStore) -> None:
+    chosen = await come_in(seeded, "m-7")
+    made = await come_in(seeded)
+
+    assert chosen == place(seeded, "m-7")
+    assert made.external_id == made_id(Door.POSTAL, MessageId(2))
+
+
+async def test_an_id_that_somebody_chose_before_it_was_made_is_made_all_the_same(seeded: SeededStore) -> None:
+    await come_in(seeded, made_id(Door.POSTAL, MessageId(2)))
+
+    made = await come_in(seeded)
+
+    assert made == replace(place(seeded, made_id(Door.POSTAL, MessageId(2))), answers=2)
+
+
+async def test_of_a_purged_message_nothing_is_left_to_guess_its_body_by(seeded: SeededStore) -> None:
+    message = await post(seeded)
+
+    await seeded.store.write(lambda tx: tx.wire_ids.forget_body(message))
+
+    found = await seeded.store.read(lambda view: view.wire_ids.at(place(seeded)))
+    assert found == WireMessage(message_id=message, body_hash=NO_BODY)

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.domain.messages import RecipientKind, Terms
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.mail.thread_pages import ThreadPages
 from tests.seeded_store import SeededStore, open_seeded_store
@@ -52,3 +53,13 @@ async def test_every_thread_is_found_and_those_a_message_is_in(seeded: SeededSto
     app = seeded.app.id
     assert list(pages.each()) == [(app, "1"), (app, "a"), (app, "b")]
     assert pages.about(app, ids) == ["1", "b", "a"]
+
+
+async def test_of_a_message_that_supersedes_another_the_threads_of_that_one_are_found_too(
+    seeded: SeededStore, pages: ThreadPages
+) -> None:
+    earlier, _ = await seeded.post(seeded.letter(seeded.blue, thread_id="a"), *seeded.addressed([seeded.red]))
+    letter = replace(seeded.letter(seeded.blue, thread_id="b"), terms=Terms(supersedes=earlier.id))
+    later, _ = await seeded.post(letter, *seeded.addressed([seeded.red]))
+
+    assert sorted(pages.about(seeded.app.id, [later.id])) == ["a", "b"]

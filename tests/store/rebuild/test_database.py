@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
+from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedAgent, ArchivedAlias
+from mcp_agent_mail.domain.doors.names import Door, WireName
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.projects import AliasKind, Project
 from mcp_agent_mail.store.checks.integrity import find_faults
@@ -113,3 +115,42 @@ def test_what_could_not_even_be_begun_leaves_nothing(tmp_path: Path) -> None:
             pass
 
         assert list(disk.iterdir()) == []
+
+
+def alias(number: int, name: str, owner: Door | None = None) -> WireName:
+    return WireName(
+        id=number,
+        project_id=PROJECT.id,
+        agent_id=AgentId(8),
+        name=name,
+        owner=owner,
+        linked=frozenset({Door.AGENTMAIL}),
+        created_ts=Micros(7),
+    )
+
+
+def test_names_at_doors_come_back_with_their_numbers_owners_and_links(database: RebuiltDatabase) -> None:
+    names = (alias(5, "Blue", Door.POSTAL), alias(9, "名前"))
+    database.add_project(PROJECT, ())
+    database.add_agent(replace(agent(), aliases=names))
+    tx = database.settle()
+
+    assert tx.wire_names.of_agent(AgentId(8)) == list(names)
+    assert tx.wire_names.find(PROJECT.id, "BLUE") == names[0]
+    assert tx.agents.has_token(AgentId(8))
+
+
+def test_a_mailbox_that_nobody_had_waits_for_the_first_who_speaks_as_it(database: RebuiltDatabase) -> None:
+    database.add_project(PROJECT, ())
+    database.add_agent(replace(agent(), aliases=(alias(5, "Blue"),), is_unclaimed=True))
+
+    assert not database.settle().agents.has_token(AgentId(8))
+
+
+def test_one_name_of_two_agents_contradicts_itself(database: RebuiltDatabase) -> None:
+    database.add_project(PROJECT, ())
+    database.add_agent(replace(agent(), aliases=(alias(5, "Blue"),)))
+    other = replace(agent(), id=12, name="RedStone", aliases=(replace(alias(6, "BLUE"), agent_id=AgentId(12)),))
+
+    with pytest.raises(RowsContradict, match="RedStone"):
+        database.add_agent(other)

@@ -14,6 +14,8 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, MessageId, ProjectId
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.attachments import Attachment
+from mcp_agent_mail.domain.doors.ids import WirePlace
+from mcp_agent_mail.domain.doors.names import WireName
 from mcp_agent_mail.domain.leases import EndedBy, LeaseKind
 from mcp_agent_mail.domain.messages import NO_TERMS, Importance, ReceiptStep, RecipientKind, Terms
 from mcp_agent_mail.domain.products import Product
@@ -41,7 +43,9 @@ class ArchivedProject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedAgent:
-    """`agents/<Name>/profile.json`."""
+    """`agents/<Name>/profile.json`. `aliases` are the names that doors know it by; `is_unclaimed`: doors alone speak of
+    it, and nobody as it yet.
+    """
 
     id: int
     project_id: ProjectId
@@ -55,6 +59,8 @@ class ArchivedAgent:
     retired_ts: Micros | None
     contact_policy: ContactPolicy
     attachments_policy: AttachmentsPolicy
+    aliases: tuple[WireName, ...] = ()
+    is_unclaimed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +100,7 @@ class ArchivedMail:
     is_private: bool
     purged_ts: Micros | None
     terms: Terms = NO_TERMS
+    wire_place: WirePlace | None = None
     attachments: tuple[Attachment, ...]
     recipients: tuple[ArchivedRecipient, ...]
 

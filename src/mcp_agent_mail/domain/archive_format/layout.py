@@ -18,6 +18,13 @@ from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.attachments import Content, attachment_entry, carried_files, freed_paths
 from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER, contact_document, contact_path
+from mcp_agent_mail.domain.archive_format.doors import (
+    ALIASES,
+    EXTERNAL_ID,
+    UNCLAIMED,
+    aliases_record,
+    external_id_record,
+)
 from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_format.names import name_in, safe_name
@@ -26,6 +33,7 @@ from mcp_agent_mail.domain.archive_format.products import PRODUCTS_FOLDER, produ
 from mcp_agent_mail.domain.archive_format.terms import terms_front, terms_record
 from mcp_agent_mail.domain.archive_format.versions import block_folder, mail_end
 from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, to_record
+from mcp_agent_mail.domain.doors.names import WireName
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Receipt, Recipient
 from mcp_agent_mail.domain.projects import Project, StoredAlias
@@ -73,9 +81,10 @@ def project_snapshot(project: Project, aliases: Sequence[StoredAlias] = ()) -> S
     return snapshot
 
 
-def profile_snapshot(agent: Agent) -> Snapshot:
+def profile_snapshot(agent: Agent, aliases: Sequence[WireName] = (), *, is_claimed: bool = True) -> Snapshot:
     """What the profile's file shows: neither token nor presence. Activity is the time of the last change of the
-    profile, so that the same profile always gives the same file.
+    profile, so that the same profile always gives the same file. `aliases` are all names that doors know the agent by;
+    `store.doors.profiles` looks for them.
     """
     return {
         "id": agent.id,
@@ -90,6 +99,7 @@ def profile_snapshot(agent: Agent) -> Snapshot:
         "project_id": agent.project_id,
         "contact_policy": agent.contact_policy.value,
         "attachments_policy": agent.attachments_policy.value,
+        **aliases_record(aliases, is_claimed=is_claimed),
     }
 
 
@@ -125,6 +135,7 @@ def mail_snapshot(message: Message, recipients: Sequence[Recipient], project_id:
         **({"attachments": [to_record(one) for one in message.attachments]} if message.attachments else {}),
         **({} if message.purged_ts is None else {"purged_ts": message.purged_ts}),
         **terms_record(message.terms),
+        **external_id_record(message.wire_place),
         "recipients": [
             {
                 "agent_id": recipient.agent_id,
@@ -228,6 +239,7 @@ def profile_file(snapshot: Snapshot) -> bytes:
             "last_active_ts": iso(snapshot["profiled_ts"]),
             "retired_ts": iso_or_none(snapshot["retired_ts"]),
         }
+        | {key: snapshot[key] for key in (ALIASES, UNCLAIMED) if key in snapshot}
     )
 
 
@@ -345,7 +357,7 @@ def mail_file(snapshot: Snapshot, version: int, *, with_blind: bool) -> bytes:
         front["private"] = True
     if is_tombstone(snapshot):
         front["purged"] = iso(snapshot["purged_ts"])
-    front |= terms_front(snapshot)
+    front |= terms_front(snapshot) | {key: snapshot[key] for key in (EXTERNAL_ID,) if key in snapshot}
     body: str = snapshot["body_md"]
     return b"---json\n" + document(front) + b"---\n" + body.encode() + mail_end(version)
 

@@ -44,11 +44,27 @@ class WirePlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewWirePlace:
+    """Where a message is about to come in. `chosen` is an id of which its sender has seen to it that the place is
+    free; without one it is made of the number that the message gets.
+    """
+
+    door: Door
+    recipient_id: AgentId
+    chosen: str | None = None
+    answers: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WireMessage:
-    """What came in at a place, and the digest of its body."""
+    """What came in at a place, and the digest of its body: none (`NO_BODY`) where that was purged."""
 
     message_id: MessageId
     body_hash: bytes
+
+
+NO_BODY = bytes(32)
+"""In the place of a digest: what was said is not to be guessed at."""
 
 
 class UnfitWireId(InvalidInput):
@@ -81,14 +97,19 @@ def require_wire_id(text: str | None) -> str | None:
     """An id that a sender has chosen, as it is; None where none was. Raises UnfitWireId."""
     if not text:
         return None
-    is_text = "\x00" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
-    if len(text) <= MAX_WIRE_ID and is_text:
+    if is_wire_id(text):
         return text
     raise UnfitWireId(
-        f"The id has {len(text)} characters." if is_text else "The id holds what is no text.",
+        f"The id has {len(text)} characters." if len(text) > MAX_WIRE_ID else "The id holds what is no text.",
         hint=f"Give one of at most {MAX_WIRE_ID} characters, or none to be given one.",
         data={"parameter": "msg_id", "max_length": MAX_WIRE_ID},
     )
+
+
+def is_wire_id(text: str) -> bool:
+    """Whether a message can have it, as it stands: what is kept of ids."""
+    is_text = "\x00" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
+    return 0 < len(text) <= MAX_WIRE_ID and is_text
 
 
 def body_digest(body: str) -> bytes:

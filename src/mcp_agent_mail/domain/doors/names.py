@@ -37,6 +37,10 @@ class UnknownWireName(NotFound):
     """No door knows the name."""
 
 
+class TooManyNames(Conflict):
+    """Doors know the agent by as many names as may be."""
+
+
 class NameOwnedElsewhere(Conflict):
     """Callers of another door, or agents with a token, speak as this name."""
 

@@ -18,7 +18,6 @@ from mcp_agent_mail.domain.archive_format.layout import (
     mail_snapshot,
     profile_file,
     profile_path,
-    profile_snapshot,
     project_snapshot,
     receipt_line,
     receipt_snapshot,
@@ -130,7 +129,8 @@ class ArtifactFiles:
             if agent.id in pending:
                 self._add_any(agent.project_id, profile_path(agent.name))
             else:
-                self._add(agent.project_id, [(profile_path(agent.name), profile_file(profile_snapshot(agent)))])
+                content = profile_file(self._artifacts.profile(agent))
+                self._add(agent.project_id, [(profile_path(agent.name), content)])
 
     def _add_contacts(self) -> None:
         pending = self._artifacts.pending_contacts()

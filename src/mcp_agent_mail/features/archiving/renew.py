@@ -41,6 +41,7 @@ from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed, archive_path
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.doors.profiles import record_profile
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.transaction import Tx
 
@@ -163,14 +164,7 @@ def _queue_newest(tx: Tx, project: Project) -> int:
     """What events alone cannot tell any more."""
     count = 0
     for agent in tx.agents.each(project.id):
-        event = NewEvent(
-            project_id=project.id,
-            kind=EventKind.PROFILE,
-            agent_id=None,
-            message_id=None,
-            snapshot=profile_snapshot(agent),
-        )
-        tx.outbox.add(event, tx.now)
+        record_profile(tx, agent, None)
         count += 1
     count += _queue_contacts(tx, project) + _queue_products(tx, project)
     return count + sum(_queue_leases(tx, project, kind) for kind in LeaseKind)

@@ -228,6 +228,8 @@ class MailboxService:
         await self._store.write(lambda tx: popping.settle_all(tx, taken))
 
     def _settle_soon(self, taken: list[Popped]) -> None:
+        for popped in taken:
+            self._doors.waits.note(popped)
         self._store.write_soon(lambda tx: popping.settle_all(tx, taken))
 
     def _give_back_soon(self, taken: list[Popped]) -> None:

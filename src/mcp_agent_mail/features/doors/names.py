@@ -87,6 +87,7 @@ def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: Name
         return _brought_back(tx, found)
     agent = _add_agent(tx, project, door, written, supplies)
     tx.wire_names.add(project.id, agent.id, written, tx.now)
+    record_event(tx, agent, None)
     return agent
 
 
@@ -113,7 +114,9 @@ def ensure_wire_name(tx: Tx, project: Project, name: str, agent: Agent) -> WireN
     if known is not None:
         return known
     tx.require_room()
-    return tx.wire_names.add(project.id, agent.id, agent.name, tx.now)
+    added = tx.wire_names.add(project.id, agent.id, agent.name, tx.now)
+    record_event(tx, agent, None)
+    return added
 
 
 def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> DoorActor:
@@ -129,6 +132,7 @@ def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupp
     if becomes_own:
         known = tx.wire_names.own(known, door)
         tx.agents.set_token_hash(agent.id, token_hash(supplies.token))
+        record_event(tx, agent, None)
     if agent.is_retired and known.owner is door:
         agent = tx.agents.set_retired(agent.id, None, tx.now)
         record_event(tx, agent, agent.id)
@@ -162,6 +166,4 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
         attachments_policy=AttachmentsPolicy.AUTO,
         token_hash=None,
     )
-    agent = add_agent(tx, admission_request, new)
-    record_event(tx, agent, None)
-    return agent
+    return add_agent(tx, admission_request, new)

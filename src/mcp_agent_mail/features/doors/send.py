@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.doors.ids import IdTaken, WireMessage, WirePlace, body_digest, made_id, number_of
+from mcp_agent_mail.domain.doors.ids import (
+    NO_BODY,
+    IdTaken,
+    NewWirePlace,
+    WireMessage,
+    WirePlace,
+    body_digest,
+    number_of,
+)
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.doors.texts import subject_of
 from mcp_agent_mail.domain.identity.caller import Caller
@@ -35,13 +42,12 @@ def send(
     tx: Tx, speaker: DoorActor, recipient: Agent, request: DoorSendRequest, door: Door, send_within: SendWithin
 ) -> DoorSent:
     """Send it, unless it is there. Raises IdTaken, MailboxFull, and what a send raises."""
-    sender, digest = speaker.actor.agent, body_digest(request.body)
+    sender = speaker.actor.agent
     answered = _find_answered(tx, door, request.external_id, sender.id, recipient.id)
-    chosen = None
     if request.external_id is not None:
-        chosen = _place(door, request.external_id, sender, recipient, answered or 0)
-        if (there := tx.wire_ids.at(chosen)) is not None:
-            return _repeat(tx, chosen, there, digest)
+        place = _place(door, request.external_id, sender, recipient, answered or 0)
+        if (there := tx.wire_ids.at(place)) is not None:
+            return _repeat(tx, place, there, body_digest(request.body))
     _require_room(tx, recipient, request)
     sent = send_within(
         tx,
@@ -53,18 +59,16 @@ def send(
             subject=subject_of(request.body),
             body_md=request.body,
             reply_to=answered,
+            wire_place=NewWirePlace(
+                door=door, recipient_id=recipient.id, chosen=request.external_id, answers=answered or 0
+            ),
         ),
     )
     assert isinstance(sent, Sent), sent  # A request without a key of its own is no repeat.
     assert sent.message is not None, sent
-    message_id = sent.message.id
-    place = chosen or _place(door, made_id(door, message_id), sender, recipient, 0)
-    if chosen is None and tx.wire_ids.at(place) is not None:  # Somebody chose it before it was made.
-        place = replace(place, answers=message_id)
-    tx.wire_ids.add(message_id, place, digest)
-    return DoorSent(
-        id=place.external_id, message_id=message_id, created_ts=sent.message.created_ts, held=bool(sent.held)
-    )
+    message, came_in = sent.message, sent.message.wire_place
+    assert came_in is not None, sent
+    return DoorSent(id=came_in.external_id, message_id=message.id, created_ts=message.created_ts, held=bool(sent.held))
 
 
 def _place(door: Door, external_id: str, sender: Agent, recipient: Agent, answers: int) -> WirePlace:
@@ -87,7 +91,7 @@ def _find_answered(
 
 
 def _repeat(view: View, place: WirePlace, there: WireMessage, digest: bytes) -> DoorSent:
-    if there.body_hash != digest:
+    if there.body_hash not in (digest, NO_BODY):
         raise IdTaken(
             f"A message with the id {place.external_id!r:.100} was sent there already, with other content.",
             hint="Nothing was sent. Use another id, or none to be given one.",

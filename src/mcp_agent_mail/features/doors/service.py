@@ -28,8 +28,10 @@ from mcp_agent_mail.features.doors.names import (
 )
 from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
-from mcp_agent_mail.features.doors.results import DoorSent, KnownWireName, Pending, Popped
+from mcp_agent_mail.features.doors.results import DoorPlace, DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
+from mcp_agent_mail.features.doors.wait_figures import DoorWaits
+from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.projects.lookup import find_known_path, require_project
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -59,7 +61,8 @@ class DoorServices:
 
 class DoorService:
     """`project_key` is the path or the slug of the project of doors that know none; a path's is made at first use.
-    `note_activity` is told of every agent that acts. A caller that settles by itself has `claimed_s` seconds for it.
+    `note_activity` is told of every agent that acts. `places` are all doors, open or not. A caller that settles by
+    itself has `claimed_s` seconds for it.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class DoorService:
         project_key: str,
         rule: NamingRule,
         note_activity: Callable[[Agent], None],
+        places: Sequence[DoorPlace] = (),
         choose: Callable[[Sequence[str]], str] = secrets.choice,
         claimed_s: float = CLAIMED_S,
     ) -> None:
@@ -77,9 +81,11 @@ class DoorService:
         self._services = services
         self._project_key = project_key
         self.rule = rule
+        self.places = places
         self._note_activity = note_activity
         self._choose = choose
         self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
+        self.waits = DoorWaits()
 
     async def send(
         self,
@@ -210,6 +216,8 @@ class DoorService:
     async def _settle(self, popped: Popped) -> bool:
         is_read = await self._store.write(lambda tx: popping.settle(tx, popped))
         self._claims.end(popped)  # Not before: a call that is cancelled may have written nothing.
+        if is_read:
+            self.waits.note(popped)
         return is_read
 
     async def _return(self, popped: Popped) -> bool:
@@ -219,6 +227,7 @@ class DoorService:
         return is_returned
 
     def _settle_soon(self, popped: Popped) -> None:
+        self.waits.note(popped)
         self._store.write_soon(lambda tx: popping.settle(tx, popped))
 
     def _give_back_soon(self, popped: Popped) -> None:
@@ -277,7 +286,11 @@ class DoorService:
                     hint="am facade names lists those that doors know.",
                     data={"name": name[:100]},
                 )
-            return _row(tx, change(tx, ensure_wire_name(tx, project, name, agent)))
+            known = ensure_wire_name(tx, project, name, agent)
+            changed = change(tx, known)
+            if changed != known:
+                record_event(tx, agent, None)
+            return _row(tx, changed)
 
         return await self._store.write(unit)
 

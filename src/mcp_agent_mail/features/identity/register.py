@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.ids import AgentId, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.archive_format.layout import profile_snapshot
-from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.identity.caller import Caller, TokenMissing, WrongToken, require_to_act
 from mcp_agent_mail.domain.identity.names import (
     NameEnforcement,
@@ -25,6 +23,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, claim_agent
 from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.store.doors.profiles import record_profile
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -170,16 +169,13 @@ def _in_window(tx: Tx, caller: Caller, registered: Registered, supplies: Supplie
 
 def record_event(tx: Tx, agent: Agent, by: AgentId | None) -> None:
     """Queue the agent's profile as it is now for the project's archive. `by` is who changed it."""
-    tx.outbox.add(
-        NewEvent(
-            project_id=agent.project_id,
-            kind=EventKind.PROFILE,
-            agent_id=by,
-            message_id=None,
-            snapshot=profile_snapshot(agent),
-        ),
-        tx.now,
-    )
+    record_profile(tx, agent, by)
+
+
+def record_claim(tx: Tx, agent: Agent, by: AgentId | None) -> None:
+    """An agent that nobody had is somebody's: of one that doors know the profile says so."""
+    if tx.wire_names.of_agent(agent.id):
+        record_event(tx, agent, by)
 
 
 def _come_back(tx: Tx, known: Agent, wanted: Registration) -> Agent:
@@ -208,7 +204,10 @@ def _claim(
 ) -> Registered:
     """The first to register a name that nobody had gets its token, and the spelling that it was spoken of by."""
     claim_agent(tx, admission_request, known, token_hash(supplies.token))
-    return Registered(agent=_come_back(tx, known, wanted), is_verified=False, token=supplies.token)
+    agent = _come_back(tx, known, wanted)
+    if agent is known:
+        record_claim(tx, agent, agent.id)
+    return Registered(agent=agent, is_verified=False, token=supplies.token)
 
 
 def _create(

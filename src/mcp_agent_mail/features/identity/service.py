@@ -30,6 +30,7 @@ from mcp_agent_mail.features.identity.register import (
     Registration,
     Supplies,
     create_identity,
+    record_claim,
     record_event,
     register,
 )
@@ -298,7 +299,10 @@ class IdentityService:
             agent = require_agent(tx, require_project(tx, project_key), agent_name)
             if agent.kind is not AgentKind.AGENT:
                 raise ReservedIdentity(f"{agent.name} has no token.", hint="Name a registered agent.")
+            was_claimed = tx.agents.has_token(agent.id)
             tx.agents.set_token_hash(agent.id, token_hash(token))
+            if not was_claimed:
+                record_claim(tx, agent, None)
             return agent
 
         return Registered(agent=await self._store.write(unit), is_verified=True, token=token)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
+from mcp_agent_mail.domain.doors.ids import NewWirePlace
 from mcp_agent_mail.domain.messages import Importance, ReceiptStep
 from mcp_agent_mail.features.identity.idempotency import ADDED_LATER
 
@@ -24,7 +25,8 @@ class RecipientList:
 class SendRequest:
     """Beside `reply_to` the subject may be None, and no recipient named: both are then as in a reply.
 
-    `image_policy` is the sender's own unless given; `inline_max_bytes` is never more than the server's.
+    `image_policy` is the sender's own unless given; `inline_max_bytes` is never more than the server's. `wire_place` is
+    where it comes in, if by a door.
     """
 
     project_key: str
@@ -46,6 +48,7 @@ class SendRequest:
     inline_max_bytes: int | None = field(default=None, metadata=ADDED_LATER)
     valid_until: Micros | None = field(default=None, metadata=ADDED_LATER)
     supersedes: MessageId | None = field(default=None, metadata=ADDED_LATER)
+    wire_place: NewWirePlace | None = field(default=None, metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,6 +114,7 @@ def compose_new(view: View, delivery: DeliveryPolicy, sender: Actor, request: Se
         reply_to=request.reply_to,
         is_verified=sender.verified,
         terms=_terms_of(view, sender, request),
+        wire_place=request.wire_place,
     )
     if request.broadcast:
         return _broadcast(view, delivery, sender, new, request.recipients)

@@ -8,11 +8,11 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.archive_format.layout import (
     Snapshot,
     mail_snapshot,
-    profile_snapshot,
     project_snapshot,
 )
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.features.recovery.people import StandIns
+from mcp_agent_mail.store.doors.profiles import record_profile
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -28,7 +28,7 @@ def tell_behind(tx: Tx, mail: Iterable[tuple[MessageId, ProjectId]], stand_ins: 
     for agent_id in stand_ins.agents:
         agent = tx.agents.find(AgentId(agent_id))
         assert agent is not None, agent_id
-        _queue(tx, EventKind.PROFILE, agent.project_id, profile_snapshot(agent))
+        record_profile(tx, agent, None)
         events += 1
     for message_id, project_id in mail:
         message = tx.messages.find(message_id)

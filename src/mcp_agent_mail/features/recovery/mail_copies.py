@@ -133,7 +133,8 @@ def _lasting(mail: ArchivedMail) -> tuple[object, ...]:
     return (
         mail.id, mail.project_id, mail.project_slug, mail.project_key, mail.sender_id, mail.sender.partition("@")[0],
         mail.thread_id, mail.topic, mail.subject, mail.importance, mail.ack_required, mail.created_ts, mail.reply_to,
-        mail.is_system, mail.is_private, mail.terms.valid_until, mail.terms.supersedes, frozenset(known),
+        mail.is_system, mail.is_private, mail.terms.valid_until, mail.terms.supersedes, mail.wire_place,
+        frozenset(known),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_format.layout import Snapshot
 from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
@@ -25,6 +26,8 @@ from mcp_agent_mail.domain.project_identity import slug_alias
 from mcp_agent_mail.domain.projects import Project, StoredAlias, is_slug
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.contacts import Contacts
+from mcp_agent_mail.store.doors.profiles import profile_of
+from mcp_agent_mail.store.doors.wire_names import WireNames
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.schema import open_own, require_own_tables
 from mcp_agent_mail.store.leases import Leases
@@ -98,6 +101,7 @@ class Artifacts:
         self._connection = connection
         self._messages = Messages(connection)
         self._agents = Agents(connection)
+        self._wire_names = WireNames(connection)
         self._projects = Projects(connection)
         self._leases = Leases(connection)
         self._contacts = Contacts(connection)
@@ -151,6 +155,10 @@ class Artifacts:
             agent = self._agents.find(AgentId(agent_id))
             assert agent is not None, agent_id
             yield agent
+
+    def profile(self, agent: Agent) -> Snapshot:
+        """What the agent's file is made of."""
+        return profile_of(self._agents, self._wire_names, agent)
 
     def pending_profiles(self) -> set[int]:
         """Ids of agents whose profile is about to be written again."""

@@ -20,6 +20,7 @@ from mcp_agent_mail.core.json_limits import read_bounded, require_bounded
 from mcp_agent_mail.domain.agents import AgentStatus, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.archive_format.names import UnsafeName, safe_name
 from mcp_agent_mail.domain.attachments import MAX_NAME, Attachment, from_json, is_content_path
+from mcp_agent_mail.domain.doors.ids import is_wire_id
 from mcp_agent_mail.domain.doors.names import Door, is_wire_name, wire_key
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.identity.names import name_key
@@ -314,6 +315,7 @@ _RULES: dict[str, Callable[[Any], bool]] = {  # `Any`: what SQLite passes on
     "status": _one_of(AgentStatus),
     "door": _one_of(Door),
     "wire_name": is_wire_name,
+    "wire_id": is_wire_id,
 }
 _DERIVED: dict[str, Callable[[str], str]] = {
     "name_key_of": name_key,
@@ -335,6 +337,7 @@ _TEXTS = {
     ("", "door"): "door",
     ("wire_names", "owner"): "door",
     ("wire_names", "name"): "wire_name",
+    ("wire_ids", "external_id"): "wire_id",
     ("commits", "hexsha"): "commit",
     ("announcements", "claim"): "claim",
     ("message_attachments", "attachments"): "attachments",

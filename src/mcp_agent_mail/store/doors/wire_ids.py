@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from mcp_agent_mail.core.ids import AgentId, MessageId
-from mcp_agent_mail.domain.doors.ids import WireMessage, WirePlace
+from mcp_agent_mail.domain.doors.ids import NO_BODY, NewWirePlace, WireMessage, WirePlace, body_digest, made_id
 from mcp_agent_mail.domain.doors.names import Door
 
 _FIND = "SELECT external_id FROM wire_ids WHERE message_id = ? AND door = ?"
@@ -18,6 +21,7 @@ _ADD = """
 INSERT INTO wire_ids (message_id, door, external_id, sender_id, recipient_id, answers, body_hash)
 VALUES (?, ?, ?, ?, ?, ?, ?)
 """
+_FORGET_BODY = "UPDATE wire_ids SET body_hash = ? WHERE message_id = ?"
 _HAD = """
 EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = {message} AND r.agent_id = :reader
         AND r.delivery_seq IS NOT NULL AND (r.read_ts IS NOT NULL OR EXISTS (
@@ -54,6 +58,26 @@ class WireIds:
         """Where nothing came in before."""
         self._connection.execute(_ADD, (message_id, *_values(place), body_hash))
 
+    def add_new(self, message_id: MessageId, sender_id: AgentId, new: NewWirePlace, body: str) -> WirePlace:
+        """The place of a message that has its number now. An id that is made of it may have been chosen by somebody
+        before it was: then the message answers itself, which no other does.
+        """
+        place = WirePlace(
+            door=new.door,
+            external_id=made_id(new.door, message_id) if new.chosen is None else new.chosen,
+            sender_id=sender_id,
+            recipient_id=new.recipient_id,
+            answers=new.answers,
+        )
+        if new.chosen is None and self.at(place) is not None:
+            place = replace(place, answers=message_id)
+        self.add(message_id, place, body_digest(body))
+        return place
+
+    def forget_body(self, message_id: MessageId) -> None:
+        """The message has been purged. Of one that came by no door there is nothing to forget."""
+        self._connection.execute(_FORGET_BODY, (NO_BODY, message_id))
+
     def newest_had(self, door: Door, external_id: str, sender_id: AgentId, reader_id: AgentId) -> MessageId | None:
         """The newest message of this id from the sender that the reader has read, or was given at a door."""
         key = {"door": door.value, "id": external_id, "sender": sender_id, "reader": reader_id}
@@ -64,6 +88,18 @@ class WireIds:
         """Whether it is a message of this sender's that the reader has read, or was given at a door."""
         key = {"message": message_id, "sender": sender_id, "reader": reader_id}
         return self._connection.execute(_HAS_HAD, key).fetchone() is not None
+
+
+def to_place(row: Sequence[Any]) -> WirePlace:
+    """From the columns `door external_id sender_id recipient_id answers`. (Any: SQLite's rows are untyped.)"""
+    door, external_id, sender_id, recipient_id, answers = row
+    return WirePlace(
+        door=Door(door),
+        external_id=external_id,
+        sender_id=AgentId(sender_id),
+        recipient_id=AgentId(recipient_id),
+        answers=answers,
+    )
 
 
 def _values(place: WirePlace) -> tuple[str, str, int, int, int]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
-from mcp_agent_mail.domain.doors.names import Door, WireName, wire_key
+from mcp_agent_mail.domain.doors.names import Door, TooManyNames, WireName, wire_key
 
 MAX_NAMES_EACH = 16
-"""Of one agent so many are looked at, the oldest."""
+"""Of one agent."""
 
 _SELECT = """
 SELECT n.id, n.project_id, n.agent_id, n.name, n.owner, n.created_ts,
@@ -25,6 +25,10 @@ _LIST = f"{_SELECT} WHERE n.id > ? ORDER BY n.id LIMIT ?"
 _ADD = """
 INSERT INTO wire_names (project_id, agent_id, name, name_key, created_ts) VALUES (?, ?, ?, ?, ?) RETURNING id
 """
+_RESTORE = """
+INSERT INTO wire_names (id, project_id, agent_id, name, name_key, owner, created_ts) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_RESTORE_LINK = "INSERT INTO wire_name_doors (wire_name_id, door) VALUES (?, ?)"
 _OWN = "UPDATE wire_names SET owner = ? WHERE id = ? AND owner IS NULL"
 _RENAME = "UPDATE wire_names SET name = ?, name_key = ? WHERE id = ?"
 _LINK = "INSERT INTO wire_name_doors (wire_name_id, door) VALUES (?, ?) ON CONFLICT DO NOTHING"
@@ -41,7 +45,7 @@ class WireNames:
         return None if row is None else _name(row)
 
     def of_agent(self, agent_id: AgentId) -> list[WireName]:
-        """The agent's names, oldest first, at most MAX_NAMES_EACH."""
+        """The agent's names, oldest first."""
         return [_name(row) for row in self._connection.execute(_OF_AGENT, (agent_id,))]
 
     def list_(self, *, after: int = 0, limit: int) -> list[WireName]:
@@ -49,10 +53,24 @@ class WireNames:
         return [_name(row) for row in self._connection.execute(_LIST, (after, limit))]
 
     def add(self, project_id: ProjectId, agent_id: AgentId, name: str, now: Micros) -> WireName:
-        """A name that the project does not know yet, for an agent of it; nobody's until `own`."""
+        """A name that the project does not know yet, for an agent of it; nobody's until `own`. Raises TooManyNames."""
+        if len(self.of_agent(agent_id)) >= MAX_NAMES_EACH:
+            raise TooManyNames(
+                f"Doors know this agent by {MAX_NAMES_EACH} names already.",
+                hint="Use one of them.",
+                data={"limit": MAX_NAMES_EACH},
+            )
         values = (project_id, agent_id, name, wire_key(name), now)
         (number,) = self._connection.execute(_ADD, values).fetchone()
         return self._require(number)
+
+    def restore(self, names: Iterable[WireName]) -> None:
+        """As an archive tells of them, with their numbers."""
+        for one in names:
+            owner = None if one.owner is None else one.owner.value
+            values = (one.id, one.project_id, one.agent_id, one.name, wire_key(one.name), owner, one.created_ts)
+            self._connection.execute(_RESTORE, values)
+            self._connection.executemany(_RESTORE_LINK, [(one.id, door.value) for door in one.linked])
 
     def own(self, known: WireName, door: Door) -> WireName:
         """Give the name, which nobody has, to the callers of the door."""

@@ -6,11 +6,13 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import NO_TERMS, Message, NewMessage, NewRecipient, Recipient, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
+from mcp_agent_mail.store.doors.wire_ids import WireIds
 from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.mail.attachments import Attachments
 
@@ -60,6 +62,9 @@ def add_message(
     first_seq, delivered_ts = draw_deliveries(connection, len(reached), now)
     open_to = _open_to(new, recipients)
     message = _stored(new, _add_row(connection, new, _scope(open_to, recipients), now), now)
+    if new.wire_place is not None:
+        place = WireIds(connection).add_new(message.id, message.sender_id, new.wire_place, new.body_md)
+        message = replace(message, wire_place=place)
     addressed = _addressed(recipients, message.id, first_seq, delivered_ts)
     if len(reached) < len(recipients):
         open_to = _open_to(new, reached) if reached else []

@@ -55,6 +55,7 @@ def record_purges(tx: Tx, message_ids: Iterable[MessageId]) -> list[str]:
         carried = message.attachments
         if carried:
             tx.attachments.drop(message_id, carried)
+        tx.wire_ids.forget_body(message_id)
         _tell(tx, replace(message, attachments=()), tx.messages.recipients(message_id), None, left=carried)
         left |= dict.fromkeys(content.sha256 for one in carried for content in one.contents)
     return [sha256 for sha256 in left if not tx.attachments.is_carried(sha256)]

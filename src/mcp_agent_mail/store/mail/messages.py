@@ -24,6 +24,7 @@ from mcp_agent_mail.domain.messages import (
     Terms,
 )
 from mcp_agent_mail.domain.threads import topic_key
+from mcp_agent_mail.store.doors.wire_ids import to_place
 from mcp_agent_mail.store.mail.delivery import add_message
 from mcp_agent_mail.store.mail.passed_ends import true_end
 from mcp_agent_mail.store.mail.successors import standing_successor
@@ -31,9 +32,11 @@ from mcp_agent_mail.store.mail.successors import standing_successor
 _FIND = """
 SELECT m.id, m.project_id, p.slug, p.human_key, m.sender_id, a.name, m.thread_id, m.topic, m.subject, m.importance,
        m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md, m.scope, m.purged_ts, t.attachments,
-       s.valid_until_ts, s.supersedes, s.withdrawn_ts, s.withdrawn_reason
+       s.valid_until_ts, s.supersedes, s.withdrawn_ts, s.withdrawn_reason,
+       w.door, w.external_id, w.sender_id, w.recipient_id, w.answers
 FROM messages m JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
 LEFT JOIN message_attachments t ON t.message_id = m.id LEFT JOIN message_terms s ON s.message_id = m.id
+LEFT JOIN wire_ids w ON w.message_id = m.id
 WHERE m.id = ?
 """
 _RECIPIENTS = """
@@ -212,6 +215,7 @@ class Messages:
             purged_ts=row[16],
             attachments=from_json(row[17]),
             terms=Terms(valid_until=row[18], supersedes=row[19], withdrawn_ts=row[20], withdrawn_reason=row[21]),
+            wire_place=None if row[22] is None else to_place(row[22:]),
         )
 
     def find_head(self, message_id: MessageId) -> MessageHead | None:

@@ -52,7 +52,7 @@ _ABOUT = """
 SELECT m.thread_id, CASE WHEN EXISTS (
     SELECT 1 FROM message_projects INDEXED BY message_projects_thread
     WHERE thread_id = CAST(m.id AS TEXT) AND project_id = ?) THEN CAST(m.id AS TEXT) END
-FROM messages m WHERE m.id = ?
+FROM messages m WHERE m.id = ? OR m.id = (SELECT supersedes FROM message_terms WHERE message_id = ?)
 """
 _MAIL_SINCE = """
 SELECT seq, message_id FROM outbox NOT INDEXED
@@ -102,10 +102,12 @@ class ThreadPages:
             after = rows[-1]
 
     def about(self, project_id: ProjectId, message_ids: Iterable[MessageId]) -> list[str]:
-        """The threads that these messages are in: their own, and those that are named by them."""
+        """The threads that these messages are in, and those that they supersede: their own, and those that are named by
+        them.
+        """
         found: dict[str, None] = {}
         for message_id in message_ids:
-            for row in self._connection.execute(_ABOUT, (project_id, message_id)):
+            for row in self._connection.execute(_ABOUT, (project_id, message_id, message_id)):
                 found.update(dict.fromkeys(thread_id for thread_id in row if thread_id is not None))
         return list(found)
 

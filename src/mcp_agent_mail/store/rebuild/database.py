@@ -36,6 +36,7 @@ from mcp_agent_mail.domain.leases import LeaseKeys
 from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.domain.products import product_name_key
 from mcp_agent_mail.domain.projects import Project, plain_slug
+from mcp_agent_mail.store.doors.wire_names import WireNames
 from mcp_agent_mail.store.engine.connection import add_functions
 from mcp_agent_mail.store.engine.database_files import remove_unfinished
 from mcp_agent_mail.store.engine.migrate import migrate
@@ -214,9 +215,11 @@ class RebuiltDatabase:
                 self._run(_NOTE_STALE, (project.id,))
 
     def add_agent(self, agent: ArchivedAgent) -> None:
-        """Tokens are in no archive. Each name stays taken all the same: nobody knows a token that fits."""
+        """Tokens are in no archive. Each name stays taken all the same: nobody knows a token that fits. A mailbox that
+        nobody had spoken as waits for the first who does.
+        """
         no_token = self._no_token + secrets.token_bytes(_HASH_BYTES - len(self._no_token))
-        token_hash = no_token if agent.kind is AgentKind.AGENT else None
+        token_hash = no_token if agent.kind is AgentKind.AGENT and not agent.is_unclaimed else None
         self._run(
             _ADD_AGENT,
             (
@@ -237,6 +240,10 @@ class RebuiltDatabase:
                 token_hash,
             ),
         )
+        try:
+            WireNames(self._connection).restore(agent.aliases)
+        except sqlite3.IntegrityError as broken:
+            raise RowsContradict(f"a name of {agent.name} at doors contradicts another: {broken}") from broken
 
     def link_product(self, link: ArchivedProductLink) -> bool:
         """False where the product's id is another product's."""

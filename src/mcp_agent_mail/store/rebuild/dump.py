@@ -73,6 +73,7 @@ def _json(text: str | None) -> object:
 
 _SHOWN: Mapping[tuple[str, str], _Shown] = {
     ("leases", "evidence"): _json,
+    ("wire_ids", "body_hash"): bytes.hex,
     ("message_attachments", "attachments"): _json,
 }
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail
+from mcp_agent_mail.domain.doors.ids import NO_BODY, body_digest
 from mcp_agent_mail.domain.messages import NO_TERMS, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
+from mcp_agent_mail.store.doors.wire_ids import WireIds
 
 _ADD = """
 INSERT INTO messages (id, project_id, sender_id, thread_id, topic, subject, importance, ack_required, created_ts,
@@ -95,6 +97,9 @@ class MailRows:
             # Afterwards: what is purged is in no index, and its tombstone's words never were.
             size = len(message.body_md.encode())
             self._connection.execute(_PURGE, (message.purged_ts, message.body_md, size, message.id))
+        if message.wire_place is not None:
+            digest = body_digest(message.body_md) if message.purged_ts is None else NO_BODY
+            WireIds(self._connection).add(message.id, message.wire_place, digest)
         if message.terms != NO_TERMS:
             terms = message.terms
             row = (message.id, terms.valid_until, terms.supersedes, terms.withdrawn_ts, terms.withdrawn_reason)

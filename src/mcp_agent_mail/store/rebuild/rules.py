@@ -172,9 +172,17 @@ RULES: Mapping[str, TableRule] = MappingProxyType(
         "feed_marks": TableRule(origin=Origin.LOST, of="times of cursors, which begin anew with the feed"),
         "hook_sessions": TableRule(origin=Origin.LOST, of="sessions of clients, whose hooks may tell of mail anew"),
         "announcements": TableRule(origin=Origin.LOST, of="what those sessions were told, which they may be again"),
-        "wire_names": TableRule(origin=Origin.LOST, of="doors make a name anew when it is spoken of"),
-        "wire_name_doors": TableRule(origin=Origin.LOST, of="as the names are; the operator links anew"),
-        "wire_ids": TableRule(origin=Origin.LOST, of="ids that senders chose; all others follow from the message's"),
+        "wire_names": TableRule(
+            origin=Origin.ARCHIVES, of="agents/<Name>/profile.json: aliases; the key is derived",
+            columns=("id", "project_id", "agent_id", "name", "name_key", "owner", "created_ts"),
+        ),
+        "wire_name_doors": TableRule(
+            origin=Origin.ARCHIVES, of="agents/<Name>/profile.json: doors of aliases", columns=("wire_name_id", "door"),
+        ),
+        "wire_ids": TableRule(
+            origin=Origin.ARCHIVES, of="agents/<Name>/outbox/… and messages/…; the digest is derived",
+            columns=("message_id", "door", "external_id", "sender_id", "recipient_id", "answers", "body_hash"),
+        ),
         "pops": TableRule(origin=Origin.LOST, of="answers that are under way, of which none outlives its process"),
         "llm_spending": TableRule(origin=Origin.LOST, of="of the days that have passed"),
     }

@@ -10,6 +10,7 @@ from mcp_agent_mail.core.clock import to_datetime
 from mcp_agent_mail.core.settings.kinds import BadValue, PathContext
 from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.domain.archive_format.artifacts import (
+    ArchivedAgent,
     ArchivedContact,
     ArchivedLease,
     ArchivedMail,
@@ -74,9 +75,9 @@ def test_a_project_is_read_as_it_was_written(project: Artifact) -> None:
     assert read("archive.json", project, 2) == project
 
 
-@given(values.agents)
-def test_an_agent_is_read_as_it_was_written(agent: Artifact) -> None:
-    assert read(f"agents/{agent.name}/profile.json", agent, 2) == agent  # type: ignore[union-attr]
+@given(values.agents())
+def test_an_agent_is_read_as_it_was_written(agent: ArchivedAgent) -> None:
+    assert read(f"agents/{agent.name}/profile.json", agent, 2) == agent
 
 
 @given(values.receipts)

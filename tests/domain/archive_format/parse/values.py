@@ -25,6 +25,8 @@ from mcp_agent_mail.domain.archive_format.artifacts import (
 )
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent
 from mcp_agent_mail.domain.contacts import LinkStatus
+from mcp_agent_mail.domain.doors.ids import WirePlace, is_wire_id
+from mcp_agent_mail.domain.doors.names import Door, WireName, is_wire_name
 from mcp_agent_mail.domain.leases import EndedBy, LeaseKind
 from mcp_agent_mail.domain.messages import Importance, ReceiptStep, RecipientKind
 from mcp_agent_mail.domain.products import Product
@@ -87,21 +89,43 @@ projects = st.builds(
         st.builds(ArchivedAlias, name=texts, kind=st.sampled_from(AliasKind), created_ts=maybe_time), max_size=3
     ).map(tuple),
 )
-agents = st.builds(
-    ArchivedAgent,
-    id=ids,
-    project_id=ids.map(ProjectId),
-    kind=st.sampled_from(AgentKind),
-    name=names,
-    program=texts,
-    model=texts,
-    task_description=texts,
-    inception_ts=times,
-    profiled_ts=times,
-    retired_ts=maybe_time,
-    contact_policy=st.sampled_from(ContactPolicy),
-    attachments_policy=st.sampled_from(AttachmentsPolicy),
-)
+wire_names = st.text(min_size=1, max_size=20).map(str.strip).filter(is_wire_name)
+wire_ids = st.text(min_size=1, max_size=20).filter(is_wire_id) | st.just("x" * 256)
+
+
+@st.composite
+def agents(draw: st.DrawFn) -> ArchivedAgent:
+    agent_id, project_id = draw(ids), ProjectId(draw(ids))
+    aliases = tuple(
+        WireName(
+            id=number,
+            project_id=project_id,
+            agent_id=AgentId(agent_id),
+            name=draw(wire_names),
+            owner=draw(st.none() | st.sampled_from(Door)),
+            linked=draw(st.frozensets(st.sampled_from(Door))),
+            created_ts=draw(times),
+        )
+        for number in sorted(draw(st.sets(ids, max_size=2)))
+    )
+    return ArchivedAgent(
+        id=agent_id,
+        project_id=project_id,
+        kind=draw(st.sampled_from(AgentKind)),
+        name=draw(names),
+        program=draw(texts),
+        model=draw(texts),
+        task_description=draw(texts),
+        inception_ts=draw(times),
+        profiled_ts=draw(times),
+        retired_ts=draw(maybe_time),
+        contact_policy=draw(st.sampled_from(ContactPolicy)),
+        attachments_policy=draw(st.sampled_from(AttachmentsPolicy)),
+        aliases=aliases,
+        is_unclaimed=bool(aliases) and draw(st.booleans()),
+    )
+
+
 receipts = st.builds(
     ArchivedReceipts,
     first_seq=st.just(7),
@@ -177,12 +201,14 @@ def mails(draw: st.DrawFn, *, with_blind: bool = True) -> ArchivedMail:
     slug = draw(slugs)
     sender = draw(names)
     kinds = list(RecipientKind) if with_blind else [RecipientKind.TO, RecipientKind.CC]
+    sender_id = AgentId(draw(ids))
+    recipients = tuple(_recipient(draw, number, kinds) for number in range(draw(st.integers(0, 3))))
     return ArchivedMail(
         id=MessageId(draw(ids)),
         project_id=ProjectId(draw(ids)),
         project_slug=slug,
         project_key=draw(texts),
-        sender_id=AgentId(draw(ids)),
+        sender_id=sender_id,
         sender=sender if with_blind else draw(st.sampled_from([sender, f"{sender}@{slug}"])),
         thread_id=draw(st.none() | texts),
         topic=draw(st.none() | texts),
@@ -196,7 +222,20 @@ def mails(draw: st.DrawFn, *, with_blind: bool = True) -> ArchivedMail:
         is_private=draw(st.booleans()),
         purged_ts=draw(maybe_time),
         attachments=tuple(draw(st.lists(attachments, max_size=2))),
-        recipients=tuple(_recipient(draw, number, kinds) for number in range(draw(st.integers(0, 3)))),
+        recipients=recipients,
+        wire_place=_wire_place(draw, sender_id, recipients) if recipients else None,
+    )
+
+
+def _wire_place(draw: st.DrawFn, sender_id: AgentId, recipients: tuple[ArchivedRecipient, ...]) -> WirePlace | None:
+    if draw(st.booleans()):
+        return None
+    return WirePlace(
+        door=draw(st.sampled_from(Door)),
+        external_id=draw(wire_ids),
+        sender_id=sender_id,
+        recipient_id=draw(st.sampled_from(recipients)).agent_id,
+        answers=draw(ids),
     )
 
 

@@ -9,6 +9,7 @@ from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.features.recovery.passes.commit_events import (
     CommitEvent,
     acted_in,
+    changed_by_others,
     events_of,
     new_mail,
     told_of_receipts,
@@ -115,3 +116,31 @@ def test_of_whose_receipts_a_commit_tells_is_read_from_its_lines() -> None:
     told = commit(told=("profile of RedStone (+2)", "BlueLake read 7", "GreenField joined"))
 
     assert told_of_receipts(told) == {"BlueLake"}
+
+
+def test_what_others_changed_of_an_agent_is_no_act_of_its_own() -> None:
+    told = (
+        "RedStone read 7 (+6)",
+        "profile of RedStone",
+        "profile of BlueLake",
+        "BlueLake changed its profile",
+        "slot web of RedStone expired",
+        "reservation src/of it of GreyOwl ended by force",
+        "GreyOwl renewed src/**",
+    )
+
+    assert changed_by_others(commit(told=told)) == {
+        (EventKind.PROFILE, "RedStone"),
+        (EventKind.RESERVATION, "RedStone"),
+        (EventKind.SLOT, "RedStone"),
+    }
+
+
+def test_the_first_line_is_told_with_how_many_others_there_are() -> None:
+    assert changed_by_others(commit(told=("profile of RedStone (+1)", "RedStone read 7"))) == {
+        (EventKind.PROFILE, "RedStone")
+    }
+
+
+def test_of_a_commit_that_does_not_tell_everything_nothing_is_known() -> None:
+    assert changed_by_others(commit(told=("profile of RedStone (+60)", "RedStone read 7", "and 11 more"))) == set()

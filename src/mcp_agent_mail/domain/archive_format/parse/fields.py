@@ -85,6 +85,13 @@ class Fields:
     def fields(self, key: str) -> Fields:
         return Fields(self.mapping(key))
 
+    def texts(self, key: str) -> list[str]:
+        """A list of texts."""
+        values = self._value(key)
+        if isinstance(values, list) and all(isinstance(value, str) for value in values):
+            return values
+        return _wrong(key, values)
+
     def items(self, key: str) -> list[Fields]:
         """A list of objects."""
         values = self._value(key)

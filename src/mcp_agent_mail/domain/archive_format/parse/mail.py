@@ -7,9 +7,11 @@ from typing import Any
 
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedMail, ArchivedRecipient
+from mcp_agent_mail.domain.archive_format.doors import external_id_record
 from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.domain.archive_format.layout import mail_file, mail_tail
 from mcp_agent_mail.domain.archive_format.names import safe_name
+from mcp_agent_mail.domain.archive_format.parse.doors import parse_external_id
 from mcp_agent_mail.domain.archive_format.parse.fields import Fields, Unfit, read_object, require_same
 from mcp_agent_mail.domain.archive_format.parse.names import is_foreign, split_name
 from mcp_agent_mail.domain.archive_format.terms import terms_record
@@ -34,6 +36,8 @@ def parse_mail(path: str, content: bytes, version: int) -> ArchivedMail:
     mail = _read(fields, body)
     require_same(front, fields, _split(render_mail(mail, path, version), version)[0], document)
     _require_place(path, mail, version)
+    if mail.wire_place is not None and all(one.agent_id != mail.wire_place.recipient_id for one in mail.recipients):
+        raise Unfit("it came by a door for somebody who is no recipient")
     return mail
 
 
@@ -68,6 +72,7 @@ def _read(fields: Fields, body: str) -> ArchivedMail:
         is_private=fields.has("private") and _is_private(fields),
         purged_ts=fields.time("purged") if fields.has("purged") else None,
         terms=_terms(fields),
+        wire_place=parse_external_id(fields, AgentId(fields.number("sender_id"))),
         attachments=tuple(_attachment(item) for item in fields.items("attachments")),
         recipients=tuple(_recipient(item) for item in fields.items("recipients")),
     )
@@ -180,6 +185,7 @@ def _snapshot(mail: ArchivedMail) -> dict[str, Any]:
         **({"is_private": True} if mail.is_private else {}),
         **({} if mail.purged_ts is None else {"purged_ts": mail.purged_ts}),
         **terms_record(mail.terms),
+        **external_id_record(mail.wire_place),
         "attachments": [to_record(one) for one in mail.attachments],
         "recipients": [_entry(one, home) for one in mail.recipients],
     }

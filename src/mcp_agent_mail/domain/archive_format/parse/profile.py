@@ -5,17 +5,20 @@ from __future__ import annotations
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedAgent
+from mcp_agent_mail.domain.archive_format.doors import aliases_record
 from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.domain.archive_format.layout import profile_file, profile_path
+from mcp_agent_mail.domain.archive_format.parse.doors import parse_aliases, parse_unclaimed
 from mcp_agent_mail.domain.archive_format.parse.fields import read_object, require_same
 
 
 def parse_profile(content: bytes) -> ArchivedAgent:
     """Raises ValueError."""
     fields = read_object(content)
+    agent_id, project_id = fields.number("id"), ProjectId(fields.number("project_id"))
     agent = ArchivedAgent(
-        id=fields.number("id"),
-        project_id=ProjectId(fields.number("project_id")),
+        id=agent_id,
+        project_id=project_id,
         kind=fields.choice("kind", AgentKind),
         name=fields.text("name"),
         program=fields.text("program"),
@@ -26,6 +29,8 @@ def parse_profile(content: bytes) -> ArchivedAgent:
         retired_ts=fields.time_or_none("retired_ts"),
         contact_policy=fields.choice("contact_policy", ContactPolicy),
         attachments_policy=fields.choice("attachments_policy", AttachmentsPolicy),
+        aliases=parse_aliases(fields, agent_id, project_id),
+        is_unclaimed=parse_unclaimed(fields),
     )
     require_same(content, fields, agent_file(agent)[1], document)
     return agent
@@ -46,5 +51,6 @@ def agent_file(agent: ArchivedAgent) -> tuple[str, bytes]:
         "project_id": agent.project_id,
         "contact_policy": agent.contact_policy.value,
         "attachments_policy": agent.attachments_policy.value,
+        **aliases_record(agent.aliases, is_claimed=not agent.is_unclaimed),
     }
     return profile_path(agent.name), profile_file(snapshot)

@@ -21,6 +21,21 @@ _OVERDUE = re.compile(r"agents/[^/]+/overdue/[0-9]{4}/[0-9]{2}/[0-9-]+/id-([0-9]
 _CONTACT = re.compile(r"contacts/[^/]+/[^/]+\.json")
 _TOLD_RECEIPT = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,63}) (?:read|acknowledged) [0-9]+")
 _ENDED_BY_SOMEBODY = re.compile(r" ended by force(?: \(\+[0-9]+\))?$")
+_NAME = r"([A-Za-z][A-Za-z0-9_-]{0,63})"
+_WHOSE = (
+    (
+        (EventKind.PROFILE,),
+        re.compile(rf"{_NAME} (?:joined|changed its profile|retired)"),
+        re.compile(rf"profile of {_NAME}"),
+    ),
+    (
+        (EventKind.RESERVATION, EventKind.SLOT),
+        re.compile(rf"{_NAME} (?:reserved|renewed|released|took slot|kept slot) .*"),
+        re.compile(rf"(?:reservation|slot) .* of {_NAME} (?:expired|ended: idle|ended: retired|ended by force)"),
+    ),
+)
+"""How a commit tells of an agent's own act, and of another's or the server's."""
+_FIRST_OF_SEVERAL = re.compile(r" \(\+[0-9]+\)$")
 _MORE = re.compile(r"and [0-9]+ more")
 _LEASE_KINDS = {"file_reservations": EventKind.RESERVATION, "build_slots": EventKind.SLOT}
 
@@ -82,6 +97,25 @@ def _folder_of(path: str) -> str:
 def told_of_receipts(commit: BranchCommit) -> frozenset[str]:
     """Names of agents of whose receipts the commit speaks."""
     return frozenset(found[1] for line in commit.told if (found := _TOLD_RECEIPT.match(line)))
+
+
+def changed_by_others(commit: BranchCommit) -> frozenset[tuple[EventKind, str]]:
+    """Names of agents whose profile was written in this commit, or whose leases ended, by no act of their own: what
+    they did in it was something else. Nobody where the commit does not tell everything.
+    """
+    if any(_MORE.fullmatch(line) for line in commit.told):
+        return frozenset()
+    told = [_FIRST_OF_SEVERAL.sub("", line) for line in commit.told]
+    return frozenset(
+        (kind, name)
+        for kinds, own, others in _WHOSE
+        for name in _names_in(told, others) - _names_in(told, own)
+        for kind in kinds
+    )
+
+
+def _names_in(told: list[str], form: re.Pattern[str]) -> set[str]:
+    return {found[1] for line in told if (found := form.fullmatch(line))}
 
 
 def acted_in(commit: BranchCommit) -> frozenset[str]:

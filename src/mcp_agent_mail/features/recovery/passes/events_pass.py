@@ -21,6 +21,7 @@ from mcp_agent_mail.features.doctor.external_sort import Spool
 from mcp_agent_mail.features.recovery.passes.commit_events import (
     CommitEvent,
     acted_in,
+    changed_by_others,
     events_of,
     new_mail,
     told_of_receipts,
@@ -115,9 +116,9 @@ class EventsPass:
             if event.kind is EventKind.RECEIPT:
                 window = json.dumps([span.hexsha, span.before, span.last, span.at, span.project_id])
                 self._receipts.add(f"{int(event.subject):020d} {span.last:020d} {window}".encode())
-        for fields in self._acted(span.project_id, commit, [e for e in events if e.kind is not EventKind.RECEIPT]):
-            for one in self._with_deciders(span.project_id, commit, fields, changes):
-                self._claims.add(span.claim(one).to_line())
+        others = [event for event in events if event.kind is not EventKind.RECEIPT]
+        for fields in self._acted(span.project_id, commit, others, changes):
+            self._claims.add(span.claim(fields).to_line())
 
     def _with_deciders(
         self, project_id: ProjectId, commit: BranchCommit, fields: Fields, changes: ChangesOfMail
@@ -131,12 +132,15 @@ class EventsPass:
             yield {**fields, "agent": deciders.pop(0)}
         yield from ({**fields, "agent": one} for one in deciders)
 
-    def _acted(self, project_id: ProjectId, commit: BranchCommit, events: Sequence[CommitEvent]) -> Iterator[Fields]:
+    def _acted(
+        self, project_id: ProjectId, commit: BranchCommit, events: Sequence[CommitEvent], changes: ChangesOfMail
+    ) -> Iterator[Fields]:
         """Each event with who acted. Commits name everybody who did something that all may know of."""
         named = ((name, self._people.named(project_id, name)) for name in acted_in(commit) if "@" not in name)
         acting = {agent_id: name for name, agent_id in named if agent_id is not None}
-        brought = new_mail(commit)
-        found = [self._with_actor(project_id, event, acting, brought) for event in events]
+        brought, others_did = new_mail(commit), changed_by_others(commit)
+        acted = (self._with_actor(project_id, event, acting, brought, others_did) for event in events)
+        found = [one for fields in acted for one in self._with_deciders(project_id, commit, fields, changes)]
         yield from _share(found, acting, commit)
 
     def _with_actor(
@@ -145,6 +149,7 @@ class EventsPass:
         event: CommitEvent,
         acting: Mapping[AgentId, str],
         brought: Mapping[int, frozenset[str]],
+        others_did: Collection[tuple[EventKind, str]],
     ) -> Fields:
         fields: Fields = {"kind": event.kind.value, "agent": None, "message": None}
         if event.kind is EventKind.MAIL:
@@ -161,10 +166,12 @@ class EventsPass:
             fields["message"] = MessageId(int(event.subject))
         elif event.kind is EventKind.PROFILE:
             owner = self._people.named(project_id, event.subject)
-            fields["agent"] = owner if owner in acting and event.subject not in (HUMAN, SYSTEM) else None
+            is_own = event.subject not in (HUMAN, SYSTEM) and (event.kind, event.subject) not in others_did
+            fields["agent"] = owner if owner in acting and is_own else None
         elif event.kind in _LEASES:
             holder = self._database.holder(int(event.subject))
-            fields["agent"] = holder if holder in acting else None
+            if holder is not None and holder in acting and (event.kind, acting[holder]) not in others_did:
+                fields["agent"] = holder
         return fields
 
     def _is_sent(self, project_id: ProjectId, message_id: MessageId, names: Collection[str]) -> bool:
