@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName
 from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.doors.window_service import CleanUpRequest, WatchedMailboxes, WindowMailboxService
+from mcp_agent_mail.features.doors.window_service import WatchedState, WindowMailboxService, WindowSweepRequest
 from tests.features.doors.harness import HOME, DoorsHarness, at, open_doors, settled
 
 
@@ -116,7 +116,7 @@ async def test_a_retired_mailbox_of_the_doors_own_comes_back_with_its_mail(tmp_p
         assert await received(harness, "a2") == ["wake up"]
 
 
-async def watched(harness: DoorsHarness, service: WindowMailboxService, *names: str) -> asyncio.Task[WatchedMailboxes]:
+async def watched(harness: DoorsHarness, service: WindowMailboxService, *names: str) -> asyncio.Task[WatchedState]:
     """One who has looked and waits for what is otherwise."""
     seen = (await service.watch(window("x1"), names, seen=None, wait_s=0)).seen
     task = asyncio.create_task(service.watch(window("x1"), names, seen=seen, wait_s=60))
@@ -180,8 +180,8 @@ async def test_a_clean_up_retires_whose_window_is_gone_and_leaves_what_is_unread
         await received(harness, "a2")
         await harness.doors.pop(at("other", Door.POSTAL, HOME), wait_s=0)
 
-        def request(*, dry_run: bool, counted_to: int = 0) -> CleanUpRequest:
-            return CleanUpRequest(
+        def request(*, dry_run: bool, counted_to: int = 0) -> WindowSweepRequest:
+            return WindowSweepRequest(
                 windows=["A1"], stale_hours=48, read_hours=0, counted_to=Micros(counted_to), dry_run=dry_run
             )
 
@@ -200,7 +200,7 @@ async def test_a_clean_up_retires_whose_window_is_gone_and_leaves_what_is_unread
 async def test_who_was_silent_for_long_retires_though_nobody_knows_the_windows(tmp_path: Path) -> None:
     async with open_doors(tmp_path) as harness:
         await harness.doors.pop(window("a1"), wait_s=0)
-        request = CleanUpRequest(windows=None, stale_hours=0, read_hours=2, counted_to=Micros(0), dry_run=False)
+        request = WindowSweepRequest(windows=None, stale_hours=0, read_hours=2, counted_to=Micros(0), dry_run=False)
 
         done = await mailboxes(harness).clean_up(window("x1"), request)
 
@@ -209,7 +209,7 @@ async def test_who_was_silent_for_long_retires_though_nobody_knows_the_windows(t
 
 async def test_of_a_project_that_there_is_not_nothing_is_cleaned_up(tmp_path: Path) -> None:
     async with open_doors(tmp_path) as harness:
-        request = CleanUpRequest(windows=[], stale_hours=0, read_hours=0, counted_to=Micros(0), dry_run=False)
+        request = WindowSweepRequest(windows=[], stale_hours=0, read_hours=0, counted_to=Micros(0), dry_run=False)
 
         done = await mailboxes(harness).clean_up(at("a1", Door.AGENTMAIL, "/never"), request)
 

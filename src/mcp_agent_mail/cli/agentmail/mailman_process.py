@@ -68,7 +68,7 @@ def run_mailman(arguments: Sequence[str]) -> int:
             print_out(f"Mailman daemon started (PID: {os.getpid()})\n")
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _end)
-        return Mailman(settings, TmuxSession(os.environ), place.project).run()
+        return NoticeWriter(settings, TmuxSession(os.environ), place.project).run()
     except _Ended:
         return 0
     finally:
@@ -110,7 +110,7 @@ def _start_child(files: ProjectFiles) -> int:
     return 0
 
 
-class Mailman:
+class NoticeWriter:
     """`run` until the session is gone."""
 
     def __init__(self, settings: DoorSettings, session: TmuxSession, project: str) -> None:

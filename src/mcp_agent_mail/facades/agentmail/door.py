@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.facades.agentmail.fields import QuestionFields
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S
-from mcp_agent_mail.features.doors.window_service import CleanUpRequest
+from mcp_agent_mail.features.doors.window_service import WindowSweepRequest
 
 PART = "/agentmail/"
 
@@ -132,7 +132,7 @@ class AgentMailDoor:
     async def _cleanup(self, said: QuestionFields) -> Json:
         done = await self._mailboxes.clean_up(
             said.caller(),
-            CleanUpRequest(
+            WindowSweepRequest(
                 windows=said.names("windows") if said.has("windows") else None,
                 stale_hours=said.whole("stale_hours", 0, MAX_HOURS),
                 read_hours=said.whole("delivered_hours", 0, MAX_HOURS),

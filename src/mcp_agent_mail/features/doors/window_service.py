@@ -41,21 +41,21 @@ class WindowMailbox:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedMailboxes:
+class WatchedState:
     """`seen` stands for all of it: whoever brings it again waits until it is otherwise."""
 
     mailboxes: Sequence[WindowMailbox]
     seen: str
 
     @classmethod
-    def of(cls, mailboxes: Sequence[WindowMailbox]) -> WatchedMailboxes:
+    def of(cls, mailboxes: Sequence[WindowMailbox]) -> WatchedState:
         """With the digest of what they are."""
         rows = [(one.name, one.unread, one.status.value, one.status_ts) for one in mailboxes]
         return cls(mailboxes=mailboxes, seen=hashlib.sha256(repr(rows).encode()).hexdigest()[:32])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CleanUpRequest:
+class WindowSweepRequest:
     """`windows` are those that there are, None where nobody knows. What was read up to `counted_to` was counted by an
     earlier one.
     """
@@ -72,7 +72,7 @@ class CleanUpRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CleanedUp:
+class WindowSweepCounts:
     """`messages` were read long ago, `mailboxes` hold nothing beside them."""
 
     offline: int = 0
@@ -169,11 +169,9 @@ class WindowMailboxService:
         self._tell(frozenset({agent.id}))
         return agent
 
-    async def watch(
-        self, caller: DoorCaller, names: Sequence[str], *, seen: str | None, wait_s: float
-    ) -> WatchedMailboxes:
+    async def watch(self, caller: DoorCaller, names: Sequence[str], *, seen: str | None, wait_s: float) -> WatchedState:
         """The mailboxes of these windows, without those that there are not, once they are not as `seen` says (see
-        WatchedMailboxes), at most `wait_s` seconds after (and MAX_WAIT_S). Changes and makes nothing. Raises as waiting
+        WatchedState), at most `wait_s` seconds after (and MAX_WAIT_S). Changes and makes nothing. Raises as waiting
         does: NoPlaceToWait, WaitingEnds, WaiterLeft.
         """
         loop = asyncio.get_running_loop()
@@ -190,7 +188,7 @@ class WindowMailboxService:
                 waiter.begin_look()
                 is_last = loop.time() >= until
                 found = await self._store.read(lambda view: _look(view, find_home(view, key), names))
-                state = WatchedMailboxes.of([mailbox for _, mailbox in found])
+                state = WatchedState.of([mailbox for _, mailbox in found])
                 if waiter.has_left:
                     raise WaiterLeft("The caller has left.")
                 if state.seen != seen or is_last:
@@ -220,7 +218,7 @@ class WindowMailboxService:
             if watch.agents is None or watch.agents & agents:
                 watch.waiter.wake()
 
-    async def clean_up(self, caller: DoorCaller, request: CleanUpRequest) -> CleanedUp:
+    async def clean_up(self, caller: DoorCaller, request: WindowSweepRequest) -> WindowSweepCounts:
         """Retire mailboxes of windows that are gone or have long been silent, and in which nothing waits; count what
         was read long ago. No message goes: mail and history stay, and who is written to or speaks again is back.
         """
@@ -228,7 +226,7 @@ class WindowMailboxService:
         before = Micros(now - request.read_hours * _HOUR)
         project = await self._store.read(lambda view: find_home(view, key))
         if project is None:
-            return CleanedUp(counted_to=before)
+            return WindowSweepCounts(counted_to=before)
         async with self._store.long_read() as connection:
             owned = await list_owned(
                 connection, project.id, caller.door, read_after=request.counted_to, read_before=before
@@ -236,7 +234,7 @@ class WindowMailboxService:
         offline = [one for one in owned if not one.unread and request.is_gone(one.name)]
         silent_since = now - request.stale_hours * _HOUR
         stale = [one for one in owned if not one.unread and one not in offline and one.last_active_ts <= silent_since]
-        counted = CleanedUp(
+        counted = WindowSweepCounts(
             offline=len(offline),
             stale=len(stale),
             messages=sum(one.long_read for one in owned),
