@@ -132,6 +132,10 @@ hostile: $(DEV) ## Hostile images and paths against a running server: peak memor
 patterns: $(DEV) ## 180,300 pairs of reservation patterns against an enumeration of the rules
 	@$(BIN)/pytest -n 0 -s -m "slow or not slow" tests/domain/test_pattern_rules.py $(ARGS)
 
+.PHONY: pop-kills
+pop-kills: $(DEV) ## A hundred kills of a server while a mailbox at a door is emptied: nothing lost, what comes twice is counted
+	@$(BIN)/pytest -n 0 -s -m "crash or not crash" tests/crash/test_pop_kills.py $(ARGS)
+
 .PHONY: contest
 contest: $(DEV) ## Fifty agents fight for overlapping paths for half a minute
 	@$(BIN)/pytest -n 0 -m "slow or not slow" tests/e2e/test_contest.py $(ARGS)
@@ -200,6 +204,10 @@ hook-times: $(DEV) ## What an agent waits for at each event: the hook beside a b
 .PHONY: door-times
 door-times: $(DEV) ## What doors cost: letters beside our own tools, waiters, agentmail beside am, the mixed load on against off
 	@exec $(BIN)/python -m benchmarks.doors $(ARGS)
+
+.PHONY: postal-burst
+postal-burst: $(DEV) ## A burst at the door postal, 8 send and 4 take for 30 s: each message is taken once
+	@exec $(BIN)/python -m benchmarks.doors.burst $(ARGS)
 
 .PHONY: soak
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile

@@ -23,3 +23,14 @@ def test_postal_is_closed_unless_it_is_switched_on_and_names_its_own_port(tmp_pa
         setting="POSTAL_ENABLED",
         at=("/agents/{agent}/mcp", "port 7777 of 127.0.0.1"),
     )
+
+
+def test_every_door_is_named_with_its_setting(tmp_path: Path) -> None:
+    places = door_places(settings_of(tmp_path))
+
+    assert {place.door: place.setting for place in places} == {
+        Door.POSTAL: "POSTAL_ENABLED",
+        Door.AGENTMAIL: "AGENTMAIL_ENABLED",
+        Door.CLAUDE_MAILBOX: "CLAUDE_MAILBOX_ENABLED",
+    }
+    assert not any(place.is_open for place in places)

@@ -9,7 +9,16 @@ from mcp_agent_mail.features.doors.results import DoorPlace
 
 def door_places(settings: Settings) -> tuple[DoorPlace, ...]:
     """Every door that there is, open or not."""
-    return (_postal(settings), _claude_mailbox(settings))
+    return (_postal(settings), _agentmail(settings), _claude_mailbox(settings))
+
+
+def _agentmail(settings: Settings) -> DoorPlace:
+    return DoorPlace(
+        door=Door.AGENTMAIL,
+        is_open=settings.agentmail_enabled,
+        setting="AGENTMAIL_ENABLED",
+        at=("the command agentmail",),
+    )
 
 
 def _claude_mailbox(settings: Settings) -> DoorPlace:

@@ -27,9 +27,10 @@ ways is read by any other, once. Each way is a **door**, off until its setting i
 
 | door | setting | where | |
 |---|---|---|---|
-| [postal](#postal) | `POSTAL_ENABLED` | `/agents/{agent}/mcp` on the server's port, and on `POSTAL_PORT` | |
+| [postal](#postal) | `POSTAL_ENABLED` | `/agents/{agent}/mcp` on the server's port, and on `POSTAL_PORT` | \
+[switch](../how-to/switch-from-postal.md) |
 | [AgentMail](#agentmail) | `AGENTMAIL_ENABLED` | the command `agentmail` | |
-| [ClaudeMailbox](#claudemailbox) | `CLAUDE_MAILBOX_ENABLED` | `CLAUDE_MAILBOX_PORTS` | |
+| [ClaudeMailbox](#claudemailbox) | `CLAUDE_MAILBOX_ENABLED` | `CLAUDE_MAILBOX_PORTS` | [switch](../how-to/switch-from-claude-mailbox.md) |
 | [claims](#claims) | `CLAIMS_ENABLED` | `/mcp?profile=claims` | [switch](../how-to/switch-from-claims.md) |
 
 Why some rows are otherwise than there is said in [what is otherwise here](differences.md); what a forged name can do,

@@ -201,7 +201,8 @@ class MailboxService:
             speaker = speak_as(tx, project, caller.door, written, supplies)
             return speaker.actor.agent, speaker.wire_name.name
 
-        agent, name = await self._store.read(known) or await self._store.write(unit)
+        found = await self._store.read(known)
+        agent, name = found if found is not None else await self._store.write(unit)
         self._activity.note(agent)
         return _Speaking(agent=agent, project=project, supplies=supplies, name=name)
 
@@ -210,7 +211,9 @@ class MailboxService:
         loop = asyncio.get_running_loop()
 
         def unheard(tx: Tx, taken: NameChange | list[Popped]) -> None:
-            for popped in [] if isinstance(taken, NameChange) else taken:
+            if isinstance(taken, NameChange):
+                return
+            for popped in taken:
                 popping.give_back(tx, popped)
                 # Those who wait look by a unit of work, which comes after this one; once too often does no harm.
                 loop.call_soon_threadsafe(self._doors.wake, popped.agent_id)

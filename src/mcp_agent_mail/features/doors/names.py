@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
@@ -22,7 +23,7 @@ from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
 from mcp_agent_mail.features.identity.door_callers import newcomers_caller, resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
-from mcp_agent_mail.features.projects.lookup import require_writable
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx, View
 
 _MODEL = "unknown"
@@ -91,12 +92,46 @@ def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: Name
     return agent
 
 
+def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
+    """Who is written to from `home`: as `ensure_agent`. Of a name that nobody has there `Name@project` is an agent of
+    the other project, by whichever of its names. Raises UnfitWireName; RecipientNotFound where that project has none.
+    """
+    written = require_wire_name(door, name)
+    elsewhere = _find_elsewhere(tx, written) if find_agent(tx, home, written) is None else None
+    if elsewhere is None:
+        return ensure_agent(tx, home, door, written, supplies)
+    project, plain = elsewhere
+    agent = find_agent(tx, project, plain)
+    if agent is None:
+        raise RecipientNotFound(
+            f"{project.slug} knows nobody by the name {plain!r:.100}.",
+            hint="Nothing was sent. A name without @ is one of your own project.",
+            data={"name": name[:100], "project": project.slug},
+        )
+    return agent
+
+
 def require_known(view: View, project: Project, name: str) -> Agent:
-    """The agent of a name that the project knows already. Raises UnknownWireName."""
+    """The agent of a name that the project knows already, or of `Name@project`. Raises UnknownWireName."""
     found = find_agent(view, project, name)
+    if found is None and (elsewhere := _find_elsewhere(view, name)) is not None:
+        found = find_agent(view, *elsewhere)
     if found is None:
         raise UnknownWireName("recipient not found", data={"name": name[:100], "project": project.human_key})
     return found
+
+
+def _find_elsewhere(view: View, name: str) -> tuple[Project, str] | None:
+    """The project that a name says, and the name there. None for what is no project's path or slug: then `@` is a
+    letter of the name as any other.
+    """
+    plain, _, key = name.partition("@")
+    if not plain or not key:
+        return None
+    try:
+        return require_writable(require_project(view, key)), plain
+    except NotFound:
+        return None
 
 
 def _brought_back(tx: Tx, agent: Agent) -> Agent:

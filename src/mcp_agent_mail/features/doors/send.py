@@ -6,6 +6,7 @@ from typing import Protocol
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.ids import (
     NO_BODY,
@@ -19,6 +20,7 @@ from mcp_agent_mail.domain.doors.ids import (
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.doors.texts import subject_of
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.names import DoorActor
 from mcp_agent_mail.features.doors.requests import DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent
@@ -55,7 +57,7 @@ def send(
         SendRequest(
             project_key=speaker.actor.project.human_key,
             sender_name=sender.name,
-            recipients=RecipientList(to=(recipient.name,)),
+            recipients=RecipientList(to=(_address(tx, speaker.actor.project, recipient),)),
             subject=subject_of(request.body),
             body_md=request.body,
             reply_to=answered,
@@ -69,6 +71,12 @@ def send(
     message, came_in = sent.message, sent.message.wire_place
     assert came_in is not None, sent
     return DoorSent(id=came_in.external_id, message_id=message.id, created_ts=message.created_ts, held=bool(sent.held))
+
+
+def _address(view: View, home: Project, recipient: Agent) -> str:
+    project = home if recipient.project_id == home.id else view.projects.find(recipient.project_id)
+    assert project is not None, recipient
+    return shown_name(recipient.name, project.id, project.slug, home.id)
 
 
 def _place(door: Door, external_id: str, sender: Agent, recipient: Agent, answers: int) -> WirePlace:

@@ -20,7 +20,7 @@ from mcp_agent_mail.features.doors.names import (
     NameSupplies,
     NamingRule,
     draw_supplies,
-    ensure_agent,
+    ensure_recipient,
     ensure_wire_name,
     find_agent,
     require_known,
@@ -312,7 +312,7 @@ class DoorService:
 def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
     if not request.makes_recipient:
         return require_known(tx, project, request.to)
-    return ensure_agent(tx, project, door, request.to, supplies)
+    return ensure_recipient(tx, project, door, request.to, supplies)
 
 
 def find_home(view: View, key: str) -> Project | None:
