@@ -6,8 +6,11 @@ import ast
 import tomllib
 from pathlib import Path
 
+from tests.facades.neighbours.agentmail_rows import ROWS
+
 TESTS = Path(__file__).parents[2]
-WRITTEN = 86
+WRITTEN = 124
+OF_THE_PAGE = "The page about neighbours"
 
 
 def _tests_in(path: Path) -> set[str]:
@@ -26,3 +29,4 @@ def test_rows_covered_are_rows_written() -> None:
         covered += 1
 
     assert covered == len(rows) == WRITTEN
+    assert table[OF_THE_PAGE].keys() == {row.id for row in ROWS}

@@ -29,7 +29,8 @@ ways is read by any other, once. Each way is a **door**, off until its setting i
 |---|---|---|---|
 | [postal](#postal) | `POSTAL_ENABLED` | `/agents/{agent}/mcp` on the server's port, and on `POSTAL_PORT` | \
 [switch](../how-to/switch-from-postal.md) |
-| [AgentMail](#agentmail) | `AGENTMAIL_ENABLED` | the command `agentmail` | |
+| [AgentMail](#agentmail) | `AGENTMAIL_ENABLED` | the command `agentmail` | \
+[switch](../how-to/switch-from-agentmail.md) |
 | [ClaudeMailbox](#claudemailbox) | `CLAUDE_MAILBOX_ENABLED` | `CLAUDE_MAILBOX_PORTS` | [switch](../how-to/switch-from-claude-mailbox.md) |
 | [claims](#claims) | `CLAIMS_ENABLED` | `/mcp?profile=claims` | [switch](../how-to/switch-from-claims.md) |
 
