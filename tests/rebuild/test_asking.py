@@ -29,6 +29,8 @@ _SEEN_BY_NOBODY: Mapping[str, str] = {
     "hook_sessions": "not rebuilt",
     "identifiers": "words that a search may mean, for suggestions",
     "idempotency_keys": "not rebuilt",
+    "import_units": "what was imported, which another import asks for",
+    "imported": "what was imported, which another import asks for",
     "join_codes": "not rebuilt",
     "llm_spending": "not rebuilt",
     "meta.key": "the store's own",
