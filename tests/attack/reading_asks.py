@@ -27,6 +27,8 @@ _SINCE = {"project_key": APP, "since_hours": 1}
 TOOLS: Mapping[str, Arguments] = {
     "health_check": {},
     "checkout_archive_month": {"project_slug": "code-reading-spare", "month": "2020-01"},
+    "import_records": {"system": "other", "store_id": "one", "records": ""},
+    "import_content": {"sha256": "0" * 64, "offset": 0, "piece": "", "is_last": False},
     "ensure_project": {"human_key": APP, "identity_mode": "dir"},
     "archive_project": {"project_key": SPARE},
     "unarchive_project": {"project_key": SPARE},

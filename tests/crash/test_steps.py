@@ -11,6 +11,8 @@ from tests.served import Served
 WITHOUT_A_STEP = {
     "checkout_archive_month": "shows a month in a work tree again; changes no state (tests of months kill it)",
     "force_release_file_reservation": "wants an idle holder; the same unit of work as a release",
+    "import_content": "keeps a content that mail carries later (tests of imports kill it)",
+    "import_records": "tests of imports kill it",
     "install_precommit_guard": "changes a code repository, not the store",
     "uninstall_precommit_guard": "likewise",
     "summarize_recent": "stores what can be made again out of the mail",

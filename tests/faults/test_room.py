@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import shutil
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, closing
@@ -10,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.guard.events import read_guard_event
+from mcp_agent_mail.domain.importing.lines import pack
+from mcp_agent_mail.domain.importing.records import SourceProject
 from mcp_agent_mail.features.attachments.service import RETRY_AFTER_S
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
@@ -28,6 +32,8 @@ HERE = {"project_key": PROJECT}
 MINE = {**HERE, "agent_name": BLUE}
 NEWCOMER = {"program": "tests", "model": "none"}
 LETTER = {**HERE, "sender_name": BLUE, "subject": "Plan", "body_md": "body"}
+
+OLD_PROJECT = SourceProject(key="1", human_key="/code/old", slug=None, created_ts=Micros(0))
 
 THE_CLAIM = "of the event before"
 ADDS: dict[str, dict[str, Any]] = {
@@ -48,6 +54,13 @@ ADDS: dict[str, dict[str, Any]] = {
     "macro_prepare_thread": {**HERE, **NEWCOMER, "thread_id": "msg-1", "agent_name": "NewFox"},
     "macro_file_reservation_cycle": {**MINE, "paths": ["src/new/**"]},
     "macro_contact_handshake": {**HERE, "requester": RED, "target": THIRD},
+    "import_records": {"system": "other", "store_id": "one", "records": pack([OLD_PROJECT]), "apply": True},
+    "import_content": {
+        "sha256": hashlib.sha256(b"content").hexdigest(),
+        "offset": 0,
+        "piece": base64.b64encode(b"content").decode(),
+        "is_last": True,
+    },
 }
 """Calls that make the store grow, each of which would be done if it might."""
 

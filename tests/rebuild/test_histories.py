@@ -10,6 +10,8 @@ ELSEWHERE = {
     "heartbeat": "notes presence, which lies in the memory of a server",
     "hook_event": "notes what a session of a client was given, which is not rebuilt",
     "hook_told": "notes that it was handed over, which is not rebuilt",
+    "import_content": "keeps what a message of an import carries",
+    "import_records": "is the operator's, and has histories of its own",
     "install_precommit_guard": "writes hooks into a code repository",
     "uninstall_precommit_guard": "takes hooks out of a code repository",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
+from mcp_agent_mail.bootstrap.imports import import_service
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table, watch_table
 from mcp_agent_mail.bootstrap.wiring import (
@@ -92,6 +93,7 @@ def build_services(
         delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
         doors=(doors := door_service(settings, store, identity, messaging, projects, waiters)),
+        importing=import_service(settings, store, projects, attachments.files, throttle=pace),
         window_mailboxes=WindowMailboxService(store, doors, note_activity=identity.touch),
         mailboxes=mailbox_service(settings, store, doors, waiters, identity, activity),
         subscriptions=subscriptions_of(store, waiters, identity),
@@ -109,8 +111,7 @@ def build_services(
     services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
     health.keepers = services.keepers
     services.resolver = (tables := ResolvingTables(store, identities)).resolver
-    services.tools = tool_table(services, tables)
-    services.streams = stream_table(services, tables)
+    services.tools, services.streams = tool_table(services, tables), stream_table(services, tables)
     services.subscriptions.watchable = watch_table(store, services, tables)
     services.resources = resource_table(services, tables, introspection_service(settings, store, services, clock))
     return services

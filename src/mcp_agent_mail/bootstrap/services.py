@@ -28,6 +28,7 @@ from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.identity.windows import WindowService
+from mcp_agent_mail.features.importing.service import ImportService
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.service import MessagingService
@@ -79,6 +80,7 @@ class Services:
     delivery: DeliveryService
     delivery_marks: DeliveryMarks
     doors: DoorService
+    importing: ImportService
     window_mailboxes: WindowMailboxService
     mailboxes: MailboxService
     subscriptions: Subscriptions

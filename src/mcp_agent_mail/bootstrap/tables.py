@@ -20,6 +20,7 @@ from mcp_agent_mail.features.identity.join_code_tools import join_code_tools
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.tools import identity_tools
 from mcp_agent_mail.features.identity.window_tools import window_tools
+from mcp_agent_mail.features.importing.tools import importing_tools
 from mcp_agent_mail.features.introspection.resources import introspection_resources
 from mcp_agent_mail.features.introspection.service import IntrospectionService
 from mcp_agent_mail.features.macros.tools import macro_tools
@@ -65,6 +66,7 @@ def _tools(services: Services) -> list[ToolSpec]:
     return [
         *health_tools(services.health, caller),
         *archiving_tools(services.archiving, caller),
+        *importing_tools(services.importing, caller),
         *project_tools(services.projects, caller),
         *guard_tools(services.guard_installation, caller),
         *guard_log_tools(services.guarding, caller),

@@ -23,6 +23,7 @@ class EventKind(StrEnum):
     CONTACT = "contact"  # -> contacts/<from>/<to>.json
     PRODUCT = "product"  # -> products/<uid>.json, in the archive of a project that is part of it
     OVERDUE = "overdue"  # -> agents/<Name>/overdue/…json, in the archive of the sender's project
+    IMPORT = "import"  # -> imports/…json, in the archive of a project into which a unit of an import wrote
     RESERVATION = "reservation"  # -> file_reservations/…json, moved when it ends
     SLOT = "slot"  # -> build_slots/…json, likewise
     ADOPTION = "adoption"  # -> everything that says something else now, in a commit of its own that joins the histories

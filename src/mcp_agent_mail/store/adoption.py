@@ -29,6 +29,7 @@ PROJECT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("content_projects", "project_id"): AdoptionRule.MERGE,
     ("digests", "project_id"): AdoptionRule.MOVE,
     ("guard_events", "project_id"): AdoptionRule.MOVE,
+    ("imported", "project_id"): AdoptionRule.MOVE,
     ("join_codes", "project_id"): AdoptionRule.MOVE,
     ("leases", "project_id"): AdoptionRule.MOVE,
     ("message_projects", "project_id"): AdoptionRule.MERGE,
@@ -151,6 +152,8 @@ _INDEX = """
     INSERT INTO messages_fts (rowid, subject, body_md, scope)
     SELECT id, subject, body_md, scope FROM messages_searchable WHERE id = ?
 """
+# What is read again of where it came from goes on in the project that there is.
+_MOVE_IMPORTED = "UPDATE imported SET number = :target WHERE kind = 'projects' AND number = :source"
 # Names of code are kept by project, and only text says of which.
 _MOVE_NAMES = "UPDATE OR IGNORE identifiers SET scope = ? WHERE scope = ?"
 _DROP_NAMES = "DELETE FROM identifiers WHERE scope = ?"
@@ -186,6 +189,7 @@ class Adoption:
             self._merge_resident(AgentId(old), AgentId(new))
         for (table, column), rule in PROJECT_COLUMNS.items():
             self._change(table, column, rule, source, target)
+        self._connection.execute(_MOVE_IMPORTED, ids)
         self._connection.execute(_MOVE_NAMES, (f"p{target}.", f"p{source}."))
         self._connection.execute(_DROP_NAMES, (f"p{source}.",))
         self._connection.execute(_COUNT_INBOXES, ids)

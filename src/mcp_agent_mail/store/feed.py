@@ -17,6 +17,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.copy_readership import may_know_of_copy
 from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.store.importing.imported_records import not_imported
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 # A delivery whose copy has left its inbox stands in the feed's own rows.
@@ -45,7 +46,7 @@ _UNSEEN = f"""
 SELECT delivery_seq, delivered_ts FROM recipients INDEXED BY recipients_unseen
 WHERE delivery_seq > (SELECT value FROM counters WHERE name = 'unseen') AND delivery_seq IS NOT NULL
   AND (urgent = 1 OR ack_required = 1) AND read_ts IS NULL AND shown_ts IS NULL AND expired_ts IS NULL
-  AND {still_valid()}
+  AND {still_valid()} AND {not_imported("recipients.message_id")}
 ORDER BY delivery_seq LIMIT ?
 """
 # Nobody reads that of the server's own mail.
@@ -56,7 +57,7 @@ SELECT (SELECT value FROM counters WHERE name = 'delivery') + row_number() OVER 
 FROM recipients r INDEXED BY recipients_unseen CROSS JOIN messages m ON m.id = r.message_id
 WHERE r.delivery_seq > (SELECT value FROM counters WHERE name = 'unseen') AND r.delivery_seq <= :last
   AND r.delivery_seq IS NOT NULL AND (r.urgent = 1 OR r.ack_required = 1) AND r.read_ts IS NULL AND r.shown_ts IS NULL
-  AND r.expired_ts IS NULL AND {still_valid("r")} AND m.is_system = 0
+  AND r.expired_ts IS NULL AND {still_valid("r")} AND m.is_system = 0 AND {not_imported("m.id")}
 """
 _UNSEEN_TOLD = """
 UPDATE counters SET value = CASE name

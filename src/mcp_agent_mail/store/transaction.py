@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
@@ -25,6 +25,9 @@ from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.feed import Feed
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
+from mcp_agent_mail.store.importing.imported_records import Imported
+from mcp_agent_mail.store.importing.past_records import PastTimes
+from mcp_agent_mail.store.importing.unnoticed_changes import unnoticed
 from mcp_agent_mail.store.join_codes import JoinCodes
 from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.lease_holders import Holders
@@ -79,6 +82,7 @@ class View:
         self.wire_names = WireNames(connection)
         self.wire_ids = WireIds(connection)
         self.pops = Pops(connection)
+        self.imported = Imported(connection)
         self.mailboxes = MailboxReader(connection)
         self.acquaintance = ContactHistory(connection)
         self.leases = Leases(connection)
@@ -122,9 +126,15 @@ class Tx(View):
         expiries: ExpiryClock | None = None,
     ) -> None:
         super().__init__(connection, clock)
+        self.past_times = PastTimes(connection)
+        self._connection = connection
         self._growth = growth
         self._expiries = expiries
         self._has_looked = False
+
+    def unnoticed(self) -> AbstractContextManager[None]:
+        """Within it mail is history that comes in: nobody is woken or told."""
+        return unnoticed(self._connection)
 
     def note_expiry(self, at: Micros) -> None:
         """A copy was stored that expires at `at`."""

@@ -16,6 +16,7 @@ from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPo
 from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.doors.ids import WirePlace
 from mcp_agent_mail.domain.doors.names import WireName
+from mcp_agent_mail.domain.importing.taken_records import ImportUnit
 from mcp_agent_mail.domain.leases import EndedBy, LeaseKind
 from mcp_agent_mail.domain.messages import NO_TERMS, Importance, ReceiptStep, RecipientKind, Terms
 from mcp_agent_mail.domain.products import Product
@@ -188,6 +189,13 @@ class ArchivedOverdueNotice:
     escalation: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedImport:
+    """`imports/<block>/<unit>.json`."""
+
+    unit: ImportUnit
+
+
 Artifact = (
     ArchivedProject
     | ArchivedAgent
@@ -197,4 +205,5 @@ Artifact = (
     | ArchivedLease
     | ArchivedProductLink
     | ArchivedOverdueNotice
+    | ArchivedImport
 )

@@ -129,6 +129,11 @@ def _told_of_product(event: OutboxEvent) -> str:
     return f"{acting} linked product {said['name']}" if acting else f"product {said['name']} linked"
 
 
+def _told_of_import(event: OutboxEvent) -> str:
+    said = event.snapshot
+    return f"import: {len(said['taken'])} records of {said['system']}"
+
+
 def _told_of_adoption(event: OutboxEvent) -> str:
     source = event.snapshot["source"]
     return "archive: names after an adoption" if source is None else f"adopt: {source} into {event.project_slug}"
@@ -172,6 +177,7 @@ _WORDS: dict[EventKind, Callable[[OutboxEvent], str]] = {
     EventKind.PROFILE: _told_of_profile,
     EventKind.PROJECT: _told_of_project,
     EventKind.PRODUCT: _told_of_product,
+    EventKind.IMPORT: _told_of_import,
     EventKind.ADOPTION: _told_of_adoption,
     EventKind.RESERVATION: _told_of_lease,
     EventKind.SLOT: _told_of_lease,

@@ -25,6 +25,7 @@ from mcp_agent_mail.domain.archive_format.doors import (
     aliases_record,
     external_id_record,
 )
+from mcp_agent_mail.domain.archive_format.imports import IMPORTS_FOLDER, import_file
 from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_format.names import name_in, safe_name
@@ -42,7 +43,7 @@ ARCHIVE_FILE = "archive.json"
 FOLDERS_BY_MONTH = ("agents", "messages", "receipts", *FOLDERS.values())
 """What lies in them beside their months (profiles, live leases) lies right above a month's folder."""
 
-OWN_FOLDERS = (*FOLDERS_BY_MONTH, ATTACHMENTS_FOLDER, CONTACTS_FOLDER, PRODUCTS_FOLDER)
+OWN_FOLDERS = (*FOLDERS_BY_MONTH, ATTACHMENTS_FOLDER, CONTACTS_FOLDER, IMPORTS_FOLDER, PRODUCTS_FOLDER)
 """With `archive.json`, all that the archiver writes; the rest of a repository is its owner's."""
 
 _GIT = ".git"
@@ -195,18 +196,23 @@ def batch_files(events: Iterable[OutboxEvent], store_id: str, version: int) -> C
 
 def event_files(kind: EventKind, snapshot: Snapshot, store_id: str, version: int) -> list[File]:
     """The files of one event that neither is a receipt (they share one file per batch) nor tells of a lease."""
-    if kind is EventKind.PROJECT:
-        return [(ARCHIVE_FILE, archive_file(snapshot, store_id, version))]
-    if kind is EventKind.PROFILE:
-        return [(profile_path(snapshot["name"]), profile_file(snapshot))]
-    if kind is EventKind.CONTACT:
-        return [contact_file(snapshot)]
-    if kind is EventKind.PRODUCT:
-        return [product_file(snapshot)]
-    if kind is EventKind.OVERDUE:
-        return [overdue_notice_file(snapshot, version)]
-    assert kind is EventKind.MAIL, kind
-    return list(mail_files(snapshot, version))
+    match kind:
+        case EventKind.PROJECT:
+            files = [(ARCHIVE_FILE, archive_file(snapshot, store_id, version))]
+        case EventKind.PROFILE:
+            files = [(profile_path(snapshot["name"]), profile_file(snapshot))]
+        case EventKind.CONTACT:
+            files = [contact_file(snapshot)]
+        case EventKind.PRODUCT:
+            files = [product_file(snapshot)]
+        case EventKind.IMPORT:
+            files = [import_file(snapshot)]
+        case EventKind.OVERDUE:
+            files = [overdue_notice_file(snapshot, version)]
+        case _:
+            assert kind is EventKind.MAIL, kind
+            files = list(mail_files(snapshot, version))
+    return files
 
 
 def archive_file(snapshot: Snapshot, store_id: str, version: int) -> bytes:

@@ -37,8 +37,8 @@ class SourceReader(Protocol):
         ...
 
     def messages(self) -> Iterator[SourceMessage]:
-        """In the order in which they were sent: in it they come to stand in the mailboxes here. A message that names a
-        thread or an answer comes after the message that it names.
+        """In the order in which they were sent: in it they come to stand in the mailboxes here. A message that is in
+        the thread of another comes after that one.
         """
         ...
 

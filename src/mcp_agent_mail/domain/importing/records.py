@@ -130,12 +130,15 @@ class SourceAttachment:
     left out. `name` is its file's name, with or without folders, "" for none; what it is, its bytes say.
 
     `is_inline`: the source gave it with the body (base64). Base64 that stands in the body itself stays there: the
-    reader makes no attachment of it.
+    reader makes no attachment of it. `sha256` and `size_bytes` are for the way between reader and store, on which
+    contents go by themselves: readers leave them out.
     """
 
     name: str
     content: bytes | None
     is_inline: bool = False
+    sha256: str | None = None
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +149,8 @@ class SourceMessage:
     `also` are keys of further rows of the source that are this same mail (a copy of it in another project): they are
     counted as found and kept, and a thread may be named by one of them.
     `subject` is None where the system knows none: it is then made of the body, as mail of doors has it.
-    `reply_to` is the key of the message that it answers, None where the source does not say.
-    `external_id` is what the door calls it, for its users to find it by; given together with `door`, by which it came.
+    `door` is the one by which it came, None for native mail; `external_id` what its users call it there, at most
+    `domain.doors.ids.MAX_WIRE_ID` characters.
     """
 
     key: str
@@ -160,7 +163,6 @@ class SourceMessage:
     importance: Importance = Importance.NORMAL
     ack_required: bool = False
     thread: ThreadRef | None = None
-    reply_to: str | None = None
     topic: str | None = None
     attachments: tuple[SourceAttachment, ...] = ()
     external_id: str | None = None

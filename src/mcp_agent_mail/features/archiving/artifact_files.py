@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.archive_format.attachments import Content, carried_files
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
+from mcp_agent_mail.domain.archive_format.imports import import_file, import_snapshot
 from mcp_agent_mail.domain.archive_format.layout import (
     ARCHIVE_FILE,
     File,
@@ -79,6 +80,7 @@ class ArtifactFiles:
         self._add_profiles()
         self._add_contacts()
         self._add_products()
+        self._add_imports()
         self._add_receipts()
         self._add_overdue_notices()
         self._add_pages()
@@ -150,6 +152,15 @@ class ArtifactFiles:
                 self._add_any(link.project_id, path)
             else:
                 self._add(link.project_id, [(path, content)])
+
+    def _add_imports(self) -> None:
+        pending = self._artifacts.pending_imports()
+        for unit in self._artifacts.imports():
+            path, content = import_file(import_snapshot(unit))
+            if (unit.project_id, unit.id) in pending:
+                self._add_any(unit.project_id, path)
+            else:
+                self._add(unit.project_id, [(path, content)])
 
     def _add_overdue_notices(self) -> None:
         pending = self._artifacts.pending_notices()

@@ -20,6 +20,7 @@ from mcp_agent_mail.core.ids import MessageId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.attachments import FREED
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
+from mcp_agent_mail.domain.archive_format.imports import import_snapshot
 from mcp_agent_mail.domain.archive_format.layout import (
     Snapshot,
     mail_snapshot,
@@ -166,7 +167,7 @@ def _queue_newest(tx: Tx, project: Project) -> int:
     for agent in tx.agents.each(project.id):
         record_profile(tx, agent, None)
         count += 1
-    count += _queue_contacts(tx, project) + _queue_products(tx, project)
+    count += _queue_contacts(tx, project) + _queue_products(tx, project) + _queue_imports(tx, project)
     return count + sum(_queue_leases(tx, project, kind) for kind in LeaseKind)
 
 
@@ -194,6 +195,21 @@ def _queue_products(tx: Tx, project: Project) -> int:
             agent_id=None,
             message_id=None,
             snapshot=product_snapshot(link, None),
+        )
+        tx.outbox.add(event, tx.now)
+        count += 1
+    return count
+
+
+def _queue_imports(tx: Tx, project: Project) -> int:
+    count = 0
+    for unit in tx.imported.each_of(project.id):
+        event = NewEvent(
+            project_id=project.id,
+            kind=EventKind.IMPORT,
+            agent_id=None,
+            message_id=None,
+            snapshot=import_snapshot(unit),
         )
         tx.outbox.add(event, tx.now)
         count += 1
@@ -261,6 +277,8 @@ def _one_of_its_kind(tx: Tx, project: Project, done: DoneEvent) -> Snapshot:
         return contact_snapshot(contact, project.id, None)
     if done.kind is EventKind.PRODUCT:
         return product_snapshot(next(iter(tx.products.links_of(project.id))), None)
+    if done.kind is EventKind.IMPORT:
+        return import_snapshot(next(iter(tx.imported.each_of(project.id))))
     assert done.kind in FOLDERS, done
     kind = next(kind for kind, of_event in KIND_OF_EVENT.items() if of_event is done.kind)
     return lease_snapshot(tx.leases.list_(project.id, kind, limit=1)[0], project)

@@ -9,6 +9,7 @@ from pathlib import Path
 from mcp_agent_mail.domain.archive_format.artifacts import (
     ArchivedAgent,
     ArchivedContact,
+    ArchivedImport,
     ArchivedLease,
     ArchivedOverdueNotice,
     ArchivedProductLink,
@@ -77,14 +78,25 @@ class Records:
             case ArchivedLease():
                 self._take_lease(source, path, found)
             case ArchivedProductLink():
-                if found.project_id != source.project.id:
-                    raise CopiesDiffer(source.slug, f"{path} is of project {found.project_id}")
-                if not self._database.link_product(found):
-                    raise CopiesDiffer(source.slug, f"{path} says something else than the archive of another project")
+                self._take_product(source, path, found)
+            case ArchivedImport():
+                self._take_import(source, path, found)
             case ArchivedOverdueNotice():
                 self._notices.append(found)
             case _:
                 raise CopiesDiffer(source.slug, f"{path} lies in a wrong place")
+
+    def _take_product(self, source: ArchiveSource, path: str, link: ArchivedProductLink) -> None:
+        if link.project_id != source.project.id:
+            raise CopiesDiffer(source.slug, f"{path} is of project {link.project_id}")
+        if not self._database.link_product(link):
+            raise CopiesDiffer(source.slug, f"{path} says something else than the archive of another project")
+
+    def _take_import(self, source: ArchiveSource, path: str, archived: ArchivedImport) -> None:
+        if archived.unit.project_id != source.project.id:
+            raise CopiesDiffer(source.slug, f"{path} is of project {archived.unit.project_id}")
+        if not self._database.add_import(archived.unit):
+            raise CopiesDiffer(source.slug, f"{path} has the number of another import")
 
     def _take_contact(self, source: ArchiveSource, path: str, contact: ArchivedContact) -> None:
         names = path.removesuffix(".json").split("/")[1:]

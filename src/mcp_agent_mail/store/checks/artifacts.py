@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.layout import Snapshot
 from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.domain.events import EventKind
+from mcp_agent_mail.domain.importing.taken_records import ImportUnit
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Message, Receipt, ReceiptStep, Recipient
 from mcp_agent_mail.domain.overdue_notices import NotedMessage
@@ -30,6 +31,7 @@ from mcp_agent_mail.store.doors.profiles import profile_of
 from mcp_agent_mail.store.doors.wire_names import WireNames
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.schema import open_own, require_own_tables
+from mcp_agent_mail.store.importing.imported_records import Imported
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue_acks import Overdue
@@ -106,6 +108,7 @@ class Artifacts:
         self._leases = Leases(connection)
         self._contacts = Contacts(connection)
         self._products = Products(connection)
+        self._imported = Imported(connection)
         self._aliases = Aliases(connection)
         self._overdue = Overdue(connection)
         self.outbox = Outbox(connection)
@@ -200,6 +203,13 @@ class Artifacts:
     def pending_products(self) -> set[tuple[int, int]]:
         """Project and id of products whose file is about to be written there."""
         return self._pending_by_project(EventKind.PRODUCT)
+
+    def imports(self) -> Iterator[ImportUnit]:
+        yield from self._imported.each()
+
+    def pending_imports(self) -> set[tuple[int, int]]:
+        """Project and number of units of imports whose file is about to be written there."""
+        return self._pending_by_project(EventKind.IMPORT)
 
     def messages(self) -> Iterator[tuple[Message, list[Recipient], set[int]]]:
         """Each message with its recipients and the ids of projects whose archive does not have it yet, or not yet as it

@@ -7,14 +7,15 @@ import sqlite3
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.signals import NewDelivery
+from mcp_agent_mail.store.importing.imported_records import not_imported
 
-_AFTER = """
+_AFTER = f"""
 SELECT r.delivery_seq, r.delivered_ts, a.name, a.project_id, home.slug, m.id, s.name, m.project_id, p.slug, m.subject,
        m.importance
 FROM recipients r INDEXED BY recipients_inbox CROSS JOIN agents a ON a.id = r.agent_id
 CROSS JOIN projects home ON home.id = a.project_id CROSS JOIN messages m ON m.id = r.message_id
 CROSS JOIN agents s ON s.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id
-WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.delivery_seq > ?
+WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.delivery_seq > ? AND {not_imported("m.id")}
 ORDER BY r.delivery_seq LIMIT ?
 """
 
@@ -24,7 +25,9 @@ class Deliveries:
         self._connection = connection
 
     def after(self, agent_id: AgentId, delivery_seq: int, limit: int) -> list[NewDelivery]:
-        """Up to `limit` of the agent's, oldest first. Of what was withdrawn since nothing is left."""
+        """Up to `limit` of the agent's, oldest first. Of what was withdrawn since nothing is left, and what came
+        as history is no news.
+        """
         return [
             NewDelivery(
                 delivery_seq=seq,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.messages import NO_TERMS, Message, NewMessage, NewRecipient, Recipient, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.doors.wire_ids import WireIds
@@ -31,8 +31,8 @@ VALUES (?, ?, ?, ?, ?, ?)
 """
 _ADD_RECIPIENT = """
 INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, delivered_ts, urgent, ack_required,
-                        thread_id, topic_key, sender_id, valid_until_ts, held_code)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                        thread_id, topic_key, sender_id, valid_until_ts, held_code, read_ts, ack_ts)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 COUNT_DELIVERED = """
 UPDATE agents SET unread_count = unread_count + :all, open_unread_count = open_unread_count + :open,
@@ -41,6 +41,18 @@ UPDATE agents SET unread_count = unread_count + :all, open_unread_count = open_u
 WHERE id IN (SELECT value FROM json_each(:agents))
 """
 """What each of `agents` has been delivered, added to the five counts of its inbox."""
+_COUNT_READ = """
+UPDATE agents SET inbox_count = inbox_count + 1, ack_pending_count = ack_pending_count + ? WHERE id = ?
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastMail:
+    """When a message was written that comes as history, and who had read and acknowledged it by then, and when."""
+
+    created_ts: Micros
+    read: Mapping[AgentId, Micros] = field(default_factory=dict)
+    acknowledged: Mapping[AgentId, Micros] = field(default_factory=dict)
 
 
 def draw_deliveries(connection: sqlite3.Connection, count: int, now: Micros) -> tuple[int, Micros]:
@@ -50,22 +62,31 @@ def draw_deliveries(connection: sqlite3.Connection, count: int, now: Micros) -> 
 
 
 def add_message(
-    connection: sqlite3.Connection, new: NewMessage, recipients: Sequence[NewRecipient], now: Micros
+    connection: sqlite3.Connection,
+    new: NewMessage,
+    recipients: Sequence[NewRecipient],
+    now: Micros,
+    past: PastMail | None = None,
 ) -> tuple[Message, list[Recipient]]:
     """Store a message and deliver it to those of `recipients` who are not held (each agent once), in their order.
 
     Draws a delivery number for each and counts it as unread. Delivery times never run
     backwards, even if the clock does, so that "since" and the inbox order always agree.
     The message becomes mail of the projects of those it is delivered to.
+
+    `past`: it comes as history. It is delivered now, and what was read before is never unread here; no feed tells of
+    that.
     """
     reached = [one for one in recipients if one.held_code is None]
     first_seq, delivered_ts = draw_deliveries(connection, len(reached), now)
     open_to = _open_to(new, recipients)
-    message = _stored(new, _add_row(connection, new, _scope(open_to, recipients), now), now)
+    past = past or PastMail(created_ts=now)
+    created_ts = past.created_ts
+    message = _stored(new, _add_row(connection, new, _scope(open_to, recipients), created_ts), created_ts)
     if new.wire_place is not None:
         place = WireIds(connection).add_new(message.id, message.sender_id, new.wire_place, new.body_md)
         message = replace(message, wire_place=place)
-    addressed = _addressed(recipients, message.id, first_seq, delivered_ts)
+    addressed = _addressed(recipients, message.id, first_seq, delivered_ts, past)
     if len(reached) < len(recipients):
         open_to = _open_to(new, reached) if reached else []
     key = None if new.topic is None else topic_key(new.topic)
@@ -83,13 +104,16 @@ def add_message(
     connection.executemany(
         _ADD_RECIPIENT,
         [
-            (message.id, r.agent_id, r.kind.value, r.position, r.delivery_seq, r.delivered_ts, *flags, r.held_code)
+            (
+                *(message.id, r.agent_id, r.kind.value, r.position, r.delivery_seq, r.delivered_ts),
+                *(*flags, r.held_code, r.read_ts, r.ack_ts),
+            )
             for r in addressed
         ],
     )
     if new.attachments:  # Who reads them follows from the rows above.
         Attachments(connection).add(message.id, new.attachments)
-    _count_delivered(connection, new, reached)
+    _count_delivered(connection, new, reached, past)
     if new.terms != NO_TERMS:
         ladder = Ladder(connection)
         ladder.add_terms(message.id, new.terms)
@@ -135,7 +159,7 @@ def _stored(new: NewMessage, message_id: MessageId, now: Micros) -> Message:
 
 
 def _addressed(
-    recipients: Sequence[NewRecipient], message_id: MessageId, first_seq: int, delivered_ts: Micros
+    recipients: Sequence[NewRecipient], message_id: MessageId, first_seq: int, delivered_ts: Micros, past: PastMail
 ) -> list[Recipient]:
     """Those who are not held have the delivery numbers from `first_seq` on, in their order."""
     seqs = itertools.count(first_seq)
@@ -150,8 +174,8 @@ def _addressed(
             position=position,
             delivery_seq=next(seqs) if one.held_code is None else None,
             delivered_ts=delivered_ts if one.held_code is None else None,
-            read_ts=None,
-            ack_ts=None,
+            read_ts=past.read.get(one.agent.id),
+            ack_ts=past.acknowledged.get(one.agent.id),
             last_active_ts=one.agent.last_active_ts,
             held_code=one.held_code,
         )
@@ -159,13 +183,25 @@ def _addressed(
     ]
 
 
-def _count_delivered(connection: sqlite3.Connection, new: NewMessage, reached: Sequence[NewRecipient]) -> None:
+def _count_delivered(
+    connection: sqlite3.Connection, new: NewMessage, reached: Sequence[NewRecipient], past: PastMail
+) -> None:
     """Of a copy that is for its recipient's eyes alone others must not learn by counting."""
     asks = {"all": 1, "urgent": int(new.importance.is_urgent), "ack": int(new.ack_required)}
+    if past.read or past.acknowledged:
+        _count_past(connection, new, [one for one in reached if one.agent.id in past.read], past)
+        reached = [one for one in reached if one.agent.id not in past.read]
     for is_open in (True, False):
         agents = [one.agent.id for one in reached if is_open is not (new.is_private or one.kind is RecipientKind.BCC)]
         if agents:
             connection.execute(COUNT_DELIVERED, {"open": int(is_open), "agents": json.dumps(agents), **asks})
+
+
+def _count_past(connection: sqlite3.Connection, new: NewMessage, read: Sequence[NewRecipient], past: PastMail) -> None:
+    """Copies that were read before they came."""
+    pending = [(one.agent.id not in past.acknowledged, one.agent.id) for one in read]
+    rows = [(int(new.ack_required and is_pending), agent_id) for is_pending, agent_id in pending]
+    connection.executemany(_COUNT_READ, rows)
 
 
 def _add_row(connection: sqlite3.Connection, new: NewMessage, scope: str, now: Micros) -> MessageId:

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.archive_format.attachments import FREED
-from mcp_agent_mail.domain.archive_format.layout import involved_projects, mail_snapshot
+from mcp_agent_mail.domain.archive_format.layout import involved_projects, mail_snapshot, receipt_snapshot
 from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.messages import Message, NewMessage, NewRecipient, Recipient
+from mcp_agent_mail.domain.messages import (
+    Message,
+    NewMessage,
+    NewRecipient,
+    Receipt,
+    ReceiptStep,
+    Recipient,
+    RecipientKind,
+)
+from mcp_agent_mail.store.mail.delivery import PastMail
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -21,6 +31,38 @@ def post(tx: Tx, new: NewMessage, chosen: Sequence[NewRecipient]) -> tuple[Messa
     message, recipients = tx.messages.add(new, chosen, tx.now)
     _tell(tx, message, recipients, message.sender_id)
     return message, recipients
+
+
+def post_past(
+    tx: Tx, new: NewMessage, chosen: Sequence[NewRecipient], past: PastMail
+) -> tuple[Message, list[Recipient]]:
+    """As `post`, of what comes as history, with what was read of it; archives are told of that too."""
+    message, recipients = tx.messages.add(new, chosen, tx.now, past)
+    _tell(tx, message, recipients, message.sender_id)
+    for one in recipients:
+        for step, at in ((ReceiptStep.READ, one.read_ts), (ReceiptStep.ACKNOWLEDGED, one.ack_ts)):
+            if at is not None:
+                _tell_past_step(tx, one, step, at)
+    return message, recipients
+
+
+def _tell_past_step(tx: Tx, recipient: Recipient, step: ReceiptStep, at: Micros) -> None:
+    receipt = Receipt(
+        message_id=recipient.message_id,
+        agent_id=recipient.agent_id,
+        agent=recipient.name,
+        step=step,
+        at=at,
+        is_blind=recipient.kind is RecipientKind.BCC,
+    )
+    event = NewEvent(
+        project_id=recipient.project_id,
+        kind=EventKind.RECEIPT,
+        agent_id=recipient.agent_id,
+        message_id=recipient.message_id,
+        snapshot=receipt_snapshot(receipt),
+    )
+    tx.outbox.add(event, tx.now)
 
 
 def record_events(tx: Tx, message_ids: Iterable[MessageId], by: AgentId | None) -> None:

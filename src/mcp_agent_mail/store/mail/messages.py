@@ -25,7 +25,7 @@ from mcp_agent_mail.domain.messages import (
 )
 from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.doors.wire_ids import to_place
-from mcp_agent_mail.store.mail.delivery import add_message
+from mcp_agent_mail.store.mail.delivery import PastMail, add_message
 from mcp_agent_mail.store.mail.passed_ends import true_end
 from mcp_agent_mail.store.mail.successors import standing_successor
 
@@ -186,9 +186,11 @@ class Messages:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def add(self, new: NewMessage, recipients: Sequence[NewRecipient], now: Micros) -> tuple[Message, list[Recipient]]:
+    def add(
+        self, new: NewMessage, recipients: Sequence[NewRecipient], now: Micros, past: PastMail | None = None
+    ) -> tuple[Message, list[Recipient]]:
         """As `delivery.add_message`: stored, and delivered to those who are not held."""
-        return add_message(self._connection, new, recipients, now)
+        return add_message(self._connection, new, recipients, now, past)
 
     def find(self, message_id: MessageId) -> Message | None:
         """With its body; one that was purged too. Who may read it is the caller's to know."""

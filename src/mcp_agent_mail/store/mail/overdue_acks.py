@@ -13,6 +13,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.overdue_notices import NotedMessage
+from mcp_agent_mail.store.importing.imported_records import not_imported
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
 _MARK = "SELECT value FROM counters WHERE name = 'overdue'"
@@ -20,7 +21,7 @@ _ADVANCE = "UPDATE counters SET value = max(value, ?) WHERE name = 'overdue'"
 _DUE = f"""
 SELECT delivery_seq, message_id, delivered_ts FROM recipients INDEXED BY recipients_overdue
 WHERE delivery_seq > ? AND delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL AND expired_ts IS NULL
-  AND {still_valid()}
+  AND {still_valid()} AND {not_imported("recipients.message_id")}
 ORDER BY delivery_seq LIMIT ?
 """
 _SILENT_OF = f"""r.message_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_ts IS NULL AND r.expired_ts IS NULL

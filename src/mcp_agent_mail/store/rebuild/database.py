@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.failpoints import no_fault
@@ -32,9 +32,9 @@ from mcp_agent_mail.domain.archive_format.artifacts import (
 from mcp_agent_mail.domain.attachments import to_json
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind
 from mcp_agent_mail.domain.identity.names import name_key
+from mcp_agent_mail.domain.importing.taken_records import ImportUnit
 from mcp_agent_mail.domain.leases import LeaseKeys
 from mcp_agent_mail.domain.messages import ReceiptStep
-from mcp_agent_mail.domain.products import product_name_key
 from mcp_agent_mail.domain.projects import Project, plain_slug
 from mcp_agent_mail.store.doors.wire_names import WireNames
 from mcp_agent_mail.store.engine.connection import add_functions
@@ -44,11 +44,14 @@ from mcp_agent_mail.store.engine.numbers import GAP, GivenNumbers, raise_in
 from mcp_agent_mail.store.mail.inbox_counts import RECOUNT
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.rebuild.ends import begin_feed, settle_ends
+from mcp_agent_mail.store.rebuild.import_rows import add_import
 from mcp_agent_mail.store.rebuild.mail_rows import MailRows, RebuiltMail
+from mcp_agent_mail.store.rebuild.product_rows import link_product
 from mcp_agent_mail.store.transaction import Tx
 
-_CACHE_KIB = 2 * 1024
-_HASH_BYTES = 32
+T = TypeVar("T")
+
+_CACHE_KIB, _HASH_BYTES = 2 * 1024, 32
 _ADD_PROJECT = """
 INSERT INTO projects (id, slug, human_key, plain_slug, created_ts, archived_ts) VALUES (?, ?, ?, ?, ?, ?)
 """
@@ -59,11 +62,6 @@ INSERT INTO agents (id, project_id, kind, name, name_key, program, model, task_d
                     last_active_ts, profiled_ts, contact_policy, attachments_policy, retired_ts, token_hash)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_ADD_PRODUCT = """
-INSERT INTO products (id, product_uid, name, name_key, created_ts) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET name = name WHERE product_uid = excluded.product_uid AND name = excluded.name
-"""
-_LINK = "INSERT INTO product_projects (product_id, project_id, linked_ts) VALUES (?, ?, ?)"
 _ADD_CONTACT = """
 INSERT INTO contacts (id, source_id, target_id, status, reason, created_ts, updated_ts, expires_ts)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -247,12 +245,7 @@ class RebuiltDatabase:
 
     def link_product(self, link: ArchivedProductLink) -> bool:
         """False where the product's id is another product's."""
-        product = link.product
-        values = (product.id, product.uid, product.name, product_name_key(product.name), product.created_ts)
-        if self._run(_ADD_PRODUCT, values).rowcount != 1:
-            return False
-        self._run(_LINK, (product.id, link.project_id, link.linked_ts))
-        return True
+        return self._checked(link_product, link)
 
     def add_contact(self, contact: ArchivedContact) -> bool:
         """Of two archives' files the newer one counts. False where the link's id is another link's."""
@@ -286,8 +279,7 @@ class RebuiltDatabase:
         self._run(_ADD_LEASE, values)
 
     def holder(self, lease_id: int) -> AgentId | None:
-        row = self._connection.execute(_HOLDER, (lease_id,)).fetchone()
-        return None if row is None else AgentId(row[0])
+        return next((AgentId(row[0]) for row in self._connection.execute(_HOLDER, (lease_id,))), None)
 
     def add_mail(self, mail: RebuiltMail) -> None:
         """With its recipients, all of them unread, and what it carries."""
@@ -305,6 +297,15 @@ class RebuiltDatabase:
     def add_notice(self, notice: ArchivedOverdueNotice) -> None:
         self._run(_ADD_NOTICE, (notice.message_id, notice.noted_ts, notice.escalation))
 
+    def add_import(self, unit: ImportUnit) -> bool:
+        return self._checked(add_import, unit)
+
+    def _checked(self, add: Callable[[sqlite3.Connection, T], bool], one: T) -> bool:
+        try:
+            return add(self._connection, one)
+        except sqlite3.IntegrityError as broken:
+            raise RowsContradict(f"two things contradict each other: {broken}") from broken
+
     def add_commit(self, commit: ArchiveCommit) -> None:
         """Each archive's oldest first."""
         values = (commit.project_id, commit.hexsha, commit.summary, commit.authored_ts, commit.last_seq)
@@ -320,8 +321,8 @@ class RebuiltDatabase:
 
     def sender(self, message_id: MessageId) -> tuple[AgentId, Micros] | None:
         """Who sent the message, and when."""
-        row = self._connection.execute(_SENDER, (message_id,)).fetchone()
-        return None if row is None else (AgentId(row[0]), Micros(row[1]))
+        found = self._connection.execute(_SENDER, (message_id,))
+        return next(((AgentId(row[0]), Micros(row[1])) for row in found), None)
 
     def was_held(self, message_id: MessageId, agent_id: AgentId) -> bool:
         """Did this copy need its recipient's approval?"""

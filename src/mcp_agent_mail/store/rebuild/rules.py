@@ -140,6 +140,13 @@ RULES: Mapping[str, TableRule] = MappingProxyType(
             ),
             left_out={"promises": "counts answers whose callers are gone"},
         ),
+        "import_units": TableRule(
+            origin=Origin.ARCHIVES, of="imports/…", columns=("id", "system", "store_id", "imported_ts"),
+        ),
+        "imported": TableRule(
+            origin=Origin.ARCHIVES, of="imports/…",
+            columns=("system", "store_id", "kind", "source_key", "number", "project_id", "unit_id"),
+        ),
         "outbox": TableRule(
             origin=Origin.DERIVED, of="the commits of archives: which files each has changed, and who acted",
             columns=("project_id", "agent_id", "message_id", "step", "is_blind", "commit_id"),

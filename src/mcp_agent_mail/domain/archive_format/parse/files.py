@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.domain.archive_format.artifacts import (
     ArchivedAgent,
     ArchivedContact,
+    ArchivedImport,
     ArchivedLease,
     ArchivedMail,
     ArchivedProductLink,
@@ -23,6 +24,7 @@ from mcp_agent_mail.domain.archive_format.artifacts import (
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.archive_format.parse.contacts import parse_contact, render_contact
 from mcp_agent_mail.domain.archive_format.parse.fields import MAX_JSON_BYTES, Unfit
+from mcp_agent_mail.domain.archive_format.parse.imports import import_unit_file, parse_import
 from mcp_agent_mail.domain.archive_format.parse.leases import lease_file_of, parse_lease
 from mcp_agent_mail.domain.archive_format.parse.mail import parse_mail, render_mail
 from mcp_agent_mail.domain.archive_format.parse.overdue_notices import parse_overdue_notice, render_overdue_notice
@@ -102,6 +104,7 @@ _KINDS = (
     _Kind(re.compile(r"agents/[^/]+/overdue/.*\.json", re.DOTALL), parse_overdue_notice),
     _Kind(re.compile(r"contacts/.*\.json", re.DOTALL), lambda path, content, _: parse_contact(path, content)),
     _Kind(re.compile(r"products/.*\.json", re.DOTALL), lambda path, content, _: parse_product(path, content)),
+    _Kind(re.compile(r"imports/.*\.json", re.DOTALL), lambda path, content, _: parse_import(path, content)),
     _Kind(re.compile(r"file_reservations/.*\.json", re.DOTALL), lambda *of: parse_lease(LeaseKind.FILE, *of)),
     _Kind(re.compile(r"build_slots/.*\.json", re.DOTALL), lambda *of: parse_lease(LeaseKind.SLOT, *of)),
     _Kind(re.compile(re.escape(ARCHIVE_FILE)), lambda _, content, version: parse_project(content, version)),
@@ -139,6 +142,8 @@ def render_artifact(artifact: Artifact, path: str, version: int) -> bytes:
             content = lease_file_of(artifact, version)[1]
         case ArchivedProductLink():
             content = link_file(artifact)[1]
+        case ArchivedImport():
+            content = import_unit_file(artifact)[1]
         case _:
             content = render_overdue_notice(artifact)
     return content

@@ -18,6 +18,7 @@ _PROFILE = re.compile(r"agents/([^/]+)/profile\.json")
 _LEASE = re.compile(r"(file_reservations|build_slots)/(?:released/.+/)?id-([0-9]{1,18})\.json")
 _PRODUCT = re.compile(r"products/([0-9a-f]+)\.json")
 _OVERDUE = re.compile(r"agents/[^/]+/overdue/[0-9]{4}/[0-9]{2}/[0-9-]+/id-([0-9]{1,18})\.json")
+_IMPORT = re.compile(r"imports/[0-9-]+/([0-9]{1,18})\.json")
 _CONTACT = re.compile(r"contacts/[^/]+/[^/]+\.json")
 _TOLD_RECEIPT = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,63}) (?:read|acknowledged) [0-9]+")
 _ENDED_BY_SOMEBODY = re.compile(r" ended by force(?: \(\+[0-9]+\))?$")
@@ -150,6 +151,7 @@ _FORMS = (
     (_MAIL, EventKind.MAIL),
     (_RECEIPTS, EventKind.RECEIPT),
     (_OVERDUE, EventKind.OVERDUE),
+    (_IMPORT, EventKind.IMPORT),
     (_PROFILE, EventKind.PROFILE),
     (_PRODUCT, EventKind.PRODUCT),
     (_CONTACT, EventKind.CONTACT),

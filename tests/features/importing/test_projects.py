@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.core.errors import AgentMailError
+from tests.features.importing.scripted import ScriptedReader, agent, at, copy, message, project
+from tests.features.importing.test_service import bring, found
+from tests.rebuild.world import THE_OPERATOR, World
+
+
+async def test_a_project_that_is_made_is_as_old_as_where_it_comes_from(world: World) -> None:
+    await bring(world, ScriptedReader(all_projects=[project()]))
+
+    assert world.rows("SELECT human_key, created_ts FROM projects") == [("/old/app", at(0))]
+
+
+async def test_a_project_that_is_there_stays_as_it_is(world: World) -> None:
+    await world.call("ensure_project", human_key="/old/app")
+    before = world.rows("SELECT * FROM projects")
+
+    report = await bring(world, ScriptedReader(all_projects=[project()], all_agents=[agent("a1", "Blue")]))
+
+    assert world.rows("SELECT * FROM projects") == before
+    assert found(report)["projects"] == (1, 0, 0)
+
+
+async def test_into_a_project_that_is_set_aside_nothing_goes(world: World) -> None:
+    await bring(world, ScriptedReader(all_projects=[project()]))
+    await world.call("archive_project", THE_OPERATOR, project_key="/old/app")
+    reader = ScriptedReader(
+        all_projects=[project()], all_agents=[agent("a1", "Blue")], all_messages=[message("m1", "a1", copy("a1"))]
+    )
+
+    with pytest.raises(AgentMailError) as refused:
+        await bring(world, reader)
+
+    assert refused.value.code == "CONFLICT"
+    assert world.rows("SELECT count(*) FROM messages") == [(0,)]
+
+
+async def test_a_slug_that_is_none_here_is_refused_before_anything_is_written(world: World) -> None:
+    with pytest.raises(AgentMailError) as refused:
+        await bring(world, ScriptedReader(all_projects=[project(human_key=None, slug=None)]), into="no-such")
+
+    assert refused.value.code == "NOT_FOUND"
+    assert world.rows("SELECT count(*) FROM projects") == [(0,)]
+
+
+async def test_when_a_project_is_adopted_what_comes_later_goes_where_it_is(world: World) -> None:
+    reader = ScriptedReader(all_projects=[project()], all_agents=[agent("a1", "Blue")])
+    await bring(world, reader)
+    await world.call("ensure_project", human_key="/new/app")
+    await world.drain()
+    await world.adopt("/old/app", "/new/app")
+    reader.all_agents.append(agent("a2", "Red"))
+
+    report = await bring(world, reader)
+    await world.drain()
+
+    assert found(report)["agents"] == (1, 1, 0)
+    names = world.rows("SELECT a.name FROM agents a JOIN projects p ON p.id = a.project_id WHERE a.kind = 'agent'")
+    assert sorted(names) == [("Blue",), ("Red",)]
+    assert world.rows("SELECT human_key FROM projects") == [("/new/app",)]
