@@ -88,3 +88,22 @@ def test_an_owner_that_keeps_silent_is_a_finding(owned: CliContext, monkeypatch:
 
     assert finding.problem == "silent"
     assert finding.evidence.endswith(f"which does not answer: {url} did not answer in time.")
+
+
+def test_the_doors_that_a_start_would_open_are_told(at_stopped: Shell) -> None:
+    closed = list(check_around(at_stopped.context()))[-1]
+    at_stopped.set(POSTAL_ENABLED="true", POSTAL_PORT="7777")
+    opened = list(check_around(at_stopped.context()))[-1]
+
+    assert closed == CheckResult(check="doors", evidence="none is open: no user of another system comes in")
+    assert opened.evidence == ("postal is open at /agents/{agent}/mcp and port 7777 of 127.0.0.1 (POSTAL_ENABLED)")
+
+
+@pytest.mark.usefixtures("owned")
+def test_the_doors_of_a_server_are_those_that_it_has(here: CliContext) -> None:
+    door = {"door": "postal", "open": True, "setting": "POSTAL_ENABLED", "at": ["/agents/{agent}/mcp"]}
+    with ScriptedServer(answer({"status": "ok", "archive": {"last_error": None}}), answer([door])) as server:
+        say(here, server.url)
+        told = list(check_around(here))[-1]
+
+    assert told.evidence == "postal is open at /agents/{agent}/mcp (POSTAL_ENABLED)"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.facades.postal.postal_server import PostalServer, rpc, tool_call
+from tests.facades.postal.postal_server import PostalServer, Session, rpc, tool_call
 from tests.facades.postal.rows import shows
 from tests.server.test_mcp import HANDSHAKE
 
@@ -75,6 +75,7 @@ async def test_messages_come_in_the_order_in_which_they_were_sent(postal: Postal
 @WAITS
 @shows("P5", "PM-15")
 async def test_of_two_that_wait_one_gets_the_message_and_the_other_waits_on(postal: PostalServer) -> None:
+    postal.transcript.are_at_once = True
     bobs = [await postal.open("bob") for _ in range(2)]
     waiting = {asyncio.create_task(bob.message()) for bob in bobs}
     await postal.waiting(2)
@@ -95,7 +96,7 @@ async def test_mailboxes_are_made_and_a_name_is_a_native_agents_alias(postal: Po
     assert [(one["name"], one["owner"]) for one in names] == [("alice", "postal"), ("é_1", None)]
     assert names[0]["agent"] == "alice"
     assert names[1]["agent"] != "é_1"
-    postal.transcript.lines[-1] = "< The names, with the agents that they are of."
+    postal.transcript.exchanges[-1][-1] = "< The names, with the agents that they are of."
 
 
 @shows("letter-case")
@@ -155,7 +156,7 @@ async def test_two_loops_answer_each_other_with_new_ids_and_with_the_same_one(po
     counts = {}
     for msg_id in (None, "talk"):
         alice, bob = await postal.open("alice"), await postal.open("bob")
-        postal.transcript.lines.clear()
+        postal.transcript.exchanges.clear()
         await alice.text("send_to_agent", name="bob", msg="0", msg_id=msg_id)
         got: list[tuple[str, str]] = []
         for number in range(1, 40):
@@ -171,8 +172,30 @@ async def test_two_loops_answer_each_other_with_new_ids_and_with_the_same_one(po
         assert await alice.message() is None
         assert await bob.message() is None
 
-    postal.transcript.lines.clear()
+    postal.transcript.exchanges.clear()
     postal.transcript.note(f"messages, each once and in order: {counts}")
+
+
+@WAITS
+@pytest.mark.parametrize("msg_id", [None, "talk"], ids=["new ids", "the same id"])
+async def test_two_that_loop_by_themselves_wait_for_each_other_and_lose_nothing(
+    postal: PostalServer, msg_id: str | None
+) -> None:
+    async def loop(me: Session, other: str) -> list[str]:
+        """Wait, answer with the id of what came or a new one, and again, twenty times."""
+        got = []
+        for _ in range(20):
+            message = await me.message()
+            got.append(message["content"])
+            answer = str(int(message["content"]) + 1)
+            await me.text("send_to_agent", name=other, msg=answer, msg_id=msg_id and message["id"])
+        return got
+
+    alice, bob = await postal.open("alice"), await postal.open("bob")
+    await alice.text("send_to_agent", name="bob", msg="0", msg_id=msg_id)
+    bobs, alices = await asyncio.gather(loop(bob, "alice"), loop(alice, "bob"))
+
+    assert [bobs, alices] == [[str(number) for number in range(first, 40, 2)] for first in (0, 1)]
 
 
 @pytest.mark.settings(POSTAL_MAILBOX_MAX="2")

@@ -32,7 +32,9 @@ _USUAL = {"content-type": "application/json", "accept": "application/json, text/
 class Transcript:
     """Of one test. A recorded exchange comes when its answer has."""
 
-    lines: list[str] = field(default_factory=list)
+    exchanges: list[list[str]] = field(default_factory=list)
+    are_at_once: bool = False
+    """Which of them is answered first is left open: they are golden in the order of their texts."""
     _ids: dict[str, str] = field(default_factory=dict)
 
     def record(self, request: httpx.Request, answer: httpx.Response) -> None:
@@ -42,6 +44,7 @@ class Transcript:
             if request.headers.get(name) not in (None, _USUAL.get(name))
         ]
         told = [line for line in told if not line.startswith("host: 127.0.0.1") and line != "accept: */*"]
+        self.exchanges.append([])
         self._add("> ", f"{request.method} {request.url.raw_path.decode()}", *told, _shown(request.content))
         headers = [answer.headers.get("content-type", "-")]
         if "mcp-session-id" in answer.headers:
@@ -50,10 +53,11 @@ class Transcript:
 
     def note(self, text: str) -> None:
         """What no exchange shows."""
+        self.exchanges.append([])
         self._add("# ", text)
 
     def _add(self, sign: str, *lines: str) -> None:
-        self.lines += [f"{sign}{self._same(line)}" for line in lines if line]
+        self.exchanges[-1] += [f"{sign}{self._same(line)}" for line in lines if line]
 
     def _same(self, line: str) -> str:
         line = _UUID.sub(lambda found: self._ids.setdefault(found[0], f"<id {len(self._ids) + 1}>"), line)
@@ -62,7 +66,8 @@ class Transcript:
         return line
 
     def text(self) -> str:
-        return "\n".join(self.lines) + "\n"
+        exchanges = sorted(self.exchanges) if self.are_at_once else self.exchanges
+        return "".join(f"{line}\n" for exchange in exchanges for line in exchange)
 
     def is_golden(self, name: str) -> None:
         """Compare, or write where it is asked for."""
