@@ -61,7 +61,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks homes extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, and the real agent CLIs where there is npm
+check-all: test cover testers llm hooks homes extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, and the real agent CLIs where there is npm
 
 .PHONY: lint
 lint: $(DEV)
@@ -148,6 +148,10 @@ pages: $(DEV) ## Every shell line of README and tutorials as it stands, the long
 rebuild: $(DEV) ## Hundreds of random histories, each rebuilt from its archives alone and compared
 	@$(BIN)/pytest -n $(WORKERS) -m "rebuild or not rebuild" tests/rebuild $(ARGS)
 
+.PHONY: imports
+imports: $(DEV) ## A large store of mcp_agent_mail with everything that bites, brought in twice; sixty imports that are killed
+	@exec $(BIN)/python -m tests.imports $(ARGS)
+
 .PHONY: restore
 restore: $(DEV) ## Backups beside writers, fifty instants, damaged bytes, another user: each restored and compared
 	@$(BIN)/pytest -n $(WORKERS) -m "restore or not restore" tests/restore tests/features/recovery $(ARGS)
@@ -200,6 +204,10 @@ overhead: $(DEV) ## What metrics, profiles and workers cost a request, on agains
 .PHONY: hook-times
 hook-times: $(DEV) ## What an agent waits for at each event: the hook beside a bare Python, server up, down and hung
 	@exec $(BIN)/python -m benchmarks.hook_times $(ARGS)
+
+.PHONY: doors-histories
+doors-histories: $(DEV) ## Histories of 2,000 steps over all doors, stops and kills among them: nothing lost or doubled, each rebuilt as it was
+	@$(BIN)/pytest -n 0 -m "slow or not slow" tests/facades/test_histories.py $(ARGS)
 
 .PHONY: door-times
 door-times: $(DEV) ## What doors cost: letters beside our own tools, waiters, agentmail beside am, the mixed load on against off

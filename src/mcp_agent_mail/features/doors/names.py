@@ -29,6 +29,10 @@ from mcp_agent_mail.store.transaction import Tx, View
 _MODEL = "unknown"
 
 
+class MissingNames(Exception):
+    """Undoes a unit of work that lacks what it may not make or draw itself: with that it is run again."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamingRule:
     """By which rules names come in by doors."""
@@ -39,10 +43,10 @@ class NamingRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameSupplies:
-    """What making names needs and a unit of work may not draw itself."""
+    """What making names needs and a unit of work may not draw itself. `candidates` are None where none were drawn."""
 
     rule: NamingRule
-    candidates: Sequence[str]
+    candidates: Sequence[str] | None
     token: str
 
 
@@ -56,22 +60,27 @@ class DoorActor:
 
 
 def draw_supplies(rule: NamingRule, choose: Callable[[Sequence[str]], str] | None) -> NameSupplies:
-    """A new set for each call; without `choose` no name is to be made. The token is told to nobody: what a door owns is
+    """A new set for each call; without `choose` no names are drawn. The token is told to nobody: what a door owns is
     not to be had by registering.
     """
-    candidates = [] if choose is None else candidate_names(choose)
+    candidates = None if choose is None else candidate_names(choose)
     return NameSupplies(rule=rule, candidates=candidates, token=new_token(AGENT_TOKEN_PREFIX))
 
 
 def find_agent(view: View, project: Project, name: str) -> Agent | None:
     """The agent of a name that some door knows, else of a native one; Human too. System gets no mail."""
+    return _find(view, project, name)[0]
+
+
+def _find(view: View, project: Project, name: str) -> tuple[Agent | None, WireName | None]:
+    """The agent, and what doors know of the name."""
     known = view.wire_names.find(project.id, name)
     if known is not None:
-        return view.agents.find(known.agent_id)
+        return view.agents.find(known.agent_id), known
     agent = view.agents.find_by_name(project.id, recipient_name(name))
     if agent is None or agent.kind is AgentKind.SYSTEM:
-        return None
-    return None if has_other_name(view, agent) else agent
+        return None, None
+    return (None if has_other_name(view, agent) else agent), None
 
 
 def has_other_name(view: View, agent: Agent) -> bool:
@@ -81,15 +90,22 @@ def has_other_name(view: View, agent: Agent) -> bool:
 
 
 def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
-    """The agent of the name, which is made with a mailbox of its own where there is none. Raises UnfitWireName."""
+    """The agent of the name, which is made with a mailbox of its own where there is none. Raises UnfitWireName, and
+    MissingNames where one must be.
+    """
+    return _ensure(tx, project, door, name, supplies)[0]
+
+
+def _ensure(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> tuple[Agent, WireName | None]:
+    """The agent, and what doors know of the name: None of a native one that no door has named yet."""
     written = require_wire_name(door, name)
-    found = find_agent(tx, project, written)
+    found, known = _find(tx, project, written)
     if found is not None:
-        return _brought_back(tx, found)
+        return _brought_back(tx, found), known
     agent = _add_agent(tx, project, door, written, supplies)
-    tx.wire_names.add(project.id, agent.id, written, tx.now)
+    added = tx.wire_names.add(project.id, agent.id, written, tx.now)
     record_event(tx, agent, None)
-    return agent
+    return agent, added
 
 
 def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
@@ -97,7 +113,10 @@ def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: Nam
     the other project, by whichever of its names. Raises UnfitWireName; RecipientNotFound where that project has none.
     """
     written = require_wire_name(door, name)
-    elsewhere = _find_elsewhere(tx, written) if find_agent(tx, home, written) is None else None
+    found = find_agent(tx, home, written)
+    if found is not None:
+        return found
+    elsewhere = _find_elsewhere(tx, written)
     if elsewhere is None:
         return ensure_agent(tx, home, door, written, supplies)
     project, plain = elsewhere
@@ -145,9 +164,10 @@ def _brought_back(tx: Tx, agent: Agent) -> Agent:
 
 def ensure_wire_name(tx: Tx, project: Project, name: str, agent: Agent) -> WireName:
     """The agent's name at doors: its native one where no door has named it yet."""
-    known = tx.wire_names.find(project.id, name)
-    if known is not None:
-        return known
+    return tx.wire_names.find(project.id, name) or _name_natively(tx, project, agent)
+
+
+def _name_natively(tx: Tx, project: Project, agent: Agent) -> WireName:
     tx.require_room()
     added = tx.wire_names.add(project.id, agent.id, agent.name, tx.now)
     record_event(tx, agent, None)
@@ -156,13 +176,14 @@ def ensure_wire_name(tx: Tx, project: Project, name: str, agent: Agent) -> WireN
 
 def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> DoorActor:
     """Who calls by the name: a mailbox that nobody had is the door's own by that, and one of its own that had retired
-    comes back. Raises UnfitWireName, ReservedIdentity, NameOwnedElsewhere, DoorNotLinked.
+    comes back. Raises UnfitWireName, ReservedIdentity, NameOwnedElsewhere, DoorNotLinked, and MissingNames.
     """
     require_writable(project)
-    agent = ensure_agent(tx, project, door, name, supplies)
+    agent, known = _ensure(tx, project, door, name, supplies)
     if agent.kind is not AgentKind.AGENT:
         require_to_act(newcomers_caller(supplies.rule.auth), agent)
-    known = ensure_wire_name(tx, project, name, agent)
+    if known is None:
+        known = _name_natively(tx, project, agent)
     caller, becomes_own = resolve_door_caller(tx, door, known, agent, supplies.rule.auth)
     if becomes_own:
         known = tx.wire_names.own(known, door)
@@ -184,7 +205,12 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
         is_native = tx.agents.find_by_name(project.id, candidate) is not None
         return is_native or tx.wire_names.find(project.id, candidate) is not None
 
-    native = name if has_names_form(name) and not is_taken(name) else first_free(supplies.candidates, is_taken)
+    if has_names_form(name) and not is_taken(name):
+        native = name
+    elif supplies.candidates is None:
+        raise MissingNames
+    else:
+        native = first_free(supplies.candidates, is_taken)
     admission_request = AdmissionRequest(
         project=project,
         caller=newcomers_caller(supplies.rule.auth),

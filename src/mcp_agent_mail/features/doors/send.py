@@ -19,11 +19,11 @@ from mcp_agent_mail.domain.doors.ids import (
 )
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.doors.texts import subject_of
-from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.names import DoorActor
 from mcp_agent_mail.features.doors.requests import DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.messaging.requests import RecipientList, SendRequest
 from mcp_agent_mail.features.messaging.send import Sent
@@ -34,14 +34,16 @@ class MailboxFull(Conflict):
     """It holds as many unread messages as it may; reading makes room."""
 
 
-class SendWithin(Protocol):
-    """`MessagingService.send_within`."""
+class SendAs(Protocol):
+    """`MessagingService.send_as`."""
 
-    def __call__(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | Replay: ...
+    def __call__(
+        self, tx: Tx, sender: Actor, request: SendRequest, brought: None, to: Agent | None
+    ) -> Sent | Replay: ...
 
 
 def send(
-    tx: Tx, speaker: DoorActor, recipient: Agent, request: DoorSendRequest, door: Door, send_within: SendWithin
+    tx: Tx, speaker: DoorActor, recipient: Agent, request: DoorSendRequest, door: Door, send_as: SendAs
 ) -> DoorSent:
     """Send it, unless it is there. Raises IdTaken, MailboxFull, and what a send raises."""
     sender = speaker.actor.agent
@@ -51,13 +53,14 @@ def send(
         if (there := tx.wire_ids.at(place)) is not None:
             return _repeat(tx, place, there, body_digest(request.body))
     _require_room(tx, recipient, request)
-    sent = send_within(
+    home = speaker.actor.project
+    sent = send_as(
         tx,
-        speaker.caller,
+        speaker.actor,
         SendRequest(
-            project_key=speaker.actor.project.human_key,
+            project_key=home.human_key,
             sender_name=sender.name,
-            recipients=RecipientList(to=(_address(tx, speaker.actor.project, recipient),)),
+            recipients=RecipientList(to=(_address(tx, home, recipient),)),
             subject=subject_of(request.body),
             body_md=request.body,
             reply_to=answered,
@@ -65,6 +68,8 @@ def send(
                 door=door, recipient_id=recipient.id, chosen=request.external_id, answers=answered or 0
             ),
         ),
+        None,
+        recipient if recipient.project_id == home.id else None,
     )
     assert isinstance(sent, Sent), sent  # A request without a key of its own is no repeat.
     assert sent.message is not None, sent

@@ -16,10 +16,17 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name, shown_to, wire_key
 from mcp_agent_mail.domain.projects import Project
+<<<<<<< HEAD
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors.names import find_agent, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService, find_home
+=======
+from mcp_agent_mail.features.doors.homes import find_home
+from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, speak_as
+from mcp_agent_mail.features.doors.requests import DoorCaller
+from mcp_agent_mail.features.doors.service import DoorService
+>>>>>>> main
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
@@ -118,7 +125,7 @@ class WindowMailboxService:
 
     async def names(self, caller: DoorCaller) -> list[str]:
         """Whom the caller's project knows, by the names that its door shows: MAX_NAMES, the oldest agents first."""
-        key = self._doors.home_key(caller)
+        key = self._doors.homes.key_of(caller)
 
         def look(view: View) -> list[str]:
             project = find_home(view, key)
@@ -138,7 +145,7 @@ class WindowMailboxService:
         """
         name = require_wire_name(caller.door, caller.name)
         before = require_wire_name(caller.door, was)
-        key = self._doors.home_key(caller)
+        key = self._doors.homes.key_of(caller)
 
         def unit(tx: Tx) -> bool:
             project = find_home(tx, key)
@@ -158,17 +165,17 @@ class WindowMailboxService:
 
     async def set_status(self, caller: DoorCaller, status: AgentStatus) -> Agent:
         """The caller's word on whether it is to be disturbed. Raises as DoorService.send does."""
-        project, supplies = await self._doors.ready(caller, caller.name)
 
-        def unit(tx: Tx) -> Agent:
+        def unit(tx: Tx, project: Project, supplies: NameSupplies) -> Agent:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
             return tx.agents.set_status(speaker.actor.agent.id, status, None, tx.now)
 
-        agent = await self._store.write(unit)
+        agent = await self._doors.homes.write(caller, unit)
         self._note_activity(agent)
         self._tell(frozenset({agent.id}))
         return agent
 
+<<<<<<< HEAD
     async def watch(self, caller: DoorCaller, names: Sequence[str], *, seen: str | None, wait_s: float) -> WatchedState:
         """The mailboxes of these windows, without those that there are not, once they are not as `seen` says (see
         WatchedState), at most `wait_s` seconds after (and MAX_WAIT_S). Changes and makes nothing. Raises as waiting
@@ -197,6 +204,11 @@ class WindowMailboxService:
                 watch.agents = None if len(found) < len(names) else frozenset(agent_id for agent_id, _ in found)
                 self._waiters.require_open()
                 await waiter.woken(until - loop.time())
+=======
+    async def look(self, caller: DoorCaller, names: Sequence[str]) -> list[WindowMailbox]:
+        """The mailboxes of these windows, without those that there are not. Changes and makes nothing."""
+        key = self._doors.homes.key_of(caller)
+>>>>>>> main
 
     async def _hear(self) -> None:
         if not self._is_hearing:
