@@ -27,15 +27,6 @@ ways is read by any other, once. Each way is a **door**, off until its setting i
 
 | door | setting | where | how to |
 |---|---|---|---|
-<<<<<<< HEAD
-| [postal](#postal) | `POSTAL_ENABLED` | `/agents/{agent}/mcp` on the server's port, and on `POSTAL_PORT` | \
-[switch](../how-to/switch-from-postal.md) |
-| [AgentMail](#agentmail) | `AGENTMAIL_ENABLED` | the command `agentmail` | \
-[switch](../how-to/switch-from-agentmail.md) |
-| [ClaudeMailbox](#claudemailbox) | `CLAUDE_MAILBOX_ENABLED` | `CLAUDE_MAILBOX_PORTS` | [switch](../how-to/switch-from-claude-mailbox.md) |
-| [claims](#claims) | `CLAIMS_ENABLED` | `/mcp?profile=claims` | [switch](../how-to/switch-from-claims.md) |
-
-=======
 """
 _PLACES = (
     ("postal", "POSTAL_ENABLED", "`/agents/{agent}/mcp` on the server's port, and on `POSTAL_PORT`", "postal"),
@@ -44,7 +35,6 @@ _PLACES = (
     ("claims", "CLAIMS_ENABLED", "`/mcp?profile=claims`", "claims"),
 )
 _REST = """
->>>>>>> main
 Why some rows are otherwise than there is said in [what is otherwise here](differences.md); what a forged name can do,
 in the [threat model](../concepts/threat-model.md#doors).
 """

@@ -16,17 +16,11 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name, shown_to, wire_key
 from mcp_agent_mail.domain.projects import Project
-<<<<<<< HEAD
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
-from mcp_agent_mail.features.doors.names import find_agent, speak_as
-from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService, find_home
-=======
 from mcp_agent_mail.features.doors.homes import find_home
 from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.doors.service import DoorService
->>>>>>> main
+from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
@@ -175,7 +169,6 @@ class WindowMailboxService:
         self._tell(frozenset({agent.id}))
         return agent
 
-<<<<<<< HEAD
     async def watch(self, caller: DoorCaller, names: Sequence[str], *, seen: str | None, wait_s: float) -> WatchedState:
         """The mailboxes of these windows, without those that there are not, once they are not as `seen` says (see
         WatchedState), at most `wait_s` seconds after (and MAX_WAIT_S). Changes and makes nothing. Raises as waiting
@@ -183,7 +176,7 @@ class WindowMailboxService:
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + min(wait_s, MAX_WAIT_S)
-        key = self._doors.home_key(caller)
+        key = self._doors.homes.key_of(caller)
         await self._hear()
         with (
             self._waiters.place(None, WaiterKind.WAIT, is_agents=False) as waiter,
@@ -204,11 +197,6 @@ class WindowMailboxService:
                 watch.agents = None if len(found) < len(names) else frozenset(agent_id for agent_id, _ in found)
                 self._waiters.require_open()
                 await waiter.woken(until - loop.time())
-=======
-    async def look(self, caller: DoorCaller, names: Sequence[str]) -> list[WindowMailbox]:
-        """The mailboxes of these windows, without those that there are not. Changes and makes nothing."""
-        key = self._doors.homes.key_of(caller)
->>>>>>> main
 
     async def _hear(self) -> None:
         if not self._is_hearing:
@@ -234,7 +222,7 @@ class WindowMailboxService:
         """Retire mailboxes of windows that are gone or have long been silent, and in which nothing waits; count what
         was read long ago. No message goes: mail and history stay, and who is written to or speaks again is back.
         """
-        key, now = self._doors.home_key(caller), self._clock()
+        key, now = self._doors.homes.key_of(caller), self._clock()
         before = Micros(now - request.read_hours * _HOUR)
         project = await self._store.read(lambda view: find_home(view, key))
         if project is None:
