@@ -120,6 +120,7 @@ class NoticeWriter:
         self._later = DoorClient(settings, starts=False)
         self._notices = Notices()
         self._failures = 0
+        self._said = ""
 
     def run(self) -> int:
         """The exit code."""
@@ -149,7 +150,7 @@ class NoticeWriter:
                 try:
                     self._door.ask("rename", {"project": self._project, "name": name, "was": was})
                 except (wire.NoAnswer, Failure) as failed:
-                    log(str(failed))
+                    self._say(str(failed))
                 else:
                     remember(self._session.environ, self._project, windows.unnoted(name), name)
 
@@ -161,13 +162,13 @@ class NoticeWriter:
         try:
             answer = self._door.ask("watch", value, answers="mailboxes", within_s=whole_s + _ANSWER_AFTER_S)
         except (wire.NoAnswer, Failure) as failed:
-            log(str(failed))
+            self._say(str(failed))
             # What was stopped on purpose is not started again by who only listens.
             self._door = self._later
             time.sleep(_AGAIN_AFTER_S[min(self._failures, len(_AGAIN_AFTER_S) - 1)])
             self._failures += 1
             return None
-        self._door, self._failures = self._later, 0
+        self._door, self._failures, self._said = self._later, 0, ""
         return answer
 
     # The answer is plain JSON.
@@ -180,6 +181,12 @@ class NoticeWriter:
                 break
             state = later
         return state
+
+    def _say(self, words: str) -> None:
+        """Once, however long it stays so: nobody empties the log."""
+        if words != self._said:
+            self._said = words
+            log(words)
 
     def _tell(self, windows: SessionWindows, name: str) -> None:
         pane = windows.pane_of(name)
