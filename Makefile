@@ -61,7 +61,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks homes extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, and the real agent CLIs where there is npm
+check-all: test cover testers llm hooks homes extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, and the real agent CLIs where there is npm
 
 .PHONY: lint
 lint: $(DEV)
@@ -132,6 +132,10 @@ hostile: $(DEV) ## Hostile images and paths against a running server: peak memor
 patterns: $(DEV) ## 180,300 pairs of reservation patterns against an enumeration of the rules
 	@$(BIN)/pytest -n 0 -s -m "slow or not slow" tests/domain/test_pattern_rules.py $(ARGS)
 
+.PHONY: pop-kills
+pop-kills: $(DEV) ## A hundred kills of a server while a mailbox at a door is emptied: nothing lost, what comes twice is counted
+	@$(BIN)/pytest -n 0 -s -m "crash or not crash" tests/crash/test_pop_kills.py $(ARGS)
+
 .PHONY: contest
 contest: $(DEV) ## Fifty agents fight for overlapping paths for half a minute
 	@$(BIN)/pytest -n 0 -m "slow or not slow" tests/e2e/test_contest.py $(ARGS)
@@ -197,9 +201,17 @@ overhead: $(DEV) ## What metrics, profiles and workers cost a request, on agains
 hook-times: $(DEV) ## What an agent waits for at each event: the hook beside a bare Python, server up, down and hung
 	@exec $(BIN)/python -m benchmarks.hook_times $(ARGS)
 
+.PHONY: doors-histories
+doors-histories: $(DEV) ## Histories of 2,000 steps over all doors, stops and kills among them: nothing lost or doubled, each rebuilt as it was
+	@$(BIN)/pytest -n 0 -m "slow or not slow" tests/facades/test_histories.py $(ARGS)
+
 .PHONY: door-times
 door-times: $(DEV) ## What doors cost: letters beside our own tools, waiters, agentmail beside am, the mixed load on against off
 	@exec $(BIN)/python -m benchmarks.doors $(ARGS)
+
+.PHONY: postal-burst
+postal-burst: $(DEV) ## A burst at the door postal, 8 send and 4 take for 30 s: each message is taken once
+	@exec $(BIN)/python -m benchmarks.doors.burst $(ARGS)
 
 .PHONY: soak
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile

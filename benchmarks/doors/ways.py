@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import selectors
+import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from mcp_agent_mail.domain.doors.texts import subject_of
 _ID = re.compile(rb'\\"id\\":(\d+)')
 """Of a letter, within the text of an answer: the answer's own id stands outside of it."""
 _READ_BYTES = 262_144
+_REUSED_WITHIN_S = 4.0
 
 
 class Way(StrEnum):
@@ -168,7 +170,9 @@ class Batch:
 
 
 class Callers:
-    """Connections that stay open, each with one call in flight while a batch runs."""
+    """Sessions that stay open, each with one call in flight while a batch runs. Connections that were idle for a while
+    are made anew before a batch: servers close them.
+    """
 
     def __init__(self, server: Server, clients: Sequence[tuple[Dialect, Letters]]) -> None:
         self._server = server
@@ -182,6 +186,8 @@ class Callers:
         """Every client deals with exactly so many letters. Raises Refused where a call fails."""
         pid = self._server.process.pid
         calls_ms: dict[str, list[float]] = defaultdict(list)
+        for one in self._clients:
+            one.refresh()
         with selectors.DefaultSelector() as selector:
             cpu_before, began = cpu_of_process_s(pid), time.perf_counter()
             for one in self._clients:
@@ -199,8 +205,18 @@ class _Counted:
     def __init__(self, port: int, dialect: Dialect, letters: Letters) -> None:
         script: Script = letters
         self.client = Client(port, dialect, script)
+        self._port = port
         self._per_letter = letters.calls_per_letter
+        self._used_s = time.monotonic()
         self.left = 0
+
+    def refresh(self) -> None:
+        """The session goes on over another connection where this one was not used for long."""
+        if time.monotonic() - self._used_s > _REUSED_WITHIN_S:
+            self.client.close()
+            self.client.socket = socket.create_connection(("127.0.0.1", self._port), timeout=GIVE_UP_S)
+            self.client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._used_s = time.monotonic()
 
     def begin(self, letters: int) -> None:
         self.left = letters * self._per_letter - 1

@@ -77,8 +77,17 @@ def asks(project: str) -> list[Ask]:
             for name in ("bob", NATIVE)
             for form, body, head in (("plain", plain, {}), ("MCP", check, of_check))
         ),
-        *_mailbox_asks(),
         Ask(door="postal", says="`check_mail` of bob, own port", path="/agents/bob/mcp", body=plain, port=Door.POSTAL),
+        *_mailbox_asks(),
+        *(
+            Ask(
+                door="AgentMail",
+                says=f"`agentmail receive` of {name}",
+                path="/agentmail/pop",
+                body={"project": project, "name": name},
+            )
+            for name in ("amy", NATIVE)
+        ),
     ]
 
 
@@ -220,30 +229,39 @@ _HEAD = """\
 <!-- Made by `python -m tests.attack.door_verdicts` of what servers answered over HTTP; a test compares. -->
 
 Each door asked by everybody, of a server in each mode, without a token of the server's and with one
-(`HTTP_BEARER_TOKEN`). `bob` and the like are names of that door, `BlueLake` an agent of this server with a token of
-its own. The last three columns are what the same request got with a `Host` or an `Origin` that is not the server's,
-and with its body sent as a form of a web page is: the same on all four servers unless several stand there. Tokens
-of agents are asked for and judged by `claims` alone: the other doors look at the server's token, and prove nobody
-by any other. What the kinds mean is said in [errors](errors.md), what follows of it in the [threat
-model](../concepts/threat-model.md#doors).
+(`HTTP_BEARER_TOKEN`). `bob` and the like are names of that door, `BlueLake` an agent of this server with a token of its
+own. The last three columns are what the same request got with a `Host` or an `Origin` that is not the server's, and
+with its body sent as a form of a web page is: the same on all four servers unless several stand there. Tokens of agents
+are asked for and judged by `claims` alone: the other doors look at the server's token, and prove nobody by any other.
+What the kinds mean is said in [errors](errors.md), what follows of it in the
+[threat model](../concepts/threat-model.md#doors).
 """
 
 
 def page(verdicts: list[Verdict]) -> str:
-    names = [mode for each in MODES for mode in (each, f"{each}, server's token")]
-    lines = [_HEAD]
-    for door in dict.fromkeys(verdict.door for verdict in verdicts):
-        lines += [f"\n## {door}\n"]
-        for asked in dict.fromkeys(verdict.asked for verdict in verdicts if verdict.door == door):
-            heads = ["token", *names, *FOREIGN]
-            lines += [f"\n{asked}\n\n", f"| {' | '.join(heads)} |\n", f"|{'---|' * len(heads)}\n"]
-            rows: dict[tuple[str, ...], list[str]] = {}
-            for one in verdicts:
-                if (one.door, one.asked) == (door, asked):
-                    cells = (*(one.columns[name] for name in names), *one.foreign.values())
-                    rows.setdefault(cells, []).append(one.credential)
-            lines += [f"| {' | '.join(('; '.join(tokens), *cells))} |\n" for cells, tokens in rows.items()]
+    """A table for each thing that was asked, with those in one row that got the same."""
+    lines, door = [_HEAD], ""
+    for one in verdicts:
+        if one.door != door:
+            lines += [f"\n## {(door := one.door)}\n"]
+        if one.credential == CREDENTIALS[0]:
+            lines += _table([row for row in verdicts if (row.door, row.asked) == (one.door, one.asked)])
     return "".join(lines)
+
+
+def _table(verdicts: list[Verdict]) -> list[str]:
+    names = list(verdicts[0].columns)
+    heads = ["token", *names, *FOREIGN]
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for one in verdicts:
+        cells = (*(one.columns[name] for name in names), *one.foreign.values())
+        rows.setdefault(cells, []).append(one.credential)
+    return [
+        f"\n{verdicts[0].asked}\n\n",
+        f"| {' | '.join(heads)} |\n",
+        f"|{'---|' * len(heads)}\n",
+        *(f"| {' | '.join(('; '.join(tokens), *cells))} |\n" for cells, tokens in rows.items()),
+    ]
 
 
 if __name__ == "__main__":

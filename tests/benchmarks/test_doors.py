@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.doors import commands, letters, others, waiting
+from benchmarks.doors import commands, letters, others, waiting, ways
 from benchmarks.doors.__main__ import PARTS, parse
 from benchmarks.doors.letters import key
 from benchmarks.doors.servers import postal
@@ -161,7 +161,9 @@ def test_every_part_is_named_and_quick_is_small() -> None:
     assert (chosen.pairs, chosen.messages) == (2, 500)
 
 
-def test_letters_of_both_ways_are_written_and_taken_at_a_real_server(tmp_path: Path) -> None:
+def test_letters_of_both_ways_are_written_and_taken_at_a_real_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = start_ours(tmp_path / "store", set(), Rpc(), **postal(PROJECT))
     try:
         call(server, "ensure_project", human_key=PROJECT)
@@ -169,6 +171,7 @@ def test_letters_of_both_ways_are_written_and_taken_at_a_real_server(tmp_path: P
             call(server, "register_agent", project_key=PROJECT, program="bench", model="none", name=name)
         pool = Pool(seed=1)
         made = {}
+        monkeypatch.setattr(ways, "_REUSED_WITHIN_S", -1.0)  # Every batch over another connection.
         for way in Way:
             for deed in Deed:
                 callers = Callers(server, [clients_of(way, deed, 0, pool)])

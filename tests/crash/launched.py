@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,21 @@ _LOOKS = int(DIES_WITHIN_S / 0.02)
 class LaunchedServer(Served):
     """Starts on another port each time: its clients come anew as well."""
 
-    def __init__(self, root: Path, *, commit_interval_ms: int = COMMIT_INTERVAL_MS, **doom: Any) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        commit_interval_ms: int = COMMIT_INTERVAL_MS,
+        settings: Mapping[str, str] | None = None,
+        **doom: Any,
+    ) -> None:
         # Rounds may begin months ago: what a client named then is still its own.
         super().__init__(
             root,
             ALLOW_ABSOLUTE_ATTACHMENT_PATHS="true",
             ARCHIVE_COMMIT_INTERVAL_MS=str(commit_interval_ms),
             MCP_AGENT_MAIL_WINDOW_TTL_DAYS=str(WINDOW_DAYS),
+            **(settings or {}),
         )
         self._armed = root.parent / f"{root.name}.armed"
         self._always = Doom(armed=str(self._armed), **doom)

@@ -24,6 +24,7 @@ OPEN = {
     "POSTAL_PORT": "7777",
     "POSTAL_MAX_WAIT_SECONDS": "0",
     "CLAUDE_MAILBOX_ENABLED": "true",
+    "AGENTMAIL_ENABLED": "true",
 }
 """Every door's setting. Ports are free ones whatever stands here."""
 

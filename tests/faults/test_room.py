@@ -41,6 +41,7 @@ ADDS: dict[str, dict[str, Any]] = {
     "register_agent": {**HERE, **NEWCOMER, "name": "NewFox"},
     "create_agent_identity": {**HERE, **NEWCOMER},
     "create_join_code": HERE,
+    "link_door_name": {"name": RED, "door": "postal"},
     "request_contact": {**HERE, "from_agent": RED, "to_agent": THIRD},
     "send_message": {**LETTER, "to": [RED]},
     "reply_message": {**HERE, "message_id": 1, "sender_name": RED, "body_md": "Yes"},
@@ -82,6 +83,7 @@ GOES_ON: dict[str, dict[str, Any]] = {
     "release_build_slot": {**MINE, "slot": "build"},
     "purge_old_messages": {**HERE, "max_age_days": 1, "dry_run": False},
     "revoke_join_code": {**HERE, "join_code_id": 1},
+    "unlink_door_name": {"name": BLUE, "door": "postal"},
     "reissue_token": {**HERE, "agent_name": RED},
     "deregister_agent": {**HERE, "agent_name": LATE},
     "unretire_agent": {**HERE, "agent_name": LATE},
@@ -108,7 +110,7 @@ BESIDE_THE_STORE = {"checkout_archive_month", "install_precommit_guard", "uninst
 @asynccontextmanager
 async def furnished(root: Path, clock: Clock = system_clock, **given: str) -> AsyncIterator[Harness]:
     """A house that has one of everything; nothing works beside the calls."""
-    async with harness(root, starts=False, clock=clock, given=given) as home:
+    async with harness(root, starts=False, clock=clock, given={"FACADES_PROJECT": PROJECT, **given}) as home:
         for name in (THIRD, LATE):
             await home.call_as_operator("register_agent", **HERE, **NEWCOMER, name=name)
         await home.call("ensure_project", human_key="/code/second")
@@ -121,6 +123,7 @@ async def furnished(root: Path, clock: Clock = system_clock, **given: str) -> As
         await home.call("ensure_product", name="storefront")
         await home.call_as_operator("products_link", product_key="storefront", project_key=PROJECT)
         await home.call_as_operator("create_join_code", **HERE)
+        await home.call_as_operator("link_door_name", name=BLUE, door="postal")
         yield home
 
 

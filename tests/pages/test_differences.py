@@ -16,7 +16,7 @@ REFERENCE = ROOT / "docs" / "reference"
 DIFFERENCES = REFERENCE / "differences.md"
 PAGES = [DIFFERENCES, REFERENCE / "neighbours.md", ROOT / "docs" / "concepts" / "threat-model.md"]
 SETTINGS = {*(row.name for row in ROWS), *LATER, *FORMER, *WITHOUT_EFFECT}
-OTHERS = {"TMUX_PANE", "AGENTMAIL_NAME", "PERMISSION_DENIED"}
+OTHERS = {"TMUX_PANE", "PERMISSION_DENIED"}
 SYSTEMS = ["All doors", "postal", "AgentMail", "ClaudeMailbox", "A system with claims", "The older mcp_agent_mail"]
 
 

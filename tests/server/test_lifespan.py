@@ -18,7 +18,7 @@ import pytest
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.failpoints import FailPoint, Faults
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.server.lifespan import GC_THRESHOLDS, Running, _Stopping, _store, run_server, tune_collector
+from mcp_agent_mail.server.lifespan import GC_THRESHOLDS, Running, StopTime, _store, run_server, tune_collector
 from mcp_agent_mail.server.transport.listener import PortTaken, open_listener
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
 from mcp_agent_mail.store.instrumented_store import InstrumentedStore
@@ -197,12 +197,12 @@ def test_the_store_counts_its_work_where_that_is_asked_for(tmp_path: Path, is_co
 
 
 def test_the_time_of_a_stop_runs_from_its_beginning() -> None:
-    stopping = _Stopping(10.0)
+    stopping = StopTime(10.0)
 
     before = stopping.left_s()
     stopping.begin()
     after = stopping.left_s()
-    over = _Stopping(0.0)
+    over = StopTime(0.0)
     over.begin()
 
     assert before == 10.0

@@ -20,7 +20,7 @@ from mcp_agent_mail.core.tools import Json, ToolTable, tool
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
-from mcp_agent_mail.server.mcp_words import SERVER_NAME
+from mcp_agent_mail.server.rendering.mcp_words import SERVER_NAME
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
 from tests.server.hosted import VERSION, always_ready, hosted, toy_app, toy_gate, toy_tools
 

@@ -10,6 +10,7 @@ from mcp_agent_mail.features.build_slots.tools import build_slot_tools
 from mcp_agent_mail.features.contacts.tools import contact_tools
 from mcp_agent_mail.features.delivery.tools import delivery_tools, following, hook_tools
 from mcp_agent_mail.features.delivery.watched_resources import watchable_resources
+from mcp_agent_mail.features.doors.tools import door_tools
 from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
 from mcp_agent_mail.features.guarding.tools import guard_tools
 from mcp_agent_mail.features.health.resources import health_resources
@@ -76,6 +77,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *messaging_tools(services.messaging, caller),
         *delivery_tools(services.delivery, caller),
         *hook_tools(services.delivery, caller),
+        *door_tools(services.doors, caller),
         *retention_tools(services.workers.retention, caller),
         *reservation_tools(services.leases.reservations, caller),
         *force_tools(services.leases.force, caller),

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from mcp_agent_mail.bootstrap.attachments import AttachmentParts
+from mcp_agent_mail.bootstrap.doors import door_places
 from mcp_agent_mail.bootstrap.services import LeaseServices, Services
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.looks import Looks
@@ -268,6 +269,7 @@ def door_service(
         project_key=settings.facades_project,
         rule=NamingRule(auth=AgentAuth(settings.agent_auth), admission=ProjectAdmission(settings.project_admission)),
         note_activity=identity.touch,
+        places=door_places(settings),
     )
 
 

@@ -37,7 +37,9 @@ ENTRIES = {
     "env": Entry(f"{_HERE}.build_slots.env", "Print what am run tells a command, for a shell."),
     "token": Entry(f"{_HERE}.commands.tokens", "Replace a lost agent token."),
     "docs": Entry(f"{_HERE}.clients.docs", "Tell agents about their mail in AGENTS.md and its like."),
+    "facade": Entry(f"{_HERE}.doors.command", "See the doors of other systems, and who may speak as whom."),
     "doctor": Entry(f"{_HERE}.commands.doctor", "Check the store; back up, restore, repair or rebuild it."),
+    "service": Entry(f"{_HERE}.service.command", "Start the server with your login."),
     "config": Entry(f"{_HERE}.commands.config", "Show and check the settings."),
     "demo": Entry(f"{_HERE}.demo.command", "Watch two scripted agents work a task by mail on a scratch server."),
 }

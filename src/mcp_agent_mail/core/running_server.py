@@ -132,8 +132,29 @@ class RunningServer:
 
     def ask(self, path: str, value: Json, patience: Deadline, *, at_most: int = MAX_ANSWER_BYTES) -> Json:
         """The server's answer, of so many bytes at most. Raises NoAnswer and Refused."""
-        body = json.dumps(value).encode()
-        lines = [f"POST {self._path}{path} HTTP/1.0", f"Host: {self._authority}", "Content-Type: application/json"]
+        return _judge(self._exchange("POST", path, json.dumps(value).encode(), patience, at_most))
+
+    # Any: what a body holds is for the caller to know.
+    def exchange(
+        self, method: str, path: str, value: Json, patience: Deadline, *, at_most: int = MAX_ANSWER_BYTES
+    ) -> tuple[int, Json]:
+        """Another request than `ask` makes: its status and the JSON that it was answered with, None for what is none.
+        `value` None: it has no body. Raises NoAnswer.
+        """
+        raw = self._exchange(method, path, b"" if value is None else json.dumps(value).encode(), patience, at_most)
+        head, _, body = raw.partition(b"\r\n\r\n")
+        try:
+            status = int(head.partition(b"\r\n")[0].split(b" ", 2)[1])
+        except MISREAD:
+            raise NoAnswer(STRANGER) from None
+        try:
+            return status, json.loads(body)
+        except MISREAD:
+            return status, None
+
+    def _exchange(self, method: str, path: str, body: bytes, patience: Deadline, at_most: int) -> bytes:
+        lines = [f"{method} {self._path}{path} HTTP/1.0", f"Host: {self._authority}"]
+        lines += ["Content-Type: application/json"] if body or method == "POST" else []
         lines += [f"Content-Length: {len(body)}", "Connection: close"]
         lines += [f"{name}: {text}" for name, text in self.headers.items()]
         request = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
@@ -141,14 +162,13 @@ class RunningServer:
             with self._connected(patience) as connection:
                 connection.settimeout(patience.left_s())
                 connection.sendall(request)
-                raw = _read_all(connection, patience, at_most)
+                return _read_all(connection, patience, at_most)
         except TimeoutError:
             raise patience.passed() from None
         except OSError as failed:
             raise NoAnswer(failed.strerror or str(failed)) from None
         except ValueError as failed:  # The address is none, or its port: nobody can be asked there.
             raise NoAnswer(str(failed)) from None
-        return _judge(raw)
 
     def _connected(self, patience: Deadline) -> socket.socket:
         import socket  # noqa: PLC0415  # 3 ms, only where there is a server

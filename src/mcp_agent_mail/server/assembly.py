@@ -103,6 +103,7 @@ def _beside(services: Services) -> Callable[[], BesideFigures]:
         lost_threads=sum(looks.lost_threads() for looks in services.all_looks()),
         waiting=services.delivery.waiters.figures(),
         feed_tail=services.delivery.feed_tail(),
+        door_waits=services.doors.waits.figures(),
         webhooks=None if (webhooks := services.workers.webhooks) is None else webhooks.figures(),
     )
 

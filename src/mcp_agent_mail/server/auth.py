@@ -137,6 +137,7 @@ _ONCE = {
     b"x-agent-window": "X-Agent-Window",
     b"x-agent-project": "X-Agent-Project",
     b"x-agent-name": "X-Agent-Name",
+    b"x-mailbox": "X-Mailbox",
     b"content-type": "Content-Type",
     b"mcp-protocol-version": "MCP-Protocol-Version",
     b"mcp-session-id": "Mcp-Session-Id",

@@ -13,7 +13,7 @@ from mcp_agent_mail.facades.tool_door import DoorTools, DoorToolTable
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.mcp import FACTS, create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
-from mcp_agent_mail.server.mcp_words import words_of
+from mcp_agent_mail.server.rendering.mcp_words import words_of
 
 MAX_SESSIONS = 500
 """Beyond these a client is served without one and does not notice."""

@@ -73,6 +73,16 @@ class Running:
 Announce = Callable[[Running], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedStore:
+    """What a server has before it opens the store that it owns. `log_keeper` keeps its log file, if it has one."""
+
+    lock: StoreLock
+    log_keeper: Keeper | None
+    operator_token: str
+    place: ServerPlace
+
+
 async def run_server(
     settings: Settings, announce: Announce, faults: Faults = NO_FAULTS, lines: CallLines | None = None
 ) -> None:
@@ -95,35 +105,43 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
         running = _running(settings, listener, ports)
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
         fault_hook(FailPoint.START)
-        store = await stack.enter_async_context(_store(settings, fault_hook))
-        went_on = await go_on_above_archives(store, settings.storage_root)
-        fault_hook(FailPoint.START)
-        services = build_services(
-            settings,
-            store,
-            place=_place(settings, running, listener),
-            operator_token=operator_token,
-            faults=faults,
+        owned = OwnedStore(
+            lock=lock, log_keeper=log_keeper, operator_token=operator_token, place=_place(settings, running, listener)
         )
-        await services.doors.give_back_open()
-        for stray in went_on.strays:
-            services.archiving.health.stand(Path(stray.data["path"]).name, in_sentences(stray.message, stray.hint))
-        if (unnoted := went_on.unnoted) is not None:
-            services.archiving.health.stand(NOTE_FILE, unnoted.text)
-        services.attachments.files.remove_leftovers()
-        if log_keeper is not None:
-            services.also_kept.append(log_keeper)
-        services.also_kept.append(await stack.enter_async_context(_owner_told(lock)))
-        stopping = _Stopping(settings.shutdown_timeout_seconds)
-        stack.push_async_callback(_stop_services, services, stopping, fault_hook)
+        stopping = StopTime(settings.shutdown_timeout_seconds)
+        services = await open_services(stack, settings, owned, stopping, faults)
 
         def started() -> None:
             lock.announce(running.url, listens_on=running.bound_url)
             fault_hook(FailPoint.START)
             announce(running)
-            _start_services(services)
+            start_services(services)
 
         await _serve_http(settings, services, operator_token, listener, ports, started, stopping, lines)
+
+
+async def open_services(
+    stack: AsyncExitStack, settings: Settings, owned: OwnedStore, stopping: StopTime, faults: Faults
+) -> Services:
+    """All that a server works with, over the store that it owns; the exit of `stack` drains and closes them. Raises
+    what opening a store raises.
+    """
+    fault_hook = faults.fault_hook
+    store = await stack.enter_async_context(_store(settings, fault_hook))
+    went_on = await go_on_above_archives(store, settings.storage_root)
+    fault_hook(FailPoint.START)
+    services = build_services(settings, store, place=owned.place, operator_token=owned.operator_token, faults=faults)
+    await services.doors.give_back_open()
+    for stray in went_on.strays:
+        services.archiving.health.stand(Path(stray.data["path"]).name, in_sentences(stray.message, stray.hint))
+    if (unnoted := went_on.unnoted) is not None:
+        services.archiving.health.stand(NOTE_FILE, unnoted.text)
+    services.attachments.files.remove_leftovers()
+    if owned.log_keeper is not None:
+        services.also_kept.append(owned.log_keeper)
+    services.also_kept.append(await stack.enter_async_context(_owner_told(owned.lock)))
+    stack.push_async_callback(_stop_services, services, stopping, fault_hook)
+    return services
 
 
 @asynccontextmanager
@@ -158,7 +176,7 @@ async def _spans(settings: Settings) -> AsyncIterator[CallTracer | None]:
         yield tracer
 
 
-class _Stopping:
+class StopTime:
     """The time left of SHUTDOWN_TIMEOUT_SECONDS once a stop has begun."""
 
     def __init__(self, total_s: float) -> None:
@@ -179,7 +197,7 @@ async def _serve_http(
     listener: socket.socket,
     ports: DoorPorts,
     started: Callable[[], None],
-    stopping: _Stopping,
+    stopping: StopTime,
     lines: CallLines | None,
 ) -> None:
     # FastMCP takes a second to import: a taken store or port is told before.
@@ -207,7 +225,7 @@ async def _serve_http(
         await server.serve(sockets=[listener, *ports.sockets])
 
 
-def _start_services(services: Services) -> None:
+def start_services(services: Services) -> None:
     """After the first readiness, on the running loop: nobody waits for the archiver's start."""
     asyncio.get_running_loop().call_later(BESIDE_AFTER_S, services.start)
     asyncio.get_running_loop().call_later(GC_AFTER_S, tune_collector)
@@ -221,7 +239,7 @@ def tune_collector() -> None:
     gc.enable()
 
 
-async def _stop_services(services: Services, stopping: _Stopping, fault_hook: FaultHook) -> None:
+async def _stop_services(services: Services, stopping: StopTime, fault_hook: FaultHook) -> None:
     fault_hook(FailPoint.STOP)
     await services.close(timeout_s=stopping.left_s())
     fault_hook(FailPoint.STOP)

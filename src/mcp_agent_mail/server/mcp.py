@@ -43,11 +43,11 @@ from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, unknown_tool
 from mcp_agent_mail.server.completion import Suggest, complete
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
-from mcp_agent_mail.server.mcp_words import OURS, McpWords
 from mcp_agent_mail.server.observability.trace_context import with_meta
 from mcp_agent_mail.server.preferences import ResponsePreferences
 from mcp_agent_mail.server.prompts import WORKFLOWS, Workflow, prompt_of, shown_for
 from mcp_agent_mail.server.rendering.formats import of_uri
+from mcp_agent_mail.server.rendering.mcp_words import OURS, McpWords
 from mcp_agent_mail.server.rendering.profile_texts import fitted, fitted_error, way_to
 from mcp_agent_mail.server.rendering.wire import error_object, resource_error_code, resource_result
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint, without_list_changes

@@ -114,7 +114,7 @@ class Watch:
 
 @contextmanager
 def open_mailboxes(root: Path, *, ports: str = "0,0", **env: str) -> Iterator[MailboxServer]:
-    served = Served(root, CLAUDE_MAILBOX_ENABLED="true", CLAUDE_MAILBOX_PORTS=ports, **env)
+    served = Served(root, CLAUDE_MAILBOX_ENABLED="true", CLAUDE_MAILBOX_PORTS=ports, port=None, **env)
     with served:
         yield MailboxServer(served, ports_of(served))
 

@@ -25,13 +25,16 @@ What users of three small mail systems for agents, and of a system with claims, 
 parameters, texts, codes and exit statuses, row by row. All of it is over one store: mail that is sent by one of these
 ways is read by any other, once. Each way is a **door**, off until its setting is on.
 
-| door | setting | where | |
+| door | setting | where | how to |
 |---|---|---|---|
-| [postal](#postal) | `POSTAL_ENABLED` | `/agents/{agent}/mcp` on the server's port, and on `POSTAL_PORT` | |
-| [AgentMail](#agentmail) | `AGENTMAIL_ENABLED` | the command `agentmail` | |
-| [ClaudeMailbox](#claudemailbox) | `CLAUDE_MAILBOX_ENABLED` | `CLAUDE_MAILBOX_PORTS` | |
-| [claims](#claims) | `CLAIMS_ENABLED` | `/mcp?profile=claims` | [switch](../how-to/switch-from-claims.md) |
-
+"""
+_PLACES = (
+    ("postal", "POSTAL_ENABLED", "`/agents/{agent}/mcp` on the server's port, and on `POSTAL_PORT`", "postal"),
+    ("AgentMail", "AGENTMAIL_ENABLED", "the command `agentmail`", "agentmail"),
+    ("ClaudeMailbox", "CLAUDE_MAILBOX_ENABLED", "`CLAUDE_MAILBOX_PORTS`", "claude-mailbox"),
+    ("claims", "CLAIMS_ENABLED", "`/mcp?profile=claims`", "claims"),
+)
+_REST = """
 Why some rows are otherwise than there is said in [what is otherwise here](differences.md); what a forged name can do,
 in the [threat model](../concepts/threat-model.md#doors).
 """
@@ -45,7 +48,11 @@ _DOORS: tuple[tuple[str, Iterable[Fact]], ...] = (
 
 
 def page() -> str:
-    return _HEAD + "".join(_section(name, tuple(rows)) for name, rows in _DOORS)
+    places = (
+        f"| [{name}](#{name.lower()}) | `{setting}` | {where} | [switch](../how-to/switch-from-{page}.md) |\n"
+        for name, setting, where, page in _PLACES
+    )
+    return _HEAD + "".join(places) + _REST + "".join(_section(name, tuple(rows)) for name, rows in _DOORS)
 
 
 def _section(name: str, rows: tuple[Fact, ...]) -> str:

@@ -11,10 +11,18 @@ import pytest
 from tests.facades.postal.postal_server import PostalServer, open_postal
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "settings(**names): with which the server is started")
+
+
 @pytest.fixture
-async def postal(tmp_path: Path) -> AsyncIterator[PostalServer]:
-    async with open_postal(tmp_path) as opened:
+async def postal(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[PostalServer]:
+    """What a test that shows rows asked and was answered is compared with its golden file at its end."""
+    settings = request.node.get_closest_marker("settings")
+    async with open_postal(tmp_path, **(settings.kwargs if settings else {})) as opened:
         yield opened
+    if (golden := getattr(request.function, "transcript", None)) is not None:
+        opened.transcript.is_golden(golden)
 
 
 @pytest.fixture

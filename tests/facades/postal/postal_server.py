@@ -15,6 +15,7 @@ import httpx
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.server.assembly import build_http_app
 from mcp_agent_mail.server.door_ports import opened_ports, wanted_ports
+from tests.facades.postal.transcript import Transcript
 from tests.server.hosted import hosted
 from tests.server.whole_app import OPERATOR, open_services, settings_of
 
@@ -69,13 +70,21 @@ class PostalServer:
     services: Services
     own_url: str | None = None
     """Of the port that the door has to itself."""
-    ids: int = field(default=0)
+    transcript: Transcript = field(default_factory=Transcript)
 
     async def post(self, agent: str, body: Any, /, *, slash: str = "/", **headers: str) -> httpx.Response:
         """`body` at the path of an agent, as JSON unless it is bytes."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         given = {"Content-Type": "application/json", "Accept": ACCEPT, **headers}
-        return await self.client.post(f"{self.url}/agents/{agent}/mcp{slash}", content=content, headers=given)
+        return await self.ask("POST", f"/agents/{agent}/mcp{slash}", content, given)
+
+    async def ask(
+        self, method: str, path: str, content: bytes = b"", headers: Mapping[str, str] | None = None, *, base: str = ""
+    ) -> httpx.Response:
+        """Any request, at the server's own port unless `base` is another."""
+        answer = await self.client.request(method, f"{base or self.url}{path}", content=content, headers=headers)
+        self.transcript.record(answer.request, answer)
+        return answer
 
     async def plain(self, agent: str, tool: str, /, **arguments: Any) -> httpx.Response:
         """A call in the form that the specification's curl lines have."""

@@ -139,7 +139,7 @@ async def test_who_has_watched_longest_gets_each_of_what_comes(harness: DoorsHar
 
 async def test_a_newcomer_takes_nothing_from_who_watched_before(harness: DoorsHarness) -> None:
     """It comes between a message and the look of the one before it."""
-    harness.waiters._tell = lambda _: None  # type: ignore[method-assign]  # it has not been told yet
+    harness.waiters._tell = lambda agents: None  # type: ignore[method-assign]  # noqa: ARG005  # it has not been told
     await harness.mailboxes.touch(box("bob"))
     first = watch(harness, "bob")
     await waiting(harness, "bob")

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.domain.agents import AttachmentsPolicy
-from mcp_agent_mail.domain.doors.names import Door, DoorNotLinked, NameOwnedElsewhere
+from mcp_agent_mail.core.errors import RecipientNotFound
+from mcp_agent_mail.domain.agents import AttachmentsPolicy, ContactPolicy
+from mcp_agent_mail.domain.doors.names import Door, DoorNotLinked, NameOwnedElsewhere, UnfitWireName
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import (
     AgentAuth,
@@ -17,6 +18,7 @@ from mcp_agent_mail.domain.identity.caller import (
 from mcp_agent_mail.domain.identity.names import NameEnforcement, is_generated_form
 from mcp_agent_mail.features.identity import register as registering
 from mcp_agent_mail.features.identity.admission import NamingRules
+from mcp_agent_mail.store.transaction import Tx
 from tests.features.doors.harness import HOME, OPERATOR, DoorsHarness, at, open_doors
 
 
@@ -187,3 +189,83 @@ async def test_a_sender_from_another_project_is_shown_with_its_project(harness: 
 
     assert got is not None
     assert got.sender == "QuietFox@code-lib"
+
+
+async def native_in_lib(harness: DoorsHarness, *, policy: ContactPolicy = ContactPolicy.OPEN) -> str:
+    """The slug of a project with an agent `QuietFox`, which a door knows as `名前` besides."""
+    fox, lib = harness.seeded.fox, harness.seeded.lib
+
+    def unit(tx: Tx) -> None:
+        tx.agents.set_contact_policy(fox.id, policy, tx.now)
+        tx.wire_names.add(lib.id, fox.id, "名前", tx.now)
+
+    await harness.seeded.store.write(unit)
+    return lib.slug
+
+
+@pytest.mark.parametrize("name", ["QuietFox", "quietfox", "名前"])
+@pytest.mark.parametrize("door", [Door.AGENTMAIL, Door.CLAUDE_MAILBOX])
+async def test_an_agent_of_another_project_is_written_to_by_any_of_its_names(
+    harness: DoorsHarness, door: Door, name: str
+) -> None:
+    slug = await native_in_lib(harness)
+
+    sent = await harness.doors.send(at("alice", door), f"{name}@{slug}", "hi", external_id="m-1")
+    again = await harness.doors.send(at("alice", door), f"{name}@{slug}", "hi", external_id="m-1")
+
+    rows = await harness.rows(f"SELECT agent_id FROM recipients WHERE message_id = {sent.message_id}")
+    assert rows == [(harness.seeded.fox.id,)]
+    assert (again.message_id, again.is_repeat) == (sent.message_id, True)
+
+
+async def test_postal_knows_no_other_projects(harness: DoorsHarness) -> None:
+    slug = await native_in_lib(harness)
+
+    with pytest.raises(UnfitWireName):
+        await harness.send("alice", f"QuietFox@{slug}", "hi")
+
+
+async def test_where_a_project_has_nobody_by_the_name_nothing_is_made_and_nothing_sent(harness: DoorsHarness) -> None:
+    slug = await native_in_lib(harness)
+
+    with pytest.raises(RecipientNotFound, match="knows nobody by the name 'nobody'"):
+        await harness.doors.send(at("alice", Door.AGENTMAIL), f"nobody@{slug}", "hi")
+
+    assert await harness.rows("SELECT name FROM wire_names WHERE name <> '名前'") == []
+
+
+async def test_a_name_with_at_that_names_no_project_is_a_name_as_any_other(harness: DoorsHarness) -> None:
+    slug = await native_in_lib(harness)
+    mine, other = f"QuietFox@{slug}", "bob@home"
+    await harness.doors.pop(at(mine, Door.CLAUDE_MAILBOX), wait_s=0)
+
+    for name in (mine, other):
+        await harness.doors.send(at("alice", Door.CLAUDE_MAILBOX), name, "hi")
+
+    for name in (mine, other):
+        popped = await harness.doors.pop(at(name, Door.CLAUDE_MAILBOX), wait_s=0)
+        assert popped is not None
+        assert popped.body == "hi"
+
+
+async def test_a_native_sender_writes_to_the_agent_that_doors_know_by_the_name(harness: DoorsHarness) -> None:
+    await harness.doors.pop(at("win dow 2", Door.AGENTMAIL), wait_s=0)
+    await register(harness, "BlueLake", AgentAuth.OPEN)
+    (project,) = {row.project for row in await harness.doors.names(OPERATOR)}
+
+    await harness.call("send_message", sender_name="BlueLake", to=["Win Dow 2"], subject="1", body_md="here")
+    await harness.call(
+        "send_message",
+        project_key=harness.seeded.app.human_key,
+        sender_name="RedStone",
+        to=[f"win dow 2@{project}"],
+        subject="2",
+        body_md="from elsewhere",
+        auto_contact_if_blocked=True,
+    )
+
+    popped = await harness.doors.pop(at("win dow 2", Door.AGENTMAIL), wait_s=0)
+    assert popped is not None
+    assert (popped.sender, popped.body) == ("BlueLake", "1\n\nhere")
+    held = await harness.rows("SELECT count(*) FROM recipients WHERE held_code IS NOT NULL")
+    assert held == [(1,)]

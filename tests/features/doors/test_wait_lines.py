@@ -21,12 +21,14 @@ async def test_the_first_is_first_until_it_leaves_and_the_next_is_woken() -> Non
         two.begin_look()
         with lines.place(AgentId(8), one):
             assert lines.is_first(AgentId(8), one)
-        assert not two.is_changed
+        changed = two.is_changed
+    assert not changed
 
     with lines.place(BOB, one):
         later = lines.place(BOB, two)
         later.__enter__()
         two.begin_look()
-    assert two.is_changed
+    woken = two.is_changed
+    assert woken
     assert lines.is_first(BOB, two)
     later.__exit__(None, None, None)

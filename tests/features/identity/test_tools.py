@@ -9,7 +9,9 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.store.transaction import Tx
 from tests.features.identity.harness import OPERATOR, PROJECT, IdentityHarness, Ticking, open_identity, with_token
 
 
@@ -138,3 +140,48 @@ async def test_a_lost_token_is_replaced_by_the_operators_own_programs_alone(harn
 
     assert new.startswith("amt_")
     assert new != old
+
+
+async def known_at_doors(harness: IdentityHarness, name: str, *wire_names: str) -> None:
+    def unit(tx: Tx) -> None:
+        (project,) = tx.projects.newest(1)
+        agent = tx.agents.find_by_name(project.id, name)
+        assert agent is not None
+        for wire_name in wire_names:
+            tx.wire_names.add(project.id, agent.id, wire_name, tx.now)
+
+    await harness.store.write(unit)
+
+
+async def test_whois_and_list_agents_show_the_names_that_doors_know_an_agent_by(harness: IdentityHarness) -> None:
+    await harness.register("BlueLake")
+    await harness.register("RedStone")
+    await known_at_doors(harness, "BlueLake", "名前", "nobody's")
+
+    def own(tx: Tx) -> None:
+        (project,) = tx.projects.newest(1)
+        known = tx.wire_names.find(project.id, "名前")
+        assert known is not None
+        tx.wire_names.link(tx.wire_names.own(known, Door.POSTAL), Door.AGENTMAIL)
+
+    await harness.store.write(own)
+
+    aliases = [
+        {"door": "postal", "name": "名前"},
+        {"door": "agentmail", "name": "名前"},
+        {"door": None, "name": "nobody's"},
+    ]
+    red, blue = (await list_agents(harness))["agents"]
+    assert (await whois(harness, "BlueLake"))["aliases"] == aliases
+    assert blue["aliases"] == aliases
+    assert "aliases" not in red
+    assert "aliases" not in await whois(harness, "RedStone")
+
+
+async def test_whois_knows_an_agent_by_the_name_that_doors_know_it_by(harness: IdentityHarness) -> None:
+    await harness.register("BlueLake")
+    await harness.register("RedStone")
+    await known_at_doors(harness, "BlueLake", "win dow: 2", "RedStone")
+
+    assert (await whois(harness, "WIN DOW: 2"))["name"] == "BlueLake"
+    assert (await whois(harness, "RedStone"))["name"] == "RedStone"

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 
+from mcp_agent_mail.bootstrap.doors import door_places
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.offline.store_lock import told_without_room
 from mcp_agent_mail.core.clock import system_clock
-from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.errors import AgentMailError, listed
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
 from mcp_agent_mail.features.doctor.check import CheckResult, CheckTarget, ServerAnswer, check_everything
+from mcp_agent_mail.features.doors.tools import show_place
 
 _ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer
 
@@ -33,6 +36,24 @@ def check_around(context: CliContext, progress: Progress = lambda _done, _total:
     )
     with told_without_room(context.settings):
         yield from check_everything(target, progress)
+    yield CheckResult(check="doors", evidence=_doors_in_words(_doors(context)))
+
+
+def _doors(context: CliContext) -> list[JsonObject]:
+    """As the server has them, else as a start would."""
+    if (owner := context.owner()) is not None and owner.url is not None:
+        gateway = HttpGateway(server_at(owner.url, context), answer_timeout_s=_ANSWER_TIMEOUT_S)
+        with suppress(AgentMailError), closing(gateway):
+            doors: list[JsonObject] = gateway.call("list_doors", {})
+            return doors
+    return [show_place(place) for place in door_places(context.settings)]
+
+
+def _doors_in_words(doors: Sequence[JsonObject]) -> str:
+    told = [
+        f"{door['door']} is open at {listed(door['at'], 'and')} ({door['setting']})" for door in doors if door["open"]
+    ]
+    return "; ".join(told) or "none is open: no user of another system comes in"
 
 
 def _ask_owner(context: CliContext) -> ServerAnswer | None:

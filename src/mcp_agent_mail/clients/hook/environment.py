@@ -98,6 +98,7 @@ class SettingSources:
         return None
 
     def text(self, name: str) -> str:
+        """The text of a setting; blank where it is not given."""
         found = self.find(name)
         return found[0] if found else ""
 

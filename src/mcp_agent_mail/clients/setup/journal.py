@@ -83,13 +83,13 @@ class Record:
 
 
 class Journal:
-    """The records by path. `keep` and `forget` are on disk when they return."""
+    """The records by path. `keep` and `forget` are on disk when they return. `folder` is its own, in the home."""
 
-    def __init__(self, home: Path, fault_hook: FaultHook = no_fault) -> None:
+    def __init__(self, home: Path, fault_hook: FaultHook = no_fault, *, folder: str = FOLDER) -> None:
         self._reach = fault_hook
         self._home = home
-        self._own = [home / ".config", (home / FOLDER).parent, home / FOLDER]
-        self._folder = home / FOLDER
+        self._own = [home / ".config", (home / folder).parent, home / folder]
+        self._folder = home / folder
         self._path = self._folder / _FILE
         self._made: list[Path] = []
         self._is_read = False

@@ -16,7 +16,7 @@ Json = Any
 COMMANDS = ("command", "bash")
 """By which names a handler says what it runs."""
 
-_PROGRAMS = ("am", "am.exe")
+_PROGRAMS = ("am", "am.exe", "claude-mailbox", "claude-mailbox.exe")
 _WORD = re.compile(r"""(?:[\w@%+=:,./~\\-]|'[^'\n]*'|"[^"`$\n]*")+""", re.ASCII)
 _WATCHES = "--wake"
 _ASSIGNED = re.compile(r"\w+=", re.ASCII)
@@ -134,7 +134,9 @@ def _is_of_kind(kind: str, value: Json) -> bool:
 
 
 def is_ours(handler: Json, mark: str) -> bool:
-    """Whether a hook's handler, as clients write it, runs `am` with these words, wherever it lies, and nothing else."""
+    """Whether a hook's handler, as clients write it, runs `am`, or another command of ours, with these words, wherever
+    it lies, and nothing else.
+    """
     return any(_runs_am(command, mark) for command in commands_of(handler))
 
 

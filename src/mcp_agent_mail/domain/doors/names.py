@@ -138,6 +138,12 @@ def _link(name: str, door: Door) -> str:
     return f"am facade link {quoted} {door.value}"
 
 
+def doors_of(name: WireName) -> list[Door | None]:
+    """The doors whose callers speak as the name, its owner first; None alone where there is none yet."""
+    linked = sorted(name.linked - {name.owner})
+    return [*([] if name.owner is None and linked else [name.owner]), *linked]
+
+
 def shown_to(door: Door, names: Collection[WireName]) -> str | None:
     """Of the names of one agent that which the door shows: its own, else one that is linked, else the oldest. None
     where it has none.

@@ -15,11 +15,12 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import mailbox_changes as units
 from mcp_agent_mail.features.doors import pop as popping
+from mcp_agent_mail.features.doors.homes import UnitAtHome, find_home
 from mcp_agent_mail.features.doors.mailbox_changes import WithActivity
 from mcp_agent_mail.features.doors.names import NameSupplies, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import Checked, MailboxList, NameChange, Popped
-from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService, find_home
+from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.doors.wait_lines import WaitLines
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -31,7 +32,6 @@ class _Speaking:
 
     agent: Agent
     project: Project
-    supplies: NameSupplies
     name: str
 
 
@@ -70,11 +70,11 @@ class MailboxService:
         if await self._store.read(lambda view: view.pops.head(speaking.agent.id)) is None:
             return Checked(name=speaking.name, messages=[])
 
-        def unit(tx: Tx) -> list[Popped]:
-            speaker = speak_as(tx, speaking.project, caller.door, caller.name, speaking.supplies)
+        def unit(tx: Tx, project: Project, supplies: NameSupplies) -> list[Popped]:
+            speaker = speak_as(tx, project, caller.door, caller.name, supplies)
             return popping.take_all(tx, speaker, caller.door)
 
-        taken = await self._take(unit)
+        taken = await self._take(caller, unit)
         assert not isinstance(taken, NameChange), taken
         self._promise(taken)
         return Checked(name=speaking.name, messages=taken)
@@ -118,17 +118,17 @@ class MailboxService:
             name = units.find_new_name(view, speaking.project, caller.door, caller.name, agent_id)
             return None if name is None else NameChange(former=speaking.name, name=name)
 
-        def unit(tx: Tx) -> NameChange | list[Popped]:
+        def unit(tx: Tx, project: Project, supplies: NameSupplies) -> NameChange | list[Popped]:
             if (other := renamed(tx)) is not None:
                 return other
-            speaker = speak_as(tx, speaking.project, caller.door, caller.name, speaking.supplies)
+            speaker = speak_as(tx, project, caller.door, caller.name, supplies)
             popped = popping.take(tx, speaker, caller.door)
             return [] if popped is None else [popped]
 
         if not self._lines.is_first(agent_id, waiter):
             return await self._store.read(renamed)
         # By a unit of work: what is being given back is waiting again by then.
-        taken = await self._take(unit)
+        taken = await self._take(caller, unit)
         if isinstance(taken, NameChange):
             return taken
         return taken[0] if taken else None
@@ -138,7 +138,7 @@ class MailboxService:
         MissingMailbox, UsedName, NameNotOwned.
         """
         name, wanted = require_wire_name(caller.door, caller.name), require_wire_name(caller.door, to)
-        key = self._doors.home_key(caller)
+        key = self._doors.homes.key_of(caller)
 
         def unit(tx: Tx) -> tuple[NameChange, AgentId]:
             project = find_home(tx, key)
@@ -153,7 +153,7 @@ class MailboxService:
     async def list_(self, door: Door, caller: DoorCaller | None) -> MailboxList:
         """The mailboxes that may be written to, seen last first. A caller is there by that; nothing else changes."""
         speaking = None if caller is None else await self._speak(caller)
-        key = self._doors.home_key(caller)
+        key = self._doors.homes.key_of(caller)
 
         def look(view: View) -> MailboxList:
             project = find_home(view, key)
@@ -168,8 +168,8 @@ class MailboxService:
         """Its session ends: the mailbox leaves lists, and mail and history stay. False where it had before. Raises
         UnknownWireName, MailPending, NameOwnedElsewhere.
         """
-        name, key = require_wire_name(caller.door, caller.name), self._doors.home_key(caller)
-        auth = self._doors.rule.auth
+        name, key = require_wire_name(caller.door, caller.name), self._doors.homes.key_of(caller)
+        auth = self._doors.homes.rule.auth
         return await self._store.write(lambda tx: units.retire(tx, find_home(tx, key), caller.door, name, auth))
 
     async def retire_idle(self, door: Door) -> int:
@@ -190,32 +190,39 @@ class MailboxService:
     async def _speak(self, caller: DoorCaller) -> _Speaking:
         """Who calls: written where that is new, and noted in any case."""
         written = require_wire_name(caller.door, caller.name)
-        project, supplies = await self._doors.ready(caller, written)
+        key = self._doors.homes.key_of(caller)
 
-        def known(view: View) -> tuple[Agent, str] | None:
-            found = view.wire_names.find(project.id, written)
+        def known(view: View) -> _Speaking | None:
+            project = find_home(view, key)
+            found = None if project is None else view.wire_names.find(project.id, written)
             agent = None if found is None or found.owner is not caller.door else view.agents.find(found.agent_id)
-            return None if agent is None or found is None or agent.is_retired else (agent, found.name)
+            if project is None or found is None or agent is None or agent.is_retired:
+                return None
+            return _Speaking(agent=agent, project=project, name=found.name)
 
-        def unit(tx: Tx) -> tuple[Agent, str]:
+        def unit(tx: Tx, project: Project, supplies: NameSupplies) -> _Speaking:
             speaker = speak_as(tx, project, caller.door, written, supplies)
-            return speaker.actor.agent, speaker.wire_name.name
+            return _Speaking(agent=speaker.actor.agent, project=project, name=speaker.wire_name.name)
 
-        agent, name = await self._store.read(known) or await self._store.write(unit)
-        self._activity.note(agent)
-        return _Speaking(agent=agent, project=project, supplies=supplies, name=name)
+        speaking = await self._store.read(known)
+        if speaking is None:
+            speaking = await self._doors.homes.write(caller, unit)
+        self._activity.note(speaking.agent)
+        return speaking
 
-    async def _take(self, unit: Callable[[Tx], NameChange | list[Popped]]) -> NameChange | list[Popped]:
+    async def _take(self, caller: DoorCaller, unit: UnitAtHome[NameChange | list[Popped]]) -> NameChange | list[Popped]:
         """What nobody waits for any more is given back."""
         loop = asyncio.get_running_loop()
 
         def unheard(tx: Tx, taken: NameChange | list[Popped]) -> None:
-            for popped in [] if isinstance(taken, NameChange) else taken:
+            if isinstance(taken, NameChange):
+                return
+            for popped in taken:
                 popping.give_back(tx, popped)
                 # Those who wait look by a unit of work, which comes after this one; once too often does no harm.
                 loop.call_soon_threadsafe(self._doors.wake, popped.agent_id)
 
-        return await self._store.write(unit, unheard=unheard)
+        return await self._doors.homes.write(caller, unit, unheard=unheard)
 
     def _promise(self, taken: list[Popped]) -> None:
         if taken:
@@ -228,6 +235,8 @@ class MailboxService:
         await self._store.write(lambda tx: popping.settle_all(tx, taken))
 
     def _settle_soon(self, taken: list[Popped]) -> None:
+        for popped in taken:
+            self._doors.waits.note(popped)
         self._store.write_soon(lambda tx: popping.settle_all(tx, taken))
 
     def _give_back_soon(self, taken: list[Popped]) -> None:

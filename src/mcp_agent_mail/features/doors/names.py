@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
@@ -22,10 +23,14 @@ from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
 from mcp_agent_mail.features.identity.door_callers import newcomers_caller, resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
-from mcp_agent_mail.features.projects.lookup import require_writable
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx, View
 
 _MODEL = "unknown"
+
+
+class MissingNames(Exception):
+    """Undoes a unit of work that lacks what it may not make or draw itself: with that it is run again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +43,10 @@ class NamingRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameSupplies:
-    """What making names needs and a unit of work may not draw itself."""
+    """What making names needs and a unit of work may not draw itself. `candidates` are None where none were drawn."""
 
     rule: NamingRule
-    candidates: Sequence[str]
+    candidates: Sequence[str] | None
     token: str
 
 
@@ -55,22 +60,27 @@ class DoorActor:
 
 
 def draw_supplies(rule: NamingRule, choose: Callable[[Sequence[str]], str] | None) -> NameSupplies:
-    """A new set for each call; without `choose` no name is to be made. The token is told to nobody: what a door owns is
+    """A new set for each call; without `choose` no names are drawn. The token is told to nobody: what a door owns is
     not to be had by registering.
     """
-    candidates = [] if choose is None else candidate_names(choose)
+    candidates = None if choose is None else candidate_names(choose)
     return NameSupplies(rule=rule, candidates=candidates, token=new_token(AGENT_TOKEN_PREFIX))
 
 
 def find_agent(view: View, project: Project, name: str) -> Agent | None:
     """The agent of a name that some door knows, else of a native one; Human too. System gets no mail."""
+    return _find(view, project, name)[0]
+
+
+def _find(view: View, project: Project, name: str) -> tuple[Agent | None, WireName | None]:
+    """The agent, and what doors know of the name."""
     known = view.wire_names.find(project.id, name)
     if known is not None:
-        return view.agents.find(known.agent_id)
+        return view.agents.find(known.agent_id), known
     agent = view.agents.find_by_name(project.id, recipient_name(name))
     if agent is None or agent.kind is AgentKind.SYSTEM:
-        return None
-    return None if has_other_name(view, agent) else agent
+        return None, None
+    return (None if has_other_name(view, agent) else agent), None
 
 
 def has_other_name(view: View, agent: Agent) -> bool:
@@ -80,23 +90,64 @@ def has_other_name(view: View, agent: Agent) -> bool:
 
 
 def ensure_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
-    """The agent of the name, which is made with a mailbox of its own where there is none. Raises UnfitWireName."""
+    """The agent of the name, which is made with a mailbox of its own where there is none. Raises UnfitWireName, and
+    MissingNames where one must be.
+    """
+    return _ensure(tx, project, door, name, supplies)[0]
+
+
+def _ensure(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> tuple[Agent, WireName | None]:
+    """The agent, and what doors know of the name: None of a native one that no door has named yet."""
     written = require_wire_name(door, name)
-    found = find_agent(tx, project, written)
+    found, known = _find(tx, project, written)
     if found is not None:
-        return _brought_back(tx, found)
+        return _brought_back(tx, found), known
     agent = _add_agent(tx, project, door, written, supplies)
-    tx.wire_names.add(project.id, agent.id, written, tx.now)
+    added = tx.wire_names.add(project.id, agent.id, written, tx.now)
     record_event(tx, agent, None)
+    return agent, added
+
+
+def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
+    """Who is written to from `home`: as `ensure_agent`. Of a name that nobody has there `Name@project` is an agent of
+    the other project, by whichever of its names. Raises UnfitWireName; RecipientNotFound where that project has none.
+    """
+    written = require_wire_name(door, name)
+    elsewhere = _find_elsewhere(tx, written) if find_agent(tx, home, written) is None else None
+    if elsewhere is None:
+        return ensure_agent(tx, home, door, written, supplies)
+    project, plain = elsewhere
+    agent = find_agent(tx, project, plain)
+    if agent is None:
+        raise RecipientNotFound(
+            f"{project.slug} knows nobody by the name {plain!r:.100}.",
+            hint="Nothing was sent. A name without @ is one of your own project.",
+            data={"name": name[:100], "project": project.slug},
+        )
     return agent
 
 
 def require_known(view: View, project: Project, name: str) -> Agent:
-    """The agent of a name that the project knows already. Raises UnknownWireName."""
+    """The agent of a name that the project knows already, or of `Name@project`. Raises UnknownWireName."""
     found = find_agent(view, project, name)
+    if found is None and (elsewhere := _find_elsewhere(view, name)) is not None:
+        found = find_agent(view, *elsewhere)
     if found is None:
         raise UnknownWireName("recipient not found", data={"name": name[:100], "project": project.human_key})
     return found
+
+
+def _find_elsewhere(view: View, name: str) -> tuple[Project, str] | None:
+    """The project that a name says, and the name there. None for what is no project's path or slug: then `@` is a
+    letter of the name as any other.
+    """
+    plain, _, key = name.partition("@")
+    if not plain or not key:
+        return None
+    try:
+        return require_writable(require_project(view, key)), plain
+    except NotFound:
+        return None
 
 
 def _brought_back(tx: Tx, agent: Agent) -> Agent:
@@ -110,9 +161,10 @@ def _brought_back(tx: Tx, agent: Agent) -> Agent:
 
 def ensure_wire_name(tx: Tx, project: Project, name: str, agent: Agent) -> WireName:
     """The agent's name at doors: its native one where no door has named it yet."""
-    known = tx.wire_names.find(project.id, name)
-    if known is not None:
-        return known
+    return tx.wire_names.find(project.id, name) or _name_natively(tx, project, agent)
+
+
+def _name_natively(tx: Tx, project: Project, agent: Agent) -> WireName:
     tx.require_room()
     added = tx.wire_names.add(project.id, agent.id, agent.name, tx.now)
     record_event(tx, agent, None)
@@ -121,13 +173,14 @@ def ensure_wire_name(tx: Tx, project: Project, name: str, agent: Agent) -> WireN
 
 def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> DoorActor:
     """Who calls by the name: a mailbox that nobody had is the door's own by that, and one of its own that had retired
-    comes back. Raises UnfitWireName, ReservedIdentity, NameOwnedElsewhere, DoorNotLinked.
+    comes back. Raises UnfitWireName, ReservedIdentity, NameOwnedElsewhere, DoorNotLinked, and MissingNames.
     """
     require_writable(project)
-    agent = ensure_agent(tx, project, door, name, supplies)
+    agent, known = _ensure(tx, project, door, name, supplies)
     if agent.kind is not AgentKind.AGENT:
         require_to_act(newcomers_caller(supplies.rule.auth), agent)
-    known = ensure_wire_name(tx, project, name, agent)
+    if known is None:
+        known = _name_natively(tx, project, agent)
     caller, becomes_own = resolve_door_caller(tx, door, known, agent, supplies.rule.auth)
     if becomes_own:
         known = tx.wire_names.own(known, door)
@@ -149,7 +202,12 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
         is_native = tx.agents.find_by_name(project.id, candidate) is not None
         return is_native or tx.wire_names.find(project.id, candidate) is not None
 
-    native = name if has_names_form(name) and not is_taken(name) else first_free(supplies.candidates, is_taken)
+    if has_names_form(name) and not is_taken(name):
+        native = name
+    elif supplies.candidates is None:
+        raise MissingNames
+    else:
+        native = first_free(supplies.candidates, is_taken)
     admission_request = AdmissionRequest(
         project=project,
         caller=newcomers_caller(supplies.rule.auth),

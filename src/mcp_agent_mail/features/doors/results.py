@@ -55,6 +55,16 @@ class KnownWireName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DoorPlace:
+    """A door as the settings have it: `setting` opens it, and it is `at` these places while it is open."""
+
+    door: Door
+    is_open: bool
+    setting: str
+    at: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """All that waited in a mailbox, oldest first; `name` is the mailbox's as it is kept."""
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.ids import (
     NO_BODY,
@@ -18,10 +19,11 @@ from mcp_agent_mail.domain.doors.ids import (
 )
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.doors.texts import subject_of
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.names import DoorActor
 from mcp_agent_mail.features.doors.requests import DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.messaging.requests import RecipientList, SendRequest
 from mcp_agent_mail.features.messaging.send import Sent
@@ -32,14 +34,14 @@ class MailboxFull(Conflict):
     """It holds as many unread messages as it may; reading makes room."""
 
 
-class SendWithin(Protocol):
-    """`MessagingService.send_within`."""
+class SendAs(Protocol):
+    """`MessagingService.send_as`."""
 
-    def __call__(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | Replay: ...
+    def __call__(self, tx: Tx, sender: Actor, request: SendRequest, brought: None, to: Agent) -> Sent | Replay: ...
 
 
 def send(
-    tx: Tx, speaker: DoorActor, recipient: Agent, request: DoorSendRequest, door: Door, send_within: SendWithin
+    tx: Tx, speaker: DoorActor, recipient: Agent, request: DoorSendRequest, door: Door, send_as: SendAs
 ) -> DoorSent:
     """Send it, unless it is there. Raises IdTaken, MailboxFull, and what a send raises."""
     sender = speaker.actor.agent
@@ -49,13 +51,13 @@ def send(
         if (there := tx.wire_ids.at(place)) is not None:
             return _repeat(tx, place, there, body_digest(request.body))
     _require_room(tx, recipient, request)
-    sent = send_within(
+    sent = send_as(
         tx,
-        speaker.caller,
+        speaker.actor,
         SendRequest(
             project_key=speaker.actor.project.human_key,
             sender_name=sender.name,
-            recipients=RecipientList(to=(recipient.name,)),
+            recipients=RecipientList(to=(_address(tx, speaker.actor.project, recipient),)),
             subject=subject_of(request.body),
             body_md=request.body,
             reply_to=answered,
@@ -63,12 +65,20 @@ def send(
                 door=door, recipient_id=recipient.id, chosen=request.external_id, answers=answered or 0
             ),
         ),
+        None,
+        recipient,
     )
     assert isinstance(sent, Sent), sent  # A request without a key of its own is no repeat.
     assert sent.message is not None, sent
     message, came_in = sent.message, sent.message.wire_place
     assert came_in is not None, sent
     return DoorSent(id=came_in.external_id, message_id=message.id, created_ts=message.created_ts, held=bool(sent.held))
+
+
+def _address(view: View, home: Project, recipient: Agent) -> str:
+    project = home if recipient.project_id == home.id else view.projects.find(recipient.project_id)
+    assert project is not None, recipient
+    return shown_name(recipient.name, project.id, project.slug, home.id)
 
 
 def _place(door: Door, external_id: str, sender: Agent, recipient: Agent, answers: int) -> WirePlace:

@@ -13,14 +13,14 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.doors.ids import require_wire_id
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
-from mcp_agent_mail.domain.projects import Project, is_path
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import pop as popping
+from mcp_agent_mail.features.doors.homes import Homes, find_home
 from mcp_agent_mail.features.doors.names import (
     NameSupplies,
     NamingRule,
-    draw_supplies,
-    ensure_agent,
+    ensure_recipient,
     ensure_wire_name,
     find_agent,
     require_known,
@@ -28,11 +28,11 @@ from mcp_agent_mail.features.doors.names import (
 )
 from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
-from mcp_agent_mail.features.doors.results import DoorSent, KnownWireName, Pending, Popped
+from mcp_agent_mail.features.doors.results import DoorPlace, DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
+from mcp_agent_mail.features.doors.wait_figures import DoorWaits
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.messaging.service import MessagingService
-from mcp_agent_mail.features.projects.lookup import find_known_path, require_project
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -60,7 +60,8 @@ class DoorServices:
 
 class DoorService:
     """`project_key` is the path or the slug of the project of doors that know none; a path's is made at first use.
-    `note_activity` is told of every agent that acts. A caller that settles by itself has `claimed_s` seconds for it.
+    `note_activity` is told of every agent that acts. `places` are all doors, open or not. A caller that settles by
+    itself has `claimed_s` seconds for it.
     """
 
     def __init__(
@@ -71,16 +72,17 @@ class DoorService:
         project_key: str,
         rule: NamingRule,
         note_activity: Callable[[Agent], None],
+        places: Sequence[DoorPlace] = (),
         choose: Callable[[Sequence[str]], str] = secrets.choice,
         claimed_s: float = CLAIMED_S,
     ) -> None:
         self._store = store
         self._services = services
-        self._project_key = project_key
-        self.rule = rule
+        self.places = places
         self._note_activity = note_activity
-        self._choose = choose
+        self.homes = Homes(store, services.projects, project_key=project_key, rule=rule, choose=choose)
         self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
+        self.waits = DoorWaits()
 
     async def send(
         self,
@@ -107,15 +109,14 @@ class DoorService:
         )
         require_wire_name(caller.door, caller.name)
         await self._services.messaging.before_sending(body)
-        project, supplies = await self.ready(caller, caller.name, request.to)
 
-        def unit(tx: Tx) -> tuple[Agent, DoorSent]:
+        def unit(tx: Tx, project: Project, supplies: NameSupplies) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
             recipient = _recipient(tx, project, caller.door, request, supplies)
-            sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_within)
+            sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_as)
             return speaker.actor.agent, sent
 
-        agent, sent = await self._store.write(unit)
+        agent, sent = await self.homes.write(caller, unit)
         self._note_activity(agent)
         return sent
 
@@ -132,15 +133,10 @@ class DoorService:
         if settles_itself:
             self._claims.require_room()
         require_wire_name(caller.door, caller.name)
-        project, supplies = await self.ready(caller, caller.name)
-        idle = await self._store.read(lambda view: popping.find_idle(view, project, caller.door, caller.name))
-        if idle is not None and wait_s <= 0:
-            self._note_activity(idle)
-            return None
-        taken = await self._take(caller, project, supplies)
+        taken = await self._look(caller) or await self._take(caller)
         popped = taken.popped
         if popped is None and wait_s > 0:
-            popped = await self._wait(caller, project, supplies, taken.agent.id, min(wait_s, MAX_WAIT_S))
+            popped = await self._wait(caller, taken.agent.id, min(wait_s, MAX_WAIT_S))
         if popped is None:
             return None
         given = self._claims.make(popped) if settles_itself else popped
@@ -149,9 +145,21 @@ class DoorService:
             current_hearing().once_sent(lambda: self._settle_soon(given), _nothing, _nothing)
         return given
 
-    async def _wait(
-        self, caller: DoorCaller, project: Project, supplies: NameSupplies, agent_id: AgentId, wait_s: float
-    ) -> Popped | None:
+    async def _look(self, caller: DoorCaller) -> _Taken | None:
+        """None where there is something to write: mail to be given, or who calls."""
+        key = self.homes.key_of(caller)
+
+        def look(view: View) -> Agent | None:
+            project = find_home(view, key)
+            return None if project is None else popping.find_idle(view, project, caller.door, caller.name)
+
+        idle = await self._store.read(look)
+        if idle is None:
+            return None
+        self._note_activity(idle)
+        return _Taken(agent=idle, popped=None)
+
+    async def _wait(self, caller: DoorCaller, agent_id: AgentId, wait_s: float) -> Popped | None:
         loop, waiters = asyncio.get_running_loop(), self._services.waiters
         until = loop.time() + wait_s
         await waiters.hear()
@@ -160,7 +168,7 @@ class DoorService:
                 # In this order: what is committed once the look has begun wakes.
                 waiter.begin_look()
                 is_last = loop.time() >= until
-                popped = (await self._take(caller, project, supplies)).popped
+                popped = (await self._take(caller)).popped
                 if waiter.has_left:
                     if popped is not None:
                         await self.give_back(popped)
@@ -170,11 +178,11 @@ class DoorService:
                 waiters.require_open()
                 await waiter.woken(until - loop.time())
 
-    async def _take(self, caller: DoorCaller, project: Project, supplies: NameSupplies) -> _Taken:
+    async def _take(self, caller: DoorCaller) -> _Taken:
         """Who speaks is judged with each look. What nobody waits for any more is given back."""
         loop = asyncio.get_running_loop()
 
-        def unit(tx: Tx) -> _Taken:
+        def unit(tx: Tx, project: Project, supplies: NameSupplies) -> _Taken:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
             return _Taken(agent=speaker.actor.agent, popped=popping.take(tx, speaker, caller.door))
 
@@ -184,7 +192,7 @@ class DoorService:
                 # Those who wait look by a unit of work, which comes after this one; once too often does no harm.
                 loop.call_soon_threadsafe(self.wake, taken.popped.agent_id)
 
-        taken = await self._store.write(unit, unheard=unheard)
+        taken = await self.homes.write(caller, unit, unheard=unheard)
         self._note_activity(taken.agent)
         return taken
 
@@ -211,6 +219,8 @@ class DoorService:
     async def _settle(self, popped: Popped) -> bool:
         is_read = await self._store.write(lambda tx: popping.settle(tx, popped))
         self._claims.end(popped)  # Not before: a call that is cancelled may have written nothing.
+        if is_read:
+            self.waits.note(popped)
         return is_read
 
     async def _return(self, popped: Popped) -> bool:
@@ -220,6 +230,7 @@ class DoorService:
         return is_returned
 
     def _settle_soon(self, popped: Popped) -> None:
+        self.waits.note(popped)
         self._store.write_soon(lambda tx: popping.settle(tx, popped))
 
     def _give_back_soon(self, popped: Popped) -> None:
@@ -232,10 +243,6 @@ class DoorService:
         for waiter in self._services.waiters.of(agent_id):
             waiter.wake()
 
-    def home_key(self, caller: DoorCaller | None) -> str:
-        """The key of the project that the caller's mail is in."""
-        return (caller and caller.project_key) or self._project_key
-
     def close(self) -> None:
         """The server stops: what callers have promised to settle is left to the next start."""
         self._claims.close()
@@ -247,7 +254,7 @@ class DoorService:
     async def pending(self, caller: DoorCaller) -> Pending:
         """What waits in the mailbox of this name. Changes nothing and makes nothing. Raises UnfitWireName."""
         name = require_wire_name(caller.door, caller.name)
-        key = self.home_key(caller)
+        key = self.homes.key_of(caller)
         return await self._store.read(lambda view: popping.count_pending(view, find_home(view, key), name))
 
     async def names(self, caller: Caller, *, after: int = 0) -> list[KnownWireName]:
@@ -267,7 +274,7 @@ class DoorService:
 
     async def _change(self, caller: Caller, name: str, change: Callable[[Tx, WireName], WireName]) -> KnownWireName:
         require_operator(caller)
-        key = self._project_key
+        key = self.homes.key_of(None)
 
         def unit(tx: Tx) -> KnownWireName:
             project = find_home(tx, key)
@@ -286,30 +293,11 @@ class DoorService:
 
         return await self._store.write(unit)
 
-    async def ready(self, caller: DoorCaller, *names: str) -> tuple[Project, NameSupplies]:
-        """The project, made where it is not there yet, and what a unit of work needs that brings these names into it:
-        names are drawn only where one is missing, since none goes again.
-        """
-        key = self.home_key(caller)
-
-        def look(view: View) -> tuple[Project | None, bool]:
-            project = find_home(view, key)
-            return project, project is None or any(find_agent(view, project, name) is None for name in names)
-
-        known, are_missing = await self._store.read(look)
-        project = known or (await self._services.projects.ensure(key)).project
-        return project, draw_supplies(self.rule, self._choose if are_missing else None)
-
 
 def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
     if not request.makes_recipient:
         return require_known(tx, project, request.to)
-    return ensure_agent(tx, project, door, request.to, supplies)
-
-
-def find_home(view: View, key: str) -> Project | None:
-    """None for a directory that is no project yet. Raises UnknownProject for a slug that there is not."""
-    return find_known_path(view, key) if is_path(key) else require_project(view, key)
+    return ensure_recipient(tx, project, door, request.to, supplies)
 
 
 def _row(view: View, known: WireName) -> KnownWireName:

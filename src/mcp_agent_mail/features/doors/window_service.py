@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent, AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name, shown_to, wire_key
-from mcp_agent_mail.features.doors.names import find_agent, speak_as
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.doors.homes import find_home
+from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.doors.service import DoorService, find_home
+from mcp_agent_mail.features.doors.service import DoorService
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -45,7 +47,7 @@ class WindowMailboxService:
 
     async def names(self, caller: DoorCaller) -> list[str]:
         """Whom the caller's project knows, by the names that its door shows: MAX_NAMES, the oldest agents first."""
-        key = self._doors.home_key(caller)
+        key = self._doors.homes.key_of(caller)
 
         def look(view: View) -> list[str]:
             project = find_home(view, key)
@@ -65,7 +67,7 @@ class WindowMailboxService:
         """
         name = require_wire_name(caller.door, caller.name)
         before = require_wire_name(caller.door, was)
-        key = self._doors.home_key(caller)
+        key = self._doors.homes.key_of(caller)
 
         def unit(tx: Tx) -> bool:
             project = find_home(tx, key)
@@ -85,19 +87,18 @@ class WindowMailboxService:
 
     async def set_status(self, caller: DoorCaller, status: AgentStatus) -> Agent:
         """The caller's word on whether it is to be disturbed. Raises as DoorService.send does."""
-        project, supplies = await self._doors.ready(caller, caller.name)
 
-        def unit(tx: Tx) -> Agent:
+        def unit(tx: Tx, project: Project, supplies: NameSupplies) -> Agent:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
             return tx.agents.set_status(speaker.actor.agent.id, status, None, tx.now)
 
-        agent = await self._store.write(unit)
+        agent = await self._doors.homes.write(caller, unit)
         self._note_activity(agent)
         return agent
 
     async def look(self, caller: DoorCaller, names: Sequence[str]) -> list[WindowMailbox]:
         """The mailboxes of these windows, without those that there are not. Changes and makes nothing."""
-        key = self._doors.home_key(caller)
+        key = self._doors.homes.key_of(caller)
 
         def look(view: View) -> list[WindowMailbox]:
             project = find_home(view, key)

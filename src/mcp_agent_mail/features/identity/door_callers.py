@@ -12,7 +12,9 @@ def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, a
     """The caller, who may act as this agent and is proven by nothing; and whether the name is the door's own by that
     from now on. Raises NameOwnedElsewhere and DoorNotLinked.
     """
-    becomes_own = require_to_speak(door, known, has_token=view.agents.has_token(agent.id), auth=auth)
+    is_somebodys = known.owner is not None or door in known.linked  # Then a token decides nothing.
+    has_token = not is_somebodys and view.agents.has_token(agent.id)
+    becomes_own = require_to_speak(door, known, has_token=has_token, auth=auth)
     caller = Caller(
         kind=CallerKind.DOOR, auth=auth, agent_id=agent.id, agent_name=agent.name, project_id=agent.project_id
     )

@@ -17,6 +17,16 @@ _HOMES = 3
 _NO_PROJECT = ProjectId(0)
 
 
+def require_known_agent(view: View, project: Project, name: str) -> Agent:
+    """As `require_agent`; a name that no agent has is the one that doors know by it."""
+    known = view.wire_names.find(project.id, name)
+    if known is None or view.agents.find_by_name(project.id, name) is not None:
+        return require_agent(view, project, name)
+    agent = view.agents.find(known.agent_id)
+    assert agent is not None, known
+    return agent
+
+
 def require_agent(view: View, project: Project, name: str) -> Agent:
     """The agent of this name, ignoring letter case and outer blanks; `Human`, `System` and retired ones too. Raises
     UnknownAgent with the names that are near, else with some of those that are there.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.doors.names import WireName
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.presence import ABSENT, Presence
 from mcp_agent_mail.domain.projects import Project
@@ -25,15 +26,18 @@ class AgentChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAgent:
+    """`aliases` are the names that doors know it by."""
+
     agent: Agent
     recent_commits: list[ArchiveCommit]
     presence: Presence
+    aliases: Sequence[WireName] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentList:
     """Last active first; `total` counts what a limit left out too. `unread`: what the caller may know of each agent's
-    unread mail, None where that is nothing. `presences`: whether each listens.
+    unread mail, None where that is nothing. `presences`: whether each listens. `aliases`: of those that doors know.
     """
 
     project: Project
@@ -41,6 +45,7 @@ class AgentList:
     total: int
     unread: Mapping[AgentId, int | None]
     presences: Mapping[AgentId, Presence]
+    aliases: Mapping[AgentId, Sequence[WireName]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

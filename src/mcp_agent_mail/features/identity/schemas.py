@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.doors.names import WireName, doors_of
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.presence import Presence
@@ -30,8 +31,24 @@ def show_presence(agent: Agent, presence: Presence) -> JsonObject:
 
 
 def show_known(known: KnownAgent) -> JsonObject:
+    """The answer of `whois`: profile, presence, latest commits, and the names that doors know it by."""
     commits = [_show_commit(commit) for commit in known.recent_commits]
-    return {**show_agent(known.agent), **show_presence(known.agent, known.presence), "recent_commits": commits}
+    return {
+        **show_agent(known.agent),
+        **show_presence(known.agent, known.presence),
+        "recent_commits": commits,
+        **show_aliases(known.aliases),
+    }
+
+
+def show_aliases(names: Sequence[WireName]) -> JsonObject:
+    """The names that doors know an agent by, with the doors whose callers speak as it; `door` is null where none does.
+    Nothing where there are none.
+    """
+    aliases = [
+        {"door": None if door is None else door.value, "name": one.name} for one in names for door in doors_of(one)
+    ]
+    return {"aliases": aliases} if aliases else {}
 
 
 def show_peers(listing: AgentList, elsewhere: Sequence[LinkedAgent] = ()) -> JsonObject:
@@ -43,6 +60,7 @@ def show_peers(listing: AgentList, elsewhere: Sequence[LinkedAgent] = ()) -> Jso
             **show_peer(agent, listing.presences[agent.id]),
             "unread_count": listing.unread[agent.id],
             "retired_at": iso_or_none(agent.retired_ts),
+            **show_aliases(listing.aliases.get(agent.id, ())),
         }
         for agent in listing.agents
     ]

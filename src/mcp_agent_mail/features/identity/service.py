@@ -24,7 +24,7 @@ from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, require_admission
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
 from mcp_agent_mail.features.identity.delivery_hooks import NO_HOOKS, DeliveryHooks
-from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.lookup import require_agent, require_known_agent
 from mcp_agent_mail.features.identity.register import (
     Registered,
     Registration,
@@ -173,17 +173,19 @@ class IdentityService:
         return await self._store.write(lambda tx: create_identity(tx, caller, wanted, supplies))
 
     async def whois(self, caller: Caller, project_key: str, agent_name: str, *, commit_limit: int) -> KnownAgent:
-        """Any agent, `Human` and `System` and retired ones too. `commit_limit` 0 leaves the commits out, and so do
-        those who may not read the project's mail: they find whom to write to, and no more.
+        """Any agent, also by a name that doors know it by, `Human` and `System` and retired ones too. `commit_limit` 0
+        leaves the commits out, and so do those who may not read the project's mail: they find whom to write to, and no
+        more.
         """
 
         def look(view: View) -> KnownAgent:
             project = require_project(view, project_key)
-            agent = require_agent(view, project, agent_name)
+            agent = require_known_agent(view, project, agent_name)
             shown = commit_limit if may_read(caller, project, Readership.WORK) else 0
             commits = view.agents.recent_commits(agent.id, shown) if shown else []
             presence = presence_in(project, agent, self.presence_of)
-            return KnownAgent(agent=self._newest(agent), recent_commits=commits, presence=presence)
+            aliases = view.wire_names.of_agent(agent.id)
+            return KnownAgent(agent=self._newest(agent), recent_commits=commits, presence=presence, aliases=aliases)
 
         return await self._store.read(look)
 
@@ -214,6 +216,7 @@ class IdentityService:
                 total=total,
                 unread={agent.id: _unread(view, caller, project, agent) for agent in shown},
                 presences={agent.id: presence_in(project, agent, self.presence_of) for agent in shown},
+                aliases=view.wire_names.of_agents(project.id, (agent.id for agent in shown)),
             )
 
         return await self._store.read(look)

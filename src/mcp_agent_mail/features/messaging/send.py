@@ -13,6 +13,7 @@ from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import (
     Message,
     NewMessage,
@@ -97,9 +98,11 @@ class Draft:
     eligible: int | None = None
 
 
-def compose_new(view: View, delivery: DeliveryPolicy, sender: Actor, request: SendRequest) -> Draft:
+def compose_new(
+    view: View, delivery: DeliveryPolicy, sender: Actor, request: SendRequest, to: Agent | None = None
+) -> Draft:
     """A message ready to be stored: its thread, its recipients, and whose copies are held. Raises when it must not be
-    sent as asked.
+    sent as asked. `to`: the one recipient, where it is known to be an agent of the sender's project.
     """
     original = None if request.reply_to is None else require_message(view, request.reply_to, sender.agent)
     new = NewMessage(
@@ -116,6 +119,11 @@ def compose_new(view: View, delivery: DeliveryPolicy, sender: Actor, request: Se
         terms=_terms_of(view, sender, request),
         wire_place=request.wire_place,
     )
+    delivery = replace_hold(delivery, request.auto_contact_if_blocked)
+    if to is not None:
+        assert to.project_id == sender.project.id, to
+        alone = NewRecipient(agent=to, project=sender.project, kind=RecipientKind.TO)
+        return _with_consent(view, delivery, sender, new, [alone])
     if request.broadcast:
         return _broadcast(view, delivery, sender, new, request.recipients)
     named = request.recipients
@@ -128,7 +136,7 @@ def compose_new(view: View, delivery: DeliveryPolicy, sender: Actor, request: Se
             hint="Name at least one in to, cc or bcc, or set broadcast=true.",
             data={"parameter": "to"},
         )
-    return _with_consent(view, replace_hold(delivery, request.auto_contact_if_blocked), sender, new, chosen)
+    return _with_consent(view, delivery, sender, new, chosen)
 
 
 def replace_hold(delivery: DeliveryPolicy, hold: bool | None) -> DeliveryPolicy:  # None: as the server is set

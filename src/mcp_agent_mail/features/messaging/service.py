@@ -57,13 +57,7 @@ from mcp_agent_mail.features.messaging.requests import (
     TopicRequest,
 )
 from mcp_agent_mail.features.messaging.schemas import show_reply
-from mcp_agent_mail.features.messaging.send import (
-    Draft,
-    Sent,
-    compose_new,
-    compose_reply,
-    post,
-)
+from mcp_agent_mail.features.messaging.send import Draft, Sent, compose_new, compose_reply, post
 from mcp_agent_mail.features.messaging.shapes import show_sent
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
@@ -200,10 +194,16 @@ class MessagingService:
     ) -> Sent | Replay:
         """`send`, as a part of a larger unit of work. Of attachments it sends what was `brought` alone."""
         sender = require_actor(tx, caller, request.project_key, request.sender_name)
+        return self.send_as(tx, sender, request, brought)
+
+    def send_as(
+        self, tx: Tx, sender: Actor, request: SendRequest, brought: PreparedAttachments | None, to: Agent | None = None
+    ) -> Sent | Replay:
+        """`send_within`, where it is known who sends, and that `to`, of the same project, is the one recipient."""
 
         def send() -> Sent:
             require_able(sender, "it sends no mail")
-            sent = self._post(tx, compose_new(tx, self._delivery, sender, request), brought)
+            sent = self._post(tx, compose_new(tx, self._delivery, sender, request, to), brought)
             if request.reply_to is not None and sent.message is not None:
                 receipts.mark_answered(tx, sender, request.reply_to)
             return sent

@@ -6,8 +6,9 @@ Labels are names of tools and of our own functions, never of agents or projects.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from starlette.types import Receive, Scope, Send
@@ -16,9 +17,12 @@ from mcp_agent_mail import __version__
 from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import call_as
+from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.readership import may_count_all_mail, require_reader
 from mcp_agent_mail.features.archiving.service import ArchiveStatus
+from mcp_agent_mail.features.doors.wait_figures import BOUNDS_S as WAIT_BOUNDS_S
+from mcp_agent_mail.features.doors.wait_figures import WaitFigures
 from mcp_agent_mail.features.health.results import WaitingFigures
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
@@ -41,8 +45,8 @@ _EVERY = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideFigures:
-    """What works beside the requests, the looks at projects' directories, who waits for mail, and what webhooks were
-    told, where there are some. `feed_tail` is None for whoever is not told it.
+    """What works beside the requests, the looks at projects' directories, who waits for mail, how long mail waited at
+    doors, and what webhooks were told, where there are some. `feed_tail` is None for whoever is not told it.
     """
 
     keepers: list[KeeperFigures]
@@ -51,6 +55,7 @@ class BesideFigures:
     waiting: WaitingFigures
     feed_tail: int | None
     webhooks: WebhookFigures | None
+    door_waits: Mapping[Door, WaitFigures] = field(default_factory=dict)
 
 
 class MetricsPage:
@@ -151,6 +156,7 @@ class _Figures:
         beside = self._beside()
         yield from _of_tasks(beside)
         yield from _of_waiting(beside)
+        yield _of_doors(beside.door_waits)
         if beside.webhooks is not None:
             yield from _of_webhooks(beside.webhooks)
         yield from _of_archive(self._archive())
@@ -230,6 +236,20 @@ def _of_waiting(figures: BesideFigures) -> Iterator[Metric]:
         tail = GaugeMetricFamily(f"{_PREFIX}_feed_tail", "The last cursor that was given out.")
         tail.add_metric([], figures.feed_tail)
         yield tail
+
+
+def _of_doors(waits: Mapping[Door, WaitFigures]) -> Metric:
+    """By a name without our prefix: it is what users of those systems were promised."""
+    from prometheus_client.core import HistogramMetricFamily  # noqa: PLC0415
+
+    waited = HistogramMetricFamily(
+        "agent_mail_door_wait_seconds", "From when a message was created until a door's caller had it.", labels=["door"]
+    )
+    for door, figures in waits.items():
+        counts = list(accumulate(figures.counts))
+        buckets = [*((f"{bound:g}", count) for bound, count in zip(WAIT_BOUNDS_S, counts, strict=False))]
+        waited.add_metric([door.value], [*buckets, ("+Inf", counts[-1])], figures.total_s)
+    return waited
 
 
 def _of_webhooks(figures: WebhookFigures) -> Iterator[Metric]:

@@ -21,6 +21,7 @@ FROM wire_names n
 _FIND = f"{_SELECT} WHERE n.project_id = ? AND n.name_key = ?"
 _FIND_BY_ID = f"{_SELECT} WHERE n.id = ?"
 _OF_AGENT = f"{_SELECT} WHERE n.agent_id = ? ORDER BY n.id LIMIT {MAX_NAMES_EACH}"
+_HAS_SOME = "SELECT 1 FROM wire_names WHERE project_id = ? LIMIT 1"
 _LIST = f"{_SELECT} WHERE n.id > ? ORDER BY n.id LIMIT ?"
 _ADD = """
 INSERT INTO wire_names (project_id, agent_id, name, name_key, created_ts) VALUES (?, ?, ?, ?, ?) RETURNING id
@@ -47,6 +48,12 @@ class WireNames:
     def of_agent(self, agent_id: AgentId) -> list[WireName]:
         """The agent's names, oldest first."""
         return [_name(row) for row in self._connection.execute(_OF_AGENT, (agent_id,))]
+
+    def of_agents(self, project_id: ProjectId, agent_ids: Iterable[AgentId]) -> dict[AgentId, list[WireName]]:
+        """The names of those of the project's agents that have some, each agent's oldest first."""
+        if self._connection.execute(_HAS_SOME, (project_id,)).fetchone() is None:
+            return {}
+        return {agent_id: names for agent_id in agent_ids if (names := self.of_agent(agent_id))}
 
     def list_(self, *, after: int = 0, limit: int) -> list[WireName]:
         """Names of all projects with numbers above `after`, in their order."""

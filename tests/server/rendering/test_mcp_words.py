@@ -5,8 +5,8 @@ from __future__ import annotations
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.profiles import FULL
 from mcp_agent_mail.facades.tool_door import DoorAnswer, DoorTools
-from mcp_agent_mail.server.mcp_words import OURS, words_of
 from mcp_agent_mail.server.rendering.formats import PLAIN, OutputFormat
+from mcp_agent_mail.server.rendering.mcp_words import OURS, words_of
 from tests.server.hosted import toy_tools
 
 ECHO = toy_tools()[0]

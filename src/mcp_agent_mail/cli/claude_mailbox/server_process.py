@@ -1,0 +1,211 @@
+"""`serve`, `start`, `stop` and `status`: the server of this machine, with this door open."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mcp_agent_mail.cli.claude_mailbox.arguments import GivenFlags, parse_flags
+from mcp_agent_mail.cli.claude_mailbox.door import MailboxClient, base_url
+from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoMailboxServer
+from mcp_agent_mail.cli.service.unit_files import server_command
+from mcp_agent_mail.clients.hook.environment import SettingSources
+from mcp_agent_mail.core.store_owner import LOG_FILE, read_owner
+from mcp_agent_mail.domain.own_files import HEAD_BYTES, is_database, is_sqlite
+
+CONFIG = 78
+TRY_AGAIN = 75
+START_WITHIN_S = 60.0
+STOP_WITHIN_S = 60.0
+_LOOK_EVERY_S = 0.05
+_FLAGS: Mapping[str, str] = {
+    "port": "CLAUDE_MAILBOX_PORTS",
+    "bind": "FACADES_HOST",
+    "hide-after-minutes": "CLAUDE_MAILBOX_HIDE_AFTER_MINUTES",
+    "delete-after-minutes": "CLAUDE_MAILBOX_DELETE_AFTER_MINUTES",
+    "sweep-interval-minutes": "CLAUDE_MAILBOX_SWEEP_INTERVAL_MINUTES",
+}
+_KEYS: Mapping[str, str] = {
+    "port": "port",
+    "bind": "bind",
+    "dbPath": "db-path",
+    "hideAfterMinutes": "hide-after-minutes",
+    "deleteAfterMinutes": "delete-after-minutes",
+    "sweepIntervalMinutes": "sweep-interval-minutes",
+}
+"""Of `mailbox.json`, each with the flag that it stands for."""
+_CLIENTS_OWN = ("AGENT_MAIL_URL", "AGENT_MAIL_TOKEN", "AGENT_MAIL_AGENT_TOKEN", "AGENT_MAIL_PROJECT", "AGENT_NAME")
+
+
+def serve(arguments: Sequence[str]) -> int:
+    """This process becomes the server; what that prints and ends with is the answer."""
+    environment = server_environment(_parse("serve", arguments))
+    sys.stdout.flush()
+    os.execve(sys.executable, server_command(), environment)  # noqa: S606  # an argument list: there is no shell
+
+
+def start(arguments: Sequence[str]) -> int:
+    """The server in the background. Where it runs already, nothing."""
+    given = _parse("start", arguments)
+    url = _url(given)
+    if _health(url) is not None:
+        sys.stdout.write(f"Running at {url}\n")
+        return 0
+    environment = server_environment(given)
+    process, log = _spawned(environment)
+    deadline = time.monotonic() + START_WITHIN_S
+    while _health(url) is None:
+        code = process.poll()
+        if code is not None or time.monotonic() > deadline:
+            raise CommandRefused(
+                f"claude-mailbox: the server did not start; {log} says why.", code if code is not None else 1
+            )
+        time.sleep(_LOOK_EVERY_S)
+    sys.stdout.write(f"Started at {url} (PID {process.pid})\n")
+    return 0
+
+
+def stop(arguments: Sequence[str]) -> int:
+    """End the server of this machine's store, in order."""
+    given = _parse("stop", arguments)
+    root = Path(_root(server_environment(given)))
+    owner = read_owner(root)
+    if owner is None or owner.pid is None or owner.url is None:
+        sys.stdout.write("Stopped\n")
+        return 0
+    try:
+        os.kill(owner.pid, signal.SIGTERM)
+    except OSError as failed:
+        raise CommandRefused(
+            f"claude-mailbox: the server (pid {owner.pid}) cannot be stopped: {failed.strerror}."
+        ) from None
+    deadline = time.monotonic() + STOP_WITHIN_S
+    while read_owner(root) is not None:
+        if time.monotonic() > deadline:
+            raise CommandRefused(f"claude-mailbox: the server (pid {owner.pid}) is still stopping.")
+        time.sleep(_LOOK_EVERY_S)
+    sys.stdout.write("Stopped\n")
+    return 0
+
+
+def status(arguments: Sequence[str]) -> int:
+    """Running where a server answers; else whether one would be started at the login."""
+    given = parse_flags("status", arguments)
+    url = _url(given)
+    health = _health(url)
+    if health is not None:
+        sys.stdout.write(f"Running at {url} (version {health['version']})\n")
+        return 0
+    from mcp_agent_mail.cli.service.unit_files import is_installed
+
+    sys.stdout.write("Stopped\n" if is_installed() else "NotInstalled\n")
+    return 0
+
+
+def server_environment(given: GivenFlags) -> dict[str, str]:
+    """The environment of the server: the door is open, and the flags say what the settings are. Raises CommandRefused,
+    with CONFIG, for another program's database.
+    """
+    flags = {**_read_config(given.find("config")), **given.values}
+    environment = {name: value for name, value in os.environ.items() if name not in _CLIENTS_OWN}
+    environment["CLAUDE_MAILBOX_ENABLED"] = "true"
+    for flag, name in _FLAGS.items():
+        if flag in flags:
+            environment[name] = flags[flag]
+    if "db-path" in flags:
+        file = Path(flags["db-path"]).expanduser().absolute()
+        _require_ours(file)
+        environment |= {"DATABASE_URL": str(file), "STORAGE_ROOT": str(file.parent)}
+    return environment
+
+
+def _require_ours(file: Path) -> None:
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(HEAD_BYTES)
+    except OSError:
+        return  # It is not there yet, or the server says what is wrong with it.
+    if is_sqlite(head) and not is_database(head):
+        raise CommandRefused(
+            f"claude-mailbox: {file} is another program's database, and is left as it is. "
+            f"Bring its mail here with: am import claude-mailbox {file}",
+            CONFIG,
+        )
+
+
+def _read_config(file: str | None) -> dict[str, str]:
+    """What a `mailbox.json` says, by the names of flags. Raises CommandRefused with CONFIG."""
+    if file is None:
+        return {}
+    try:
+        value: Any = json.loads(Path(file).read_text(encoding="utf-8"))
+        if not isinstance(value, dict):
+            raise TypeError("it is no JSON object")
+    except (OSError, TypeError, ValueError) as unfit:
+        raise CommandRefused(f"claude-mailbox: {file} cannot be read: {unfit}", CONFIG) from None
+    return {flag: str(value[key]) for key, flag in _KEYS.items() if value.get(key) is not None}
+
+
+def _parse(command: str, arguments: Sequence[str]) -> GivenFlags:
+    return parse_flags(command, arguments, valued=(*_FLAGS, "db-path", "config"))
+
+
+def _url(given: GivenFlags) -> str:
+    flags = {**_read_config(given.find("config")), **given.values}
+    if "url" in flags or not ({"port", "bind"} & flags.keys()):
+        return base_url(SettingSources(os.environ), given)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(flags.get("bind", ""), flags.get("bind", "127.0.0.1"))  # noqa: S104
+    own = base_url(SettingSources(os.environ), given).rpartition(":")[2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{flags.get('port', own)}"
+
+
+def _root(environment: Mapping[str, str]) -> str:
+    sources = SettingSources(environment)
+    found = sources.find("STORAGE_ROOT")
+    return (found and sources.path(*found)) or f"{sources.home}/.mcp_agent_mail"
+
+
+def _health(url: str) -> dict[str, Any] | None:
+    """What a mailbox server says of itself; None where none answers."""
+    given = parse_flags("status", ["--url", url])
+    try:
+        found = MailboxClient(given, within_s=2.0).ask("GET", "/health")
+    except (CommandRefused, NoMailboxServer):
+        return None
+    return found if isinstance(found, dict) and {"status", "version", "dbPath"} <= found.keys() else None
+
+
+def _spawned(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], Path]:
+    """In a session of its own: it goes on when we end."""
+    root = Path(_root(environment))
+    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    log = root / LOG_FILE
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        process = subprocess.Popen(
+            server_command(),
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            cwd="/",
+            env=environment,
+            start_new_session=True,
+        )
+    finally:
+        os.close(descriptor)
+    return process, log
+
+
+COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "serve": serve,
+    "start": start,
+    "stop": stop,
+    "status": status,
+}

@@ -1,0 +1,1 @@
+"""`am facade`: the doors of other systems, for who runs the server."""

@@ -1,0 +1,84 @@
+"""`am service`: the server with a person's login."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mcp_agent_mail.cli.context import read_settings
+from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
+from mcp_agent_mail.cli.service.install import ServiceRequest, ServiceState
+from mcp_agent_mail.cli.service.install import install as install_service
+from mcp_agent_mail.cli.service.install import look as look_at_service
+from mcp_agent_mail.cli.service.install import uninstall as uninstall_service
+
+app = typer.Typer(
+    cls=LeanGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Start the server with your login.",
+)
+
+
+@app.callback()
+def service() -> None:
+    """Start the server with your login."""
+
+
+@app.command("install", cls=LeanCommand)
+def install(
+    skip_port_check: Annotated[
+        bool, typer.Option("--skip-port-check", help="Do not ask who listens on the server's ports.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Have the server started with your login, and now.
+
+    By a user unit of systemd; a file for launchd and one for the task scheduler of Windows are
+    written there and not proven. It serves the store of this command: STORAGE_ROOT, DATABASE_URL and
+    AGENT_MAIL_ENV_FILE are told to it. A port of the server that is another program's is refused.
+    """
+    settings = read_settings().settings
+    doors = settings.claude_mailbox_ports if settings.claude_mailbox_enabled else ()
+    request = ServiceRequest(
+        environment={}, host=settings.http_host, ports=[settings.http_port, *doors], skips_check=skip_port_check
+    )
+    _show(install_service(request), as_json=json)
+
+
+@app.command("uninstall", cls=LeanCommand)
+def uninstall(json: JsonFlag = False) -> None:
+    """Stop it and start it no more; the store and its mail stay."""
+    _show(uninstall_service(), as_json=json)
+
+
+@app.command("status", cls=LeanCommand)
+def status(json: JsonFlag = False) -> None:
+    """Say whether it is installed, and whether it runs."""
+    _show(look_at_service(), as_json=json)
+
+
+def _show(state: ServiceState, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "platform": state.platform.value,
+                "path": str(state.path),
+                "installed": state.is_installed,
+                "active": state.is_active,
+                "notes": state.notes,
+            }
+        )
+        return
+    active = {True: "yes", False: "no", None: "nobody can say"}[state.is_active]
+    fields: list[tuple[str, object]] = [
+        ("by", state.platform.value),
+        ("file", str(state.path)),
+        ("installed", "yes" if state.is_installed else "no"),
+        ("running", active),
+        *(("note", note) for note in state.notes),
+    ]
+    print_fields(fields)

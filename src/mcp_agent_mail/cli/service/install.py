@@ -1,0 +1,148 @@
+"""Installing the service, taking it away, and what it is like now."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_agent_mail.cli.service.port_check import require_no_stranger
+from mcp_agent_mail.cli.service.unit_files import (
+    NAME,
+    ServiceKind,
+    ServiceUnit,
+    UnitFile,
+    server_command,
+    this_platform,
+    unit_file,
+    unit_path,
+)
+from mcp_agent_mail.core.errors import Conflict
+
+_WITHIN_S = 60.0
+_CARRIED = ("STORAGE_ROOT", "DATABASE_URL", "AGENT_MAIL_ENV_FILE")
+"""Of the environment, what the service is told too, so that it is the server of the same store."""
+_UNPROVEN: Mapping[ServiceKind, str] = {
+    ServiceKind.SYSTEMD: "No user manager of systemd runs here: the unit is written and not started.",
+    ServiceKind.LAUNCHD: "Unproven: nobody has run this on macOS. Load it with: launchctl bootstrap "
+    "gui/$(id -u) {path}",
+    ServiceKind.WINDOWS: "Unproven: nobody has run this on Windows. Load it with: schtasks /Create /TN mcp-agent-mail "
+    "/XML {path}",
+}
+
+
+class ServiceRefused(Conflict):
+    """The user manager refused a step."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ServiceState:
+    """`is_active` None: nobody can say. `notes` are for people."""
+
+    platform: ServiceKind
+    path: Path
+    is_installed: bool
+    is_active: bool | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceRequest:
+    """`environment` is what the service is told besides. `ports` are looked at unless `skips_check`."""
+
+    environment: Mapping[str, str]
+    host: str
+    ports: Sequence[int]
+    skips_check: bool = False
+
+
+def install(request: ServiceRequest, environ: Mapping[str, str] = os.environ) -> ServiceState:
+    """Write the file, and have it started where that can be. A repeat changes nothing more. Raises ForeignPort,
+    ServiceRefused.
+    """
+    if not request.skips_check:
+        require_no_stranger(request.host, request.ports)
+    platform = this_platform()
+    carried = {name: _absolute(environ[name]) for name in _CARRIED if environ.get(name)}
+    unit = ServiceUnit(command=server_command(), environment={**carried, **request.environment})
+    written = unit_file(platform, unit, environ)
+    _write(written)
+    state = ServiceState(platform=platform, path=written.path, is_installed=True)
+    if not has_user_manager(platform, environ):
+        state.notes.append(_UNPROVEN[platform].format(path=written.path))
+        return state
+    _systemctl("daemon-reload")
+    _systemctl("enable", "--now", f"{NAME}.service")
+    state.is_active = _is_active()
+    return state
+
+
+def uninstall(environ: Mapping[str, str] = os.environ) -> ServiceState:
+    """Stop it and take its file away; the store and its mail stay. A repeat does nothing."""
+    platform = this_platform()
+    path = unit_path(platform, environ)
+    state = ServiceState(platform=platform, path=path, is_installed=False)
+    if not path.is_file():
+        return state
+    if has_user_manager(platform, environ):
+        _systemctl("disable", "--now", f"{NAME}.service")
+    path.unlink()
+    if has_user_manager(platform, environ):
+        _systemctl("daemon-reload")
+        state.is_active = False
+    return state
+
+
+def look(environ: Mapping[str, str] = os.environ) -> ServiceState:
+    """What there is, changed by nothing."""
+    platform = this_platform()
+    path = unit_path(platform, environ)
+    state = ServiceState(platform=platform, path=path, is_installed=path.is_file())
+    if has_user_manager(platform, environ):
+        state.is_active = state.is_installed and _is_active()
+    elif state.is_installed:
+        state.notes.append(_UNPROVEN[platform].format(path=path))
+    return state
+
+
+def has_user_manager(platform: ServiceKind, environ: Mapping[str, str]) -> bool:
+    """Whether systemd looks after this person's services just now."""
+    folder = environ.get("XDG_RUNTIME_DIR", "")
+    return platform is ServiceKind.SYSTEMD and bool(folder) and (Path(folder) / "systemd" / "private").exists()
+
+
+def _absolute(text: str) -> str:
+    """A path as this command reads it; an URL as it is."""
+    return text if "://" in text else str(Path(text).expanduser().absolute())
+
+
+def _write(written: UnitFile) -> None:
+    """In one step: a manager that reads it meanwhile sees the one or the other."""
+    written.path.parent.mkdir(parents=True, exist_ok=True)
+    staged = written.path.with_name(f".{written.path.name}.new")
+    staged.write_bytes(written.content)
+    staged.replace(written.path)
+
+
+def _systemctl(*arguments: str) -> None:
+    done = subprocess.run(
+        ["systemctl", "--user", *arguments], capture_output=True, text=True, check=False, timeout=_WITHIN_S
+    )
+    if done.returncode != 0:
+        raise ServiceRefused(
+            f"systemctl --user {' '.join(arguments)} failed: {done.stderr.strip()[:300]}",
+            hint=f"See: journalctl --user -u {NAME}.service",
+        )
+
+
+def _is_active() -> bool:
+    done = subprocess.run(
+        ["systemctl", "--user", "is-active", f"{NAME}.service"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_WITHIN_S,
+    )
+    return done.stdout.strip() in ("active", "activating")

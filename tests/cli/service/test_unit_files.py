@@ -1,0 +1,96 @@
+"""The files that start the server with a login: read by what each platform has, or by a parser of their form."""
+
+from __future__ import annotations
+
+import plistlib
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.cli.service.unit_files import (
+    ServiceKind,
+    ServiceUnit,
+    is_installed,
+    server_command,
+    unit_file,
+    unit_path,
+)
+
+UNIT = ServiceUnit(
+    command=["/opt/my tools/python", "-P", "-m", "mcp_agent_mail", "serve"],
+    environment={"STORAGE_ROOT": '/home/me/100% "mine"\\$HOME', "CLAUDE_MAILBOX_ENABLED": "true"},
+)
+
+
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    assert shutil.which("systemd-analyze"), "systemd is part of what the tests need"
+    environ = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    real = ServiceUnit(command=server_command(), environment=UNIT.environment)
+    file = unit_file(ServiceKind.SYSTEMD, real, environ)
+    file.path.parent.mkdir(parents=True)
+    file.path.write_bytes(file.content)
+
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--user", "--man=no", str(file.path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environ, "PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(tmp_path)},
+    )
+
+    assert file.path == tmp_path / "config" / "systemd" / "user" / "mcp-agent-mail.service"
+    about = [line for line in done.stderr.splitlines() if "mcp-agent-mail.service" in line]
+    assert about == []
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_unit_holds_what_it_is_told_in_systemds_quotes() -> None:
+    text = unit_file(ServiceKind.SYSTEMD, UNIT, {"HOME": "/home/me"}).content.decode()
+
+    assert 'ExecStart="/opt/my tools/python" "-P" "-m" "mcp_agent_mail" "serve"\n' in text
+    assert 'Environment="STORAGE_ROOT=/home/me/100%% \\"mine\\"\\\\$HOME"\n' in text
+    assert "RestartPreventExitStatus=71 75 78\n" in text
+    assert "WantedBy=default.target\n" in text
+
+
+def test_launchd_gets_a_property_list() -> None:
+    file = unit_file(ServiceKind.LAUNCHD, UNIT, {"HOME": "/Users/me"})
+    told = plistlib.loads(file.content)
+
+    assert str(file.path) == "/Users/me/Library/LaunchAgents/mcp-agent-mail.server.plist"
+    assert told["ProgramArguments"] == list(UNIT.command)
+    assert told["EnvironmentVariables"] == dict(UNIT.environment)
+    assert (told["RunAtLoad"], told["KeepAlive"]) == (True, {"SuccessfulExit": False})
+
+
+def test_windows_gets_a_task() -> None:
+    file = unit_file(ServiceKind.WINDOWS, UNIT, {"HOME": "/home/me"})
+    task = ET.fromstring(file.content)
+    space = "{http://schemas.microsoft.com/windows/2004/02/mit/task}"
+    arguments = task.findtext(f"{space}Actions/{space}Exec/{space}Arguments")
+
+    assert task.find(f"{space}Triggers/{space}LogonTrigger") is not None
+    assert arguments is not None
+    assert 'set "CLAUDE_MAILBOX_ENABLED=true" && "/opt/my tools/python"' in arguments
+
+
+@pytest.mark.parametrize("platform", list(ServiceKind))
+def test_what_cannot_stand_in_a_line_is_refused(platform: ServiceKind) -> None:
+    unit = ServiceUnit(command=["/opt/a\nExecStartPre=/bin/evil"], environment={})
+
+    with pytest.raises(ValueError, match="control characters"):
+        unit_file(platform, unit, {"HOME": "/home/me"})
+
+
+def test_it_is_installed_where_its_file_is(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path)}
+    path = unit_path(ServiceKind.SYSTEMD, environ)
+    before = is_installed(environ)
+    path.parent.mkdir(parents=True)
+    path.touch()
+
+    assert (before, is_installed(environ)) == (False, True)
+    assert unit_path(ServiceKind.SYSTEMD, {**environ, "XDG_CONFIG_HOME": "relative"}) == path

@@ -1,0 +1,136 @@
+"""Random histories over all doors: the same seed plays the same steps. A model says what each step may give."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_agent_mail.domain.identity.names import has_names_form
+from tests.facades.correspondents import (
+    AgentMail,
+    ClaudeMailbox,
+    Correspondent,
+    Native,
+    Postal,
+    Server,
+    begin,
+    correspondents,
+)
+from tests.served import Served
+
+_SEND, _TAKE, _TAKE_NATIVELY, _RETRY, _RESTART, _KILL = "send", "take", "take natively", "retry", "restart", "kill"
+_WEIGHTS = {_SEND: 100, _TAKE: 80, _TAKE_NATIVELY: 10, _RETRY: 10}
+_ENDS = {_RESTART: 0.6, _KILL: 0.4}
+"""A server is stopped or killed in so many of a hundred steps."""
+
+
+@dataclass
+class History:
+    """`waiting` is what nobody has consumed, by its recipient's name, oldest first, each there once. `maybe_again`
+    may be given once more, since the server was killed right behind its answer; `doubled` counts what was.
+    """
+
+    server: Server
+    people: list[Correspondent]
+    chance: random.Random
+    waiting: dict[str, list[str]]
+    steps: Counter[str] = field(default_factory=Counter)
+    sent: int = 0
+    consumed: int = 0
+    doubled: int = 0
+    just_given: tuple[str, list[str]] = ("", [])
+    maybe_again: dict[str, set[str]] = field(default_factory=dict)
+    retried: tuple[Postal, str, str, str] | None = None
+
+    def go_on(self, length: int) -> None:
+        """So many steps, then everybody takes what is left."""
+        for _ in range(length):
+            self._step()
+        for person in self.people:
+            while self._takes(person, person.name):
+                pass
+        assert {name: mail for name, mail in self.waiting.items() if mail} == {}
+        assert self.consumed == self.sent
+
+    def _step(self) -> None:
+        kinds = {**_WEIGHTS, **{kind: share * sum(_WEIGHTS.values()) / 100 for kind, share in _ENDS.items()}}
+        (kind,) = self.chance.choices(list(kinds), list(kinds.values()))
+        self.steps[kind] += 1
+        person = self.chance.choice(self.people)
+        if kind == _SEND:
+            self._sends(person)
+        elif kind == _TAKE:
+            self._takes(person, person.name)
+        elif kind == _TAKE_NATIVELY:
+            if has_names_form(person.name):
+                self._takes(Native(self.server, person.name), person.name)
+        elif kind == _RETRY:
+            self._retries()
+        else:
+            self._ends(kind)
+
+    def _sends(self, sender: Correspondent) -> None:
+        to = self.chance.choice(self.people)
+        self.sent += 1
+        text = f"letter {self.sent}\n\n{sender.way} for {to.way}"
+        if isinstance(sender, Postal):
+            self.retried = (sender, to.name, text, f"m-{self.sent}")
+            sender.send(to.name, text, f"m-{self.sent}")
+        else:
+            sender.send(to.name, text)
+        self.waiting[to.name].append(text)
+
+    def _retries(self) -> None:
+        """The last letter by postal again, with its id: still one message."""
+        if self.retried is not None:
+            sender, to, text, number = self.retried
+            sender.send(to, text, number)
+
+    def _takes(self, reader: Correspondent, name: str) -> bool:
+        """What it is given is the oldest of what waits, and never anything else."""
+        given, waits = [mail.text for mail in reader.take()], self.waiting[name]
+        again = [text for text in given if text in self.maybe_again.get(name, ())]
+        self.doubled += len(again)
+        given = [text for text in given if text not in again]
+        assert given == waits[: len(given)], (reader, given, waits)
+        assert given or again or not waits, f"{name} has {len(waits)} letters and is given none"
+        del waits[: len(given)]
+        self.consumed += len(given)
+        self.maybe_again.pop(name, None)
+        self.just_given = (name, given)
+        return bool(given or again)
+
+    def _ends(self, kind: str) -> None:
+        """What was being given as it was killed may be given again, and nothing else."""
+        if kind == _KILL:
+            self.server.served.kill()
+            name, given = self.just_given
+            self.maybe_again.setdefault(name, set()).update(given)
+        else:
+            self.server.served.stop()
+        self.just_given = ("", [])
+        self.server.served.start()
+
+
+@contextmanager
+def played(root: Path, seed: int, length: int) -> Iterator[tuple[History, Served]]:
+    """A history that has ended; its server stands, and all is in Git."""
+    with begin(root) as served:
+        server = Server(served, str(root / "work"))
+        people = [
+            *correspondents(server),
+            AgentMail(server, "ann"),
+            Postal(server, "quinn"),
+            ClaudeMailbox(server, "Dôra"),
+        ]
+        for person in people:
+            person.take()
+        chance = random.Random(seed)
+        history = History(server=server, people=people, chance=chance, waiting={one.name: [] for one in people})
+        history.go_on(length)
+        served.await_drained()
+        yield history, served
