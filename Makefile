@@ -148,6 +148,10 @@ pages: $(DEV) ## Every shell line of README and tutorials as it stands, the long
 rebuild: $(DEV) ## Hundreds of random histories, each rebuilt from its archives alone and compared
 	@$(BIN)/pytest -n $(WORKERS) -m "rebuild or not rebuild" tests/rebuild $(ARGS)
 
+.PHONY: imports
+imports: $(DEV) ## A large store of mcp_agent_mail with everything that bites, brought in twice; sixty imports that are killed
+	@exec $(BIN)/python -m tests.imports $(ARGS)
+
 .PHONY: restore
 restore: $(DEV) ## Backups beside writers, fifty instants, damaged bytes, another user: each restored and compared
 	@$(BIN)/pytest -n $(WORKERS) -m "restore or not restore" tests/restore tests/features/recovery $(ARGS)

@@ -102,6 +102,11 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("config",),
     ("config", "show"),
     ("config", "check"),
+    ("import",),
+    ("import", "postal"),
+    ("import", "agentmail"),
+    ("import", "claude-mailbox"),
+    ("import", "mcp-agent-mail"),
     ("demo",),
 )
 

@@ -41,6 +41,7 @@ ENTRIES = {
     "doctor": Entry(f"{_HERE}.commands.doctor", "Check the store; back up, restore, repair or rebuild it."),
     "service": Entry(f"{_HERE}.service.command", "Start the server with your login."),
     "config": Entry(f"{_HERE}.commands.config", "Show and check the settings."),
+    "import": Entry(f"{_HERE}.importing.command", "Bring in the mail of another system; its store stays as it is."),
     "demo": Entry(f"{_HERE}.demo.command", "Watch two scripted agents work a task by mail on a scratch server."),
 }
 

@@ -246,7 +246,7 @@ class _Maker:
         self._made.attachments += 3
         self._made.lost_contents += 1
         return (
-            {"type": "inline", "media_type": "image/webp", "data_base64": base64.b64encode(content).decode()},
+            {"type": "inline", "media_type": "image/webp", "data_base64": base64.b64encode(DOT).decode()},
             {"type": "file", "media_type": "image/webp", "sha1": sha1, "path": f"projects/x/{path}"},
             {"type": "file", "media_type": "image/webp", "path": "attachments/00/" + "0" * 40 + ".webp"},
         )

@@ -102,10 +102,10 @@ def test_half_a_last_line_and_broken_lines_are_reported_and_the_rest_is_read(tmp
 
     assert [one.external_id for one in messages] == ["1", "3"]
     assert {one.why: one.count for one in left} == {
-        "Its line is no JSON object with id, from and message.": 3,
-        "It is half a line at the end of its mailbox: whoever wrote it was cut off.": 1,
+        "its line is no JSON object with id, from and message": 3,
+        "it is half a line at the end of its mailbox: whoever wrote it was cut off": 1,
     }
-    assert "Line 7 of the mailbox a is left out. It is half a line" in "\n".join(notes)
+    assert "Line 7 of the mailbox a is left out: it is half a line" in "\n".join(notes)
 
 
 def test_a_last_line_without_its_end_is_read_where_it_is_whole(tmp_path: Path) -> None:

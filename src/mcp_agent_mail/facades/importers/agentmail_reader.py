@@ -25,9 +25,9 @@ _ENDING = ".jsonl"
 _MOST_PARTS = 100
 _STATUSES = {"ready": AgentStatus.READY, "work": AgentStatus.BUSY, "offline": AgentStatus.OFFLINE}
 _NEEDED = ("id", "from", "message")
-_HALF = "It is half a line at the end of its mailbox: whoever wrote it was cut off."
-_BROKEN = "Its line is no JSON object with id, from and message."
-_LONG = f"Its line has more than {LONGEST_LINE >> 20} MiB."
+_HALF = "it is half a line at the end of its mailbox: whoever wrote it was cut off"
+_BROKEN = "its line is no JSON object with id, from and message"
+_LONG = f"its line has more than {LONGEST_LINE >> 20} MiB"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ class AgentMailReader(DoorReader):
     def _leave_out(self, mailbox: str, line: SourceLine) -> None:
         why = _LONG if line.content is None else _BROKEN if line.is_whole else _HALF
         self.said.leave_out(SourceKind.MESSAGE, why)
-        self.said.note(f"Line {line.number} of the mailbox {text_of(mailbox)} is left out. {why}")
+        self.said.note(f"Line {line.number} of the mailbox {text_of(mailbox)} is left out: {why}.")
 
     def _note_others(self) -> None:
         for one in self._mailboxes.names():

@@ -26,10 +26,10 @@ def agents_of_rows(
         number = whole_of(row["id"])
         person = people.person(number)
         if person is None:
-            notes.leave_out(SourceKind.AGENT, "Its row has no number.")
+            notes.leave_out(SourceKind.AGENT, "its row has no number")
         elif person.number != number:
             if person.key in given and _is_same_place(row, person, people):
-                notes.leave_out(SourceKind.AGENT, "Another row has the same name in the same project: it is one agent.")
+                notes.leave_out(SourceKind.AGENT, "another row has the same name in the same project: it is one agent")
         elif person.key not in given:
             given.add(person.key)
             token = text_of(row["registration_token"])

@@ -80,7 +80,7 @@ class SourceArchive:
             for name in sorted(names, key=lambda one: (not one.startswith("id-"), one)):
                 record = _record(folder.read(name, _LONGEST_RECORD))
                 if record is None:
-                    self._notes.leave_out(SourceKind.LEASE, "Its file holds no JSON object.")
+                    self._notes.leave_out(SourceKind.LEASE, "its file holds no JSON object")
                 else:
                     yield name, record
 
@@ -102,13 +102,13 @@ class SourceArchive:
         for slug in self.slugs():
             slots += sum(1 for _ in self._all_below(slug, _SLOTS, ".json"))
             originals += sum(1 for path in self._all_below(slug, _ATTACHMENTS, "") if _is_original(path))
-        self._notes.leave_out("build slots", "They are held for minutes: agents take them anew.", slots)
+        self._notes.leave_out("build slots", "they are held for minutes: agents take them anew", slots)
         self._notes.leave_out(
-            "original images", "What was converted is kept; what it was made of stays in the old archive.", originals
+            "original images", "what was converted is kept; what it was made of stays in the old archive", originals
         )
         if any(one.name == ".git" for one in self._root.names()):
             self._notes.leave_out(
-                "Git history", "Mail gets a history of its own here; the old repository stays as it is.", 1
+                "Git history", "mail gets a history of its own here; the old repository stays as it is", 1
             )
 
     def _all_below(self, slug: str, name: str, ending: str) -> Iterator[str]:

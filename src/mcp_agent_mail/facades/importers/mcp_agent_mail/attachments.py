@@ -46,7 +46,7 @@ class AttachmentReader:
         listed = self._list(value)
         if len(listed) > _MOST:
             self._notes.leave_out(
-                SourceKind.ATTACHMENT, f"One message has more than {_MOST} of them.", len(listed) - _MOST
+                SourceKind.ATTACHMENT, f"one message has more than {_MOST} of them", len(listed) - _MOST
             )
         read, room = [], MOST_OF_MESSAGE
         for one in listed[:_MOST]:
@@ -66,7 +66,7 @@ class AttachmentReader:
         if isinstance(value, dict):
             return [value]
         if value not in (None, "", b""):
-            self._notes.leave_out(SourceKind.ATTACHMENT, "What lists them is no JSON.")
+            self._notes.leave_out(SourceKind.ATTACHMENT, "what lists them is no JSON")
         return []
 
     def _one(self, one: object, slug: str) -> SourceAttachment:

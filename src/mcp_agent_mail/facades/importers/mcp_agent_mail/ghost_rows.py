@@ -86,7 +86,7 @@ def join_mail(
     for number, real in ghosts.items():
         people.take_for(number, real)
     notes.leave_out(
-        "rows of senders in other projects", "Each was only there to sign mail: it is its agent.", len(ghosts)
+        "rows of senders in other projects", "each was only there to sign mail: it is its agent", len(ghosts)
     )
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     notes.note(f"Mail that went to several projects is one message again; its senders are {shown}."[:1_000])

@@ -23,8 +23,8 @@ _NUMBER = re.compile(r"__([0-9]{1,18})\.md\Z")
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
 _NO_NUMBER = -1
 _SHOWN = 10
-_NOT_READ = "Its file in the archive cannot be read as a message."
-_TWICE = "The archive has another file of the same message."
+_NOT_READ = "its file in the archive cannot be read as a message"
+_TWICE = "the archive has another file of the same message"
 
 
 def message_key(slug_key: str, number: int, created_ts: Micros | None) -> str:

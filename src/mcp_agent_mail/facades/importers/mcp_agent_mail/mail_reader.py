@@ -90,9 +90,9 @@ class MailReader:
             for agent, kind, read, acked in tables.recipients_of(number):
                 person = self._people.person(whole_of(agent))
                 if person is None:
-                    self._notes.leave_out(SourceKind.COPY, "Its recipient is not in the source any more.")
+                    self._notes.leave_out(SourceKind.COPY, "its recipient is not in the source any more")
                 elif person.key in copies:
-                    self._notes.leave_out(SourceKind.COPY, "The same agent is a recipient already.")
+                    self._notes.leave_out(SourceKind.COPY, "the same agent is a recipient already")
                 else:
                     copies[person.key] = SourceCopy(
                         agent_key=person.key, kind=_kind(text_of(kind)), read_ts=time_of(read), ack_ts=time_of(acked)
@@ -102,7 +102,7 @@ class MailReader:
     def _of_file(self, place: ArchivedPlace) -> Iterator[SourceMessage]:
         mail = None if self._filed is None else self._filed.mail(place)
         if mail is None:
-            self._notes.leave_out(SourceKind.MESSAGE, "Its file in the archive has gone while it was read.")
+            self._notes.leave_out(SourceKind.MESSAGE, "its file in the archive has gone while it was read")
             return
         project_key = self._people.add_project(slug=place.slug, human_key="", created_ts=place.created_ts)
         sender = self._people.person_named(project_key, mail.sender)

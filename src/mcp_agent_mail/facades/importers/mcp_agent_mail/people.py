@@ -73,7 +73,7 @@ class SourcePeople:
             self.projects[key] = SourceProject(key=key, human_key=human_key or None, slug=slug, created_ts=created_ts)
             return key
         if number is not None:
-            self._notes.leave_out(SourceKind.PROJECT, "Another row has the same slug: it is one project.")
+            self._notes.leave_out(SourceKind.PROJECT, "another row has the same slug: it is one project")
         if human_key and known.human_key and human_key != known.human_key:
             self._notes.note(
                 f"Two directories have the slug {slug} and share one project there, {known.human_key} and "

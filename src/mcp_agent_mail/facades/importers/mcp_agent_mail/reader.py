@@ -124,7 +124,7 @@ class McpAgentMailReader:
     def _find_lost_senders(self, tables: SourceTables) -> None:
         for number, project, sender, created in tables.message_heads():
             if number is None:
-                self._notes.leave_out(SourceKind.MESSAGE, "Its row has no number.")
+                self._notes.leave_out(SourceKind.MESSAGE, "its row has no number")
             elif self._people.person(sender) is None:
                 self._people.add_lost(sender, project, created or Micros(0))
 
@@ -142,13 +142,11 @@ class McpAgentMailReader:
 
     def _count_left_out(self, tables: SourceTables) -> None:
         self._notes.leave_out(
-            "windows", "A window says anew who it is when its agent comes.", tables.count("window_identities")
+            "windows", "a window says anew who it is when its agent comes", tables.count("window_identities")
         )
-        self._notes.leave_out(SourceKind.COPY, "Its message is not in the source any more.", tables.lost_recipients())
-        self._notes.leave_out("summaries", "They are made anew of the mail.", tables.count("message_summaries"))
+        self._notes.leave_out(SourceKind.COPY, "its message is not in the source any more", tables.lost_recipients())
+        self._notes.leave_out("summaries", "they are made anew of the mail", tables.count("message_summaries"))
         for table in tables.unknown_tables():
-            self._notes.leave_out(
-                f"rows of {table}"[:100], "It is a table that is not known here.", tables.count(table)
-            )
+            self._notes.leave_out(f"rows of {table}"[:100], "it is a table that is not known here", tables.count(table))
         if missing := tables.missing_columns():
             self._notes.note(f"The database does not say of recipients: {', '.join(missing)}.")

@@ -14,8 +14,8 @@ from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
 from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 from mcp_agent_mail.facades.importers.values import flag_of, key_of, text_of, time_of, whole_of
 
-_NO_AGENT = "Its agent is not in the source any more."
-_NO_PATTERN = "It names no path."
+_NO_AGENT = "its agent is not in the source any more"
+_NO_PATTERN = "it names no path"
 _PRODUCT_NAMES = ("name", "product_name", "title", "product_uid", "uid", "key")
 _PRODUCT_UIDS = ("product_uid", "uid", "key")
 _OF_AGENT = ("agent", "agent_name", "holder")
@@ -75,11 +75,11 @@ def links_of_rows(tables: SourceTables, people: SourcePeople, notes: ReadingNote
         one, other = people.person(whole_of(row["a_agent_id"])), people.person(whole_of(row["b_agent_id"]))
         status = _status(row["status"])
         if one is None or other is None:
-            notes.leave_out(SourceKind.LINK, "One of its agents is not in the source any more.")
+            notes.leave_out(SourceKind.LINK, "one of its agents is not in the source any more")
         elif status is None:
-            notes.leave_out(SourceKind.LINK, "Its status is none that is known here.")
+            notes.leave_out(SourceKind.LINK, "its status is none that is known here")
         elif one is other or (one.key, other.key) in seen:
-            notes.leave_out(SourceKind.LINK, "It links an agent with itself, or two that are linked already.")
+            notes.leave_out(SourceKind.LINK, "it links an agent with itself, or two that are linked already")
         else:
             seen.add((one.key, other.key))
             created = time_of(row["created_ts"]) or max(one.first_ts, other.first_ts)
@@ -101,9 +101,9 @@ def products_of_rows(tables: SourceTables, people: SourcePeople, notes: ReadingN
         name, uid = _first(row, _PRODUCT_NAMES), _first(row, _PRODUCT_UIDS)
         numbers = tables.product_links(row.get("id"))
         known = [number for number in numbers if people.knows_project(number)]
-        notes.leave_out("product links", "Their projects are not in the source any more.", len(numbers) - len(known))
+        notes.leave_out("product links", "their projects are not in the source any more", len(numbers) - len(known))
         if not name:
-            notes.leave_out(SourceKind.PRODUCT, "It has no name.")
+            notes.leave_out(SourceKind.PRODUCT, "it has no name")
             continue
         yield SourceProduct(
             key=key_of(uid or name),
