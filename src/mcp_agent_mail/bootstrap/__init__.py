@@ -93,7 +93,7 @@ def build_services(
         delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
         doors=(doors := door_service(settings, store, identity, messaging, projects, waiters)),
-        importing=import_service(settings, store, projects, attachments.files, throttle=pace),
+        importing=import_service(settings, store, projects, attachments.files, throttle=archiving.pace.keep_longer),
         window_mailboxes=WindowMailboxService(store, doors, waiters, note_activity=identity.touch),
         mailboxes=mailbox_service(settings, store, doors, waiters, identity, activity),
         subscriptions=subscriptions_of(store, waiters, identity),

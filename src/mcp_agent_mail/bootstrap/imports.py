@@ -19,7 +19,7 @@ def import_service(
     projects: ProjectService,
     files: AttachmentFiles,
     *,
-    throttle: Callable[[], Awaitable[None]],
+    throttle: Callable[[float], Awaitable[None]],
 ) -> ImportService:
     """Over the same limits of size as sends have. What knows no projects goes where doors have their mail."""
     return ImportService(

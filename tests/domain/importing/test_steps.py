@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from mcp_agent_mail.domain.importing.lines import pack
 from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceCopy, SourceKind, SourceMessage
 from mcp_agent_mail.domain.importing.report import Tally
 from mcp_agent_mail.domain.importing.steps import (
@@ -16,6 +17,7 @@ from mcp_agent_mail.domain.importing.steps import (
     StepAnswer,
     import_steps,
 )
+from mcp_agent_mail.domain.messages import MOST_BODY_BYTES
 from tests.features.importing.scripted import ScriptedReader, agent, copy, message, project, whole_store
 
 
@@ -71,6 +73,18 @@ def test_large_bodies_make_batches_small() -> None:
     steps, _ = walk(reader)
 
     assert [len(one.records) for one in steps if isinstance(one, RecordsStep)][2:5] == [1, 1, 1]
+
+
+def test_a_body_for_which_no_request_has_room_is_left_by_itself() -> None:
+    reader = whole_store()
+    long = message("m1", "a1", copy("a2"), body_md="x" * (MOST_BODY_BYTES + 1))
+    reader.all_messages = [long, message("m2", "a1", copy("a2"), body_md="ü" * (MOST_BODY_BYTES // 2))]
+
+    steps, tally = walk(reader)
+
+    assert [one.key for one in messages_of(steps)] == ["m2"]
+    assert tally.of(SourceKind.MESSAGE).left == 1
+    assert max(len(pack(step.records)) for step in steps if isinstance(step, RecordsStep)) < 4_000_000
 
 
 def test_contents_go_in_pieces_and_only_where_they_are_wanted() -> None:

@@ -42,6 +42,20 @@ async def test_a_wait_ends_by_itself() -> None:
         await pace.keep()
 
 
+async def test_who_is_in_no_hurry_waits_longer_and_no_longer_than_it_must() -> None:
+    pace = Backpressure(far_behind=10, wait_at_most_s=0.0)
+    pace.note(11, is_failing=False)
+    patient = asyncio.create_task(pace.keep_longer(LONG_S))
+    await pace.keep()
+    held_back = not patient.done()
+
+    pace.note(10, is_failing=False)
+
+    async with asyncio.timeout(LONG_S / 2):
+        await patient
+    assert held_back
+
+
 async def test_the_pace_is_told_what_is_pending_after_every_commit(tmp_path: Path) -> None:
     settings, _ = prepare(tmp_path)
     noted: list[tuple[int, bool]] = []

@@ -149,7 +149,7 @@ def whole_store() -> ScriptedReader:
         ],
         all_links=[
             link("k1", "a1", "a5", LinkStatus.APPROVED, expires_ts=at(1_000_000_000)),
-            link("k2", "a5", "a1", LinkStatus.BLOCKED),
+            link("k2", "a5", "a1", LinkStatus.BLOCKED, expires_ts=at(45)),
             link("k3", "a2", "a5", LinkStatus.PENDING),
         ],
         all_products=[SourceProduct(key="d1", name="Shop", project_keys=("p1", "p2"), created_ts=at(2))],

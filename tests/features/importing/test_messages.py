@@ -112,6 +112,15 @@ async def test_a_thread_of_a_message_in_another_row_follows_it_too(world: World)
     ]
 
 
+async def test_a_body_stays_byte_for_byte(world: World) -> None:
+    body = "\r\n a\0b\t\u2028ü ![x](data:image/png;base64,AAAA)\n\n"
+
+    await bring(world, two(message("m1", "a1", copy("a2"), body_md=body)))
+
+    ((stored,),) = world.rows("SELECT CAST(body_md AS BLOB) FROM messages")
+    assert stored == body.encode()
+
+
 async def test_without_a_subject_the_bodys_first_line_is_it(world: World) -> None:
     await bring(world, whole_store())
 

@@ -61,3 +61,5 @@ async def test_when_a_project_is_adopted_what_comes_later_goes_where_it_is(world
     names = world.rows("SELECT a.name FROM agents a JOIN projects p ON p.id = a.project_id WHERE a.kind = 'agent'")
     assert sorted(names) == [("Blue",), ("Red",)]
     assert world.rows("SELECT human_key FROM projects") == [("/new/app",)]
+    known = world.rows("SELECT number, project_id FROM imported WHERE kind = 'projects'")
+    assert known == world.rows("SELECT id, id FROM projects")

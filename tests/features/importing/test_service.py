@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -165,6 +166,21 @@ async def test_archives_and_store_are_as_the_doctor_wants_them(world: World) -> 
     report = verify_archives(world.settings.storage_root, world.settings.database_path, progress=lambda *_: None)
 
     assert [*report.findings, *verify_store(world.settings.database_path)] == []
+
+
+async def test_while_archives_are_far_behind_a_step_waits_and_a_dry_run_does_not(world: World) -> None:
+    pace = world.services.archiving.pace
+    pace.note(1_000_000, is_failing=False)
+    await bring(world, whole_store(), apply=False)
+    coming = asyncio.create_task(bring(world, whole_store()))
+    for _ in range(20):
+        await world.store.write(lambda _: None)
+    held_back = world.rows("SELECT count(*) FROM projects")
+
+    pace.note(0, is_failing=False)
+    await coming
+
+    assert (held_back, world.rows("SELECT count(*) FROM projects")) == ([(0,)], [(2,)])
 
 
 async def test_each_unit_tells_a_bounded_number_of_events(world: World) -> None:

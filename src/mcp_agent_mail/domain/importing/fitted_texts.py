@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.threads import UnfitThread, UnfitTopic, parse_thread_
 _BREAKS = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_NO_BYTES = re.compile("[\ud800-\udfff]")
 _NOT_IN_THREAD = re.compile(r"[^A-Za-z0-9._-]+")
 _HASH = 8
 _MOST_OF_THREAD = 128 - _HASH - 1
@@ -23,6 +24,11 @@ _CUT = "…"
 def fit_text(text: str) -> str:
     """Without what is no text: NUL and halves of surrogates become U+FFFD."""
     return _NO_TEXT.sub("\ufffd", text) if _NO_TEXT.search(text) else text
+
+
+def fit_body(body_md: str) -> str:
+    """Byte for byte, but for halves of surrogates, which have no bytes."""
+    return _NO_BYTES.sub("\ufffd", body_md) if _NO_BYTES.search(body_md) else body_md
 
 
 def fit_line(text: str, most: int) -> str:

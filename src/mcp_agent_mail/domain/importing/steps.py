@@ -23,6 +23,7 @@ from mcp_agent_mail.domain.importing.records import (
     SourceRecord,
 )
 from mcp_agent_mail.domain.importing.report import Tally
+from mcp_agent_mail.domain.messages import MOST_BODY_BYTES
 from mcp_agent_mail.domain.projects import canonical_path
 
 BATCH_RECORDS = 100
@@ -222,6 +223,9 @@ class _Sifted:
                 leave_message(self.tally, one, self._why(one.project_key))
             elif one.sender_key not in self._agents:
                 leave_message(self.tally, one, _NO_SENDER)
+            elif len(one.body_md.encode("utf-8", "surrogatepass")) > MOST_BODY_BYTES:
+                # No server takes it, and no request has room for it.
+                leave_message(self.tally, one, f"its body is over {MOST_BODY_BYTES:,} bytes")
             elif (rest := self._with_known(one)) is not None:
                 yield rest
 

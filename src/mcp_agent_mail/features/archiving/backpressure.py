@@ -37,10 +37,14 @@ class Backpressure:
 
     async def keep(self) -> None:
         """Wait if the archives are far behind; costs nothing otherwise."""
+        await self.keep_longer(self._wait_at_most_s)
+
+    async def keep_longer(self, within_s: float) -> None:
+        """Likewise, for so long: who brings in a whole store is in no hurry, and would fill the backlog else."""
         if self._near.is_set():
             return
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._near.wait(), self._wait_at_most_s)
+            await asyncio.wait_for(self._near.wait(), within_s)
 
 
 _SAMPLES = 1_024

@@ -10,7 +10,14 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.attachments import MAX_ATTACHMENTS, Attachment, media_type_of, shown_name
 from mcp_agent_mail.domain.doors.ids import MAX_WIRE_ID, NewWirePlace, WirePlace
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.domain.importing.fitted_texts import fit_subject, fit_text, fit_thread, fit_time, fit_topic
+from mcp_agent_mail.domain.importing.fitted_texts import (
+    fit_body,
+    fit_subject,
+    fit_text,
+    fit_thread,
+    fit_time,
+    fit_topic,
+)
 from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceCopy, SourceKind, SourceMessage, ThreadRef
 from mcp_agent_mail.domain.importing.steps import leave_message
 from mcp_agent_mail.domain.messages import NewMessage, NewRecipient, RecipientKind
@@ -34,7 +41,7 @@ def take_message(unit: RunningUnit, source: SourceMessage) -> None:
         tally.of(SourceKind.COPY).known += len(source.recipients)
         tally.of(SourceKind.ATTACHMENT).known += len(source.attachments)
         return
-    body_md, most = fit_text(source.body_md), unit.rules.body_max_bytes
+    body_md, most = fit_body(source.body_md), unit.rules.body_max_bytes
     if len(body_md.encode()) > most:
         leave_message(tally, source, f"its body is over {most:,} bytes (MESSAGE_BODY_MAX_BYTES)")
         return

@@ -39,6 +39,7 @@ def take_product(unit: RunningUnit, source: SourceProduct) -> None:
     if unit.tx is None:
         return
     projects = [project for key in source.project_keys if (project := unit.project(key)) is not None]
+    assert projects, source.key  # Their records came before.
     product = _find(unit.view, source, name) or _add(unit, unit.tx, source, name)
     for project in projects:
         _link(unit, unit.tx, product, project)

@@ -41,12 +41,16 @@ from mcp_agent_mail.store.transaction import Tx, View
 
 MOST_EVENTS = 400
 """Of one unit of work; a message fits whatever its recipients. Beside them stands one for each project."""
+WAIT_AT_MOST_S = 20.0
+"""For the archives, before a step begins: within the time that a command waits for an answer."""
 _SPARE_NAMES = 64
 _NAMES_EACH = 4
 
 
 class ImportService:
-    """`throttle` is awaited before each unit: the archive keeps pace. Names are drawn by `choose`."""
+    """`throttle` is awaited before each step: while the archives are far behind it waits, for so many seconds at most.
+    Names are drawn by `choose`.
+    """
 
     def __init__(
         self,
@@ -55,7 +59,7 @@ class ImportService:
         contents: ImportedContents,
         *,
         rules: ImportRules,
-        throttle: Callable[[], Awaitable[None]],
+        throttle: Callable[[float], Awaitable[None]],
         choose: Callable[[Sequence[str]], str] = secrets.choice,
     ) -> None:
         self._store = store
@@ -102,9 +106,9 @@ class ImportService:
             wants = await self._contents.lacking(await self._carried(request, step.records))
             if wants:
                 return StepAnswer(tally=Tally(), wants=tuple(wants))
+            await self._throttle(WAIT_AT_MOST_S)
             tally = Tally()
             for records in _units(step.records):
-                await self._throttle()
                 tally.add(await self._take_unit(request, step, records))
             return StepAnswer(tally=tally)
 
