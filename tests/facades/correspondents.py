@@ -37,8 +37,14 @@ class Mail:
     text: str
 
 
-class Correspondent(Protocol):
+class Taker(Protocol):
     """`take` consumes: what it gave is never given again. It may give one message or all that waits."""
+
+    def take(self) -> list[Mail]: ...
+
+
+class Correspondent(Taker, Protocol):
+    """Who writes too."""
 
     @property
     def name(self) -> str: ...
@@ -47,8 +53,6 @@ class Correspondent(Protocol):
     def way(self) -> str: ...
 
     def send(self, to: str, text: str) -> None: ...
-
-    def take(self) -> list[Mail]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,20 +13,34 @@ from pathlib import Path
 from mcp_agent_mail.domain.identity.names import has_names_form
 from tests.facades.correspondents import (
     AgentMail,
+    Claims,
     ClaudeMailbox,
     Correspondent,
+    Mail,
     Native,
     Postal,
     Server,
+    Taker,
     begin,
     correspondents,
 )
 from tests.served import Served
 
-_SEND, _TAKE, _TAKE_NATIVELY, _RETRY, _RESTART, _KILL = "send", "take", "take natively", "retry", "restart", "kill"
-_WEIGHTS = {_SEND: 100, _TAKE: 80, _TAKE_NATIVELY: 10, _RETRY: 10}
+_SEND, _TAKE, _TAKE_NATIVELY, _RACE, _RETRY = "send", "take", "take natively", "race", "retry"
+_RESTART, _KILL = "restart", "kill"
+_WEIGHTS = {_SEND: 100, _TAKE: 70, _TAKE_NATIVELY: 10, _RACE: 10, _RETRY: 10}
 _ENDS = {_RESTART: 0.6, _KILL: 0.4}
 """A server is stopped or killed in so many of a hundred steps."""
+
+
+class _Given:
+    """What was taken already, in the order in which it waited: who was first of two at once, nobody knows."""
+
+    def __init__(self, mail: list[Mail], waits: list[str]) -> None:
+        self._mail = sorted(mail, key=lambda one: waits.index(one.text) if one.text in waits else -1)
+
+    def take(self) -> list[Mail]:
+        return self._mail
 
 
 @dataclass
@@ -47,8 +62,12 @@ class History:
     retried: tuple[Postal, str, str, str] | None = None
 
     def go_on(self, length: int) -> None:
-        """So many steps, then everybody takes what is left."""
-        for _ in range(length):
+        """So many steps, with a kill and a stop among them at least, then everybody takes what is left."""
+        for number in range(length):
+            if number == length // 2:
+                self._ends(_KILL)
+            if number == length * 3 // 4:
+                self._ends(_RESTART)
             self._step()
         for person in self.people:
             while self._takes(person, person.name):
@@ -68,6 +87,8 @@ class History:
         elif kind == _TAKE_NATIVELY:
             if has_names_form(person.name):
                 self._takes(Native(self.server, person.name), person.name)
+        elif kind == _RACE:
+            self._race(person)
         elif kind == _RETRY:
             self._retries()
         else:
@@ -90,7 +111,7 @@ class History:
             sender, to, text, number = self.retried
             sender.send(to, text, number)
 
-    def _takes(self, reader: Correspondent, name: str) -> bool:
+    def _takes(self, reader: Taker, name: str) -> bool:
         """What it is given is the oldest of what waits, and never anything else."""
         given, waits = [mail.text for mail in reader.take()], self.waiting[name]
         again = [text for text in given if text in self.maybe_again.get(name, ())]
@@ -104,8 +125,17 @@ class History:
         self.just_given = (name, given)
         return bool(given or again)
 
+    def _race(self, reader: Correspondent) -> None:
+        """Two by one door at once: together they are given the oldest, and nothing twice."""
+        if isinstance(reader, Native | Claims):
+            return
+        with ThreadPoolExecutor(2) as threads:
+            both = [running.result() for running in [threads.submit(reader.take) for _ in range(2)]]
+        self._takes(_Given([mail for given in both for mail in given], self.waiting[reader.name]), reader.name)
+
     def _ends(self, kind: str) -> None:
         """What was being given as it was killed may be given again, and nothing else."""
+        self.steps[f"{kind}s"] += 1
         if kind == _KILL:
             self.server.served.kill()
             name, given = self.just_given

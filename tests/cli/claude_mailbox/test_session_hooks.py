@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,26 @@ def test_a_session_is_announced_gets_its_mail_and_ends(
     assert "shop-1a2b3c4d" not in after
 
 
+def test_a_session_that_took_another_name_still_gets_its_mail_by_its_hooks(
+    server: MailboxServer, program: MailboxProgram, tmp_path: Path
+) -> None:
+    code = tmp_path / "forge"
+    code.mkdir()
+    payload = {"session_id": SESSION, "cwd": str(code)}
+    program.run("session-announce", said=payload)
+    server.ask("POST", "/v1/rename", name="forge-1a2b3c4d", body={"to": "smith"})
+    server.send("s-peer", "smith", "to the new name")
+    server.send("s-peer", "forge-1a2b3c4d", "to the former one")
+
+    prompt = program.run("check", "--hook", said=payload)
+    again = program.run("check", "--hook", said=payload)
+    program.run("session-end", said=payload)
+
+    assert prompt.out.splitlines()[1:] == ["> [s-peer] to the former one", "> [s-peer] to the new name"]
+    assert again == Ended(0, "", "")
+    assert not {"smith", "forge-1a2b3c4d"} & set(server.names())
+
+
 def test_a_session_that_has_mail_stays_there(server: MailboxServer, program: MailboxProgram) -> None:
     server.send("s-alice", "s-kept", "unread")
 
@@ -98,3 +119,21 @@ def test_a_session_that_has_mail_stays_there(server: MailboxServer, program: Mai
 @pytest.mark.parametrize("said", [b"", b"{", b"[]", {"cwd": "/x"}, {"session_id": 7}, {"session_id": SESSION}])
 def test_a_hook_is_silent_where_no_server_or_no_session_is(alone: MailboxProgram, command: str, said: object) -> None:
     assert alone.run(command, said=said) == Ended(0, "", "")
+
+
+@pytest.mark.parametrize("arguments", [("check", "--hook"), ("session-announce",), ("session-end",)])
+def test_a_client_that_leaves_the_input_open_is_not_waited_for(
+    program: MailboxProgram, arguments: tuple[str, ...]
+) -> None:
+    hook = program.started(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        code = hook.wait(30)
+        assert hook.stdout is not None
+        assert hook.stderr is not None
+        said = hook.stdout.read() + hook.stderr.read()
+    finally:
+        for stream in (hook.stdin, hook.stdout, hook.stderr):
+            assert stream is not None
+            stream.close()
+
+    assert (code, said) == (0, b"")

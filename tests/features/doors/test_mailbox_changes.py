@@ -31,6 +31,22 @@ async def test_another_name_takes_mail_and_history_along_and_frees_the_former_on
     assert sorted(await names(harness)) == ["Robert", "alice", "bob"]
 
 
+async def test_by_its_former_name_a_mailbox_is_found_until_that_is_its_own_again(harness: DoorsHarness) -> None:
+    async def found(name: str) -> str | None:
+        return await harness.mailboxes.find_renamed(box(name))
+
+    before = await found("bob")
+    await harness.mailboxes.touch(box("bob"))
+    same = await found("bob")
+    await harness.mailboxes.rename(box("bob"), "robert")
+    after = await found("BOB")
+    await harness.mailboxes.touch(box("bob"))
+    beside_another = await found("bob")
+    of_new = await found("robert")
+
+    assert (before, same, after, beside_another, of_new) == (None, None, "robert", "robert", None)
+
+
 async def test_a_name_can_be_taken_back(harness: DoorsHarness) -> None:
     await send(harness, "alice", "bob", "1")
     await harness.mailboxes.touch(box("bob"))

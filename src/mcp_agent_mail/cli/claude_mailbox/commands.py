@@ -62,7 +62,9 @@ def _check_by_hook(given: GivenFlags) -> int:
     try:
         name = given.find("name") or session_name()
         door = MailboxClient(given, within_s=HOOK_WITHIN_S)
-        messages = door.ask("POST", f"/v1/check-inbox?name={quoted(name)}", name=name)
+        # A session that has renamed its mailbox is still known to its hooks by the first name.
+        follow = "" if given.find("name") else "&follow=1"
+        messages = door.ask("POST", f"/v1/check-inbox?name={quoted(name)}{follow}", name=name)
         if not messages:
             return 0
         lines = [f"{OURS} {len(messages)} message{'s' if len(messages) > 1 else ''} for '{name}'. {_WHOSE_WORDS}"]

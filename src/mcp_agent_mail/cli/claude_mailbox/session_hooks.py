@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import time
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 RECENT_MINUTES = 60
 MAX_PEERS = 20
+SAID_WITHIN_S = 2.0
 _MAX_FOLDER = 60
 _SHOWN_OF_SESSION = 8
 _HEX = re.compile(r"[0-9a-f]")
@@ -71,7 +73,9 @@ def session_end(arguments: Sequence[str]) -> int:
     given = parse_flags("session-end", arguments, valued=("name",))
     try:
         name = given.find("name") or session_name()
-        MailboxClient(given, within_s=HOOK_WITHIN_S).exchange("DELETE", "/v1/mailbox", name=name)
+        MailboxClient(given, within_s=HOOK_WITHIN_S).exchange(
+            "DELETE", f"/v1/mailbox{'' if given.find('name') else '?follow=1'}", name=name
+        )
     except CommandRefused:
         return 0
     return 0
@@ -79,16 +83,29 @@ def session_end(arguments: Sequence[str]) -> int:
 
 def session_name() -> str:
     """Of what the client tells its hook on standard input: the repository's or folder's name, and the beginning of the
-    session's id. Raises CommandRefused where it tells of no session.
+    session's id. Raises CommandRefused where it tells of no session, or not within SAID_WITHIN_S.
     """
-    from mcp_agent_mail.clients.hook.payload import read_payload
-
-    payload: Json = None if sys.stdin.isatty() else read_payload()
+    payload: Json = _payload()
     session = payload.get("session_id") if isinstance(payload, dict) else None
     if not isinstance(session, str) or not session.strip():
         raise CommandRefused("claude-mailbox: no session: say --name, or run it as a hook of a client.")
     folder = payload.get("cwd")
     return auto_name(folder if isinstance(folder, str) else "", session)
+
+
+def _payload() -> Json:
+    """A client that leaves its hook's input open says nothing more."""
+    from mcp_agent_mail.clients.hook.payload import read_payload
+
+    def over(_number: int, _frame: object) -> None:
+        raise CommandRefused("claude-mailbox: nothing was said on standard input.")
+
+    signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, SAID_WITHIN_S)
+    try:
+        return read_payload()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def auto_name(folder: str, session: str) -> str:

@@ -81,9 +81,14 @@ class MailboxRest:
         return PlainAnswer(value=answers.show_sent(sent, sender=sender, to=to))
 
     async def check_inbox(self, request: DoorRequest, _: bytes) -> PlainAnswer:
-        """All that waits for the caller, which `name` can only confirm."""
+        """All that waits for the caller, which `name` can only confirm; with `follow` also what waits in the mailbox
+        that had this name and has another one now: a hook knows its session by the first name alone.
+        """
         caller = require_owner(request, _query_name(request), "name")
-        return PlainAnswer(value=answers.show_checked(await self._mailboxes.check(caller_of(caller))))
+        messages = answers.show_checked(await self._mailboxes.check(caller_of(caller)))
+        if (other := await self._followed(request, caller)) is not None:
+            messages += answers.show_checked(await self._mailboxes.check(caller_of(other)))
+        return PlainAnswer(value=messages)
 
     async def peek(self, request: DoorRequest, _: bytes) -> PlainAnswer:
         """Of any mailbox; of the caller's own where `name` is left out. The caller is seen, and made unless it is the
@@ -123,11 +128,19 @@ class MailboxRest:
         return PlainAnswer(value=answers.show_watched(seen, caller))
 
     async def delete(self, request: DoorRequest, _: bytes) -> PlainAnswer:
-        """The caller's session ends: its mailbox leaves lists, unless mail waits either way."""
+        """The caller's session ends: its mailbox leaves lists, unless mail waits either way. With `follow` so does the
+        one that had its name, first.
+        """
         named = request.path.partition("/v1/mailboxes/")[2] or _query_name(request)
         caller = require_owner(request, named, "name")
+        if (other := await self._followed(request, caller)) is not None:
+            await self._mailboxes.retire(caller_of(other))
         await self._mailboxes.retire(caller_of(caller))
         return PlainAnswer(value={"name": caller, "deleted": True})
+
+    async def _followed(self, request: DoorRequest, caller: str) -> str | None:
+        """The other name, where the request asks for it."""
+        return await self._mailboxes.find_renamed(caller_of(caller)) if read_query(request).get("follow") else None
 
 
 def _read_object(body: bytes) -> JsonObject:

@@ -20,7 +20,7 @@ from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, s
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import recipient_name
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doors.names import find_agent
+from mcp_agent_mail.features.doors.names import find_agent, has_other_name
 from mcp_agent_mail.features.doors.results import Mailbox, MailboxList, NameChange
 from mcp_agent_mail.features.identity.door_callers import resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
@@ -92,6 +92,16 @@ def find_new_name(view: View, project: Project, door: Door, name: str, agent_id:
     native = view.agents.find(agent_id)
     assert native is not None, agent_id
     return shown_to(door, view.wire_names.of_agent(agent_id)) or native.name
+
+
+def find_renamed(view: View, project: Project | None, door: Door, name: str) -> str | None:
+    """What the mailbox is called that came by this name and has another one now, where the door owns it."""
+    native = None if project is None else view.agents.find_by_name(project.id, name)
+    if native is None or not has_other_name(view, native):
+        return None
+    own = [known for known in view.wire_names.of_agent(native.id) if known.owner is door]
+    other = shown_to(door, own)
+    return None if other is None or wire_key(other) == wire_key(name) else other
 
 
 def list_mailboxes(

@@ -150,6 +150,13 @@ class MailboxService:
             waiter.wake()
         return renamed
 
+    async def find_renamed(self, caller: DoorCaller) -> str | None:
+        """What the mailbox is called now that the caller's name was once given to; None where it still is, or never
+        was. For a session that cannot be told of its other name.
+        """
+        name, key = require_wire_name(caller.door, caller.name), self._doors.homes.key_of(caller)
+        return await self._store.read(lambda view: units.find_renamed(view, find_home(view, key), caller.door, name))
+
     async def list_(self, door: Door, caller: DoorCaller | None) -> MailboxList:
         """The mailboxes that may be written to, seen last first. A caller is there by that; nothing else changes."""
         speaking = None if caller is None else await self._speak(caller)

@@ -37,7 +37,9 @@ class MailboxFull(Conflict):
 class SendAs(Protocol):
     """`MessagingService.send_as`."""
 
-    def __call__(self, tx: Tx, sender: Actor, request: SendRequest, brought: None, to: Agent) -> Sent | Replay: ...
+    def __call__(
+        self, tx: Tx, sender: Actor, request: SendRequest, brought: None, to: Agent | None
+    ) -> Sent | Replay: ...
 
 
 def send(
@@ -51,13 +53,14 @@ def send(
         if (there := tx.wire_ids.at(place)) is not None:
             return _repeat(tx, place, there, body_digest(request.body))
     _require_room(tx, recipient, request)
+    home = speaker.actor.project
     sent = send_as(
         tx,
         speaker.actor,
         SendRequest(
-            project_key=speaker.actor.project.human_key,
+            project_key=home.human_key,
             sender_name=sender.name,
-            recipients=RecipientList(to=(_address(tx, speaker.actor.project, recipient),)),
+            recipients=RecipientList(to=(_address(tx, home, recipient),)),
             subject=subject_of(request.body),
             body_md=request.body,
             reply_to=answered,
@@ -66,7 +69,7 @@ def send(
             ),
         ),
         None,
-        recipient,
+        recipient if recipient.project_id == home.id else None,
     )
     assert isinstance(sent, Sent), sent  # A request without a key of its own is no repeat.
     assert sent.message is not None, sent
