@@ -124,6 +124,7 @@ def test_times_that_go_back_do_not_change_the_order_of_a_mailbox(tmp_path: Path)
     messages, _, _ = _read(path)
 
     assert [one.external_id for one in messages] == ["3", "1", "2"]
+    assert messages[2].created_ts == messages[1].created_ts == parse_time("2026-03-01T08:00:05Z")
 
 
 def test_what_was_read_was_read_at_the_mailboxs_last_reading_at_the_latest(tmp_path: Path) -> None:
