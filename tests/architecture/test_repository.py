@@ -155,7 +155,9 @@ def test_the_wheel_holds_the_schema_the_hooks_and_the_type_marker(tmp_path: Path
     held = set(zipfile.ZipFile(tmp_path / built.stdout.split()[-1]).namelist())
     schema = {f"mcp_agent_mail/store/schema/{path.name}" for path in (ROOT / "src").rglob("schema/*.sql")}
     hooks = {f"mcp_agent_mail/hooks/{path.name}" for path in (ROOT / "hooks").iterdir()}
-    assert schema | hooks | {"mcp_agent_mail/py.typed"} <= held
+    plugin = "mcp_agent_mail/cli/agentmail/plugin"
+    of_plugin = {f"{plugin}/.claude-plugin/marketplace.json", f"{plugin}/agentmail/hooks/hooks.json"}
+    assert schema | hooks | of_plugin | {"mcp_agent_mail/py.typed"} <= held
     assert schema
     assert hooks
 

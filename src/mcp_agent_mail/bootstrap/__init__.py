@@ -94,7 +94,7 @@ def build_services(
         delivery_marks=marks,
         doors=(doors := door_service(settings, store, identity, messaging, projects, waiters)),
         importing=import_service(settings, store, projects, attachments.files, throttle=pace),
-        window_mailboxes=WindowMailboxService(store, doors, note_activity=identity.touch),
+        window_mailboxes=WindowMailboxService(store, doors, waiters, note_activity=identity.touch),
         mailboxes=mailbox_service(settings, store, doors, waiters, identity, activity),
         subscriptions=subscriptions_of(store, waiters, identity),
         search=SearchService(store),

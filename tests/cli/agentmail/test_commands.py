@@ -315,3 +315,13 @@ def test_a_server_without_the_door_is_named_with_the_setting(home: AgentMailHome
     assert done.stderr == (
         f"error: the server at {url} serves no AgentMail: set AGENTMAIL_ENABLED=true for it and start it anew\n"
     )
+
+
+@needs_tmux
+def test_receiving_makes_a_mailbox_that_is_ready(session: TmuxSession, server: Served) -> None:
+    session.says("a1", "receive")
+
+    with server.connect() as connection:
+        (agent,) = connection.call("list_agents", project_key=str(session.home.code))["agents"]
+
+    assert (agent["name"], agent["status"]) == ("a1", "ready")

@@ -17,14 +17,12 @@ from mcp_agent_mail.cli.agentmail.mcp_server import VERSIONS
 from mcp_agent_mail.cli.agentmail.mcp_tools import MAX_MESSAGE_BYTES
 from tests.cli.agentmail.mcp_client import McpProcess
 from tests.cli.agentmail.test_commands import NONE, given, sent
-from tests.cli.agentmail.tmux_session import AgentMailHome, TmuxSession, eventually, needs_tmux, tmux_session
-from tests.served import Connection, Served, children_of
+from tests.cli.agentmail.tmux_session import AgentMailHome, TmuxSession, needs_tmux, tmux_session
+from tests.served import Served
 
 ME = {"AGENTMAIL_NAME": "me"}
 NO_START = {"AGENT_MAIL_URL": "http://127.0.0.1:9"}
 """No server is there, and none is started."""
-
-GROWTH_KB = 10 * 1024
 
 
 def text_of(result: Any) -> str:
@@ -322,51 +320,6 @@ def test_a_server_that_starts_anew_is_found_again(session: TmuxSession, server: 
 
     assert "isError" not in first
     assert "isError" not in second
-
-
-def _rss_kb(pid: int) -> int:
-    """Of a process and all below it."""
-    shown = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return int(shown.stdout or 0) + sum(_rss_kb(child) for child in children_of(pid))
-
-
-def test_a_hundred_calls_grow_by_less_than_ten_megabytes_with_the_server_that_it_started(
-    home: AgentMailHome,
-) -> None:
-    try:
-        with McpProcess(home, ME) as client, McpProcess(home, {"AGENTMAIL_NAME": "you"}) as other:
-            client.opens()
-            other.calls("status", status="ready")
-            _cycle(client)
-            _rest(home)
-            before = _rss_kb(client.pid)
-            for _ in range(25):
-                _cycle(client)
-            after = _rss_kb(client.pid)
-            children = children_of(client.pid)
-    finally:
-        home.stop_server()
-
-    assert len(children) == 1
-    assert after - before < GROWTH_KB
-
-
-def _rest(home: AgentMailHome) -> None:
-    """Until the server's archiver, which starts beside the first calls, has begun its work and ended it."""
-    port = int(json.loads((home.store / "server.json").read_text())["url"].rpartition(":")[2])
-    with Connection(port) as connection:
-        eventually(lambda: not connection.call("health_check")["archive"]["pending_events"])
-
-
-def _cycle(client: McpProcess) -> None:
-    """Four calls."""
-    for tool, arguments in (
-        ("status", {"status": "ready"}),
-        ("list-recipients", {}),
-        ("send", {"recipient": "you", "message": "hello " * 100}),
-        ("receive", {}),
-    ):
-        assert "isError" not in client.calls(tool, **arguments), tool
 
 
 def test_the_end_of_its_input_leaves_the_server_that_it_started(home: AgentMailHome, tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName
 from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.doors.window_service import WindowMailboxService
-from tests.features.doors.harness import HOME, DoorsHarness, at, open_doors
+from mcp_agent_mail.features.doors.window_service import WatchedState, WindowMailboxService, WindowSweepRequest
+from tests.features.doors.harness import HOME, DoorsHarness, at, open_doors, settled
 
 
 def window(name: str) -> DoorCaller:
@@ -17,7 +19,11 @@ def window(name: str) -> DoorCaller:
 
 def mailboxes(harness: DoorsHarness) -> WindowMailboxService:
     return WindowMailboxService(
-        harness.seeded.store, harness.doors, note_activity=lambda agent: harness.noted.append(agent.name)
+        harness.seeded.store,
+        harness.doors,
+        harness.waiters,
+        note_activity=lambda agent: harness.noted.append(agent.name),
+        clock=harness.seeded.clock,
     )
 
 
@@ -88,10 +94,10 @@ async def test_a_status_is_the_agents_and_makes_the_mailbox(tmp_path: Path) -> N
     async with open_doors(tmp_path) as harness:
         service = mailboxes(harness)
 
-        nobody = await service.look(window("x1"), ["a1", "a2"])
+        nobody = (await service.watch(window("x1"), ["a1", "a2"], seen=None, wait_s=0)).mailboxes
         await service.set_status(window("a1"), AgentStatus.BUSY)
         await harness.doors.send(window("x1"), "a1", "hi")
-        (found,) = await service.look(window("x1"), ["a1", "a2"])
+        (found,) = (await service.watch(window("x1"), ["a1", "a2"], seen=None, wait_s=0)).mailboxes
 
         assert nobody == []
         assert (found.name, found.unread, found.status) == ("a1", 1, AgentStatus.BUSY)
@@ -108,3 +114,103 @@ async def test_a_retired_mailbox_of_the_doors_own_comes_back_with_its_mail(tmp_p
         await harness.doors.send(window("a1"), "a2", "wake up")
 
         assert await received(harness, "a2") == ["wake up"]
+
+
+async def watched(harness: DoorsHarness, service: WindowMailboxService, *names: str) -> asyncio.Task[WatchedState]:
+    """One who has looked and waits for what is otherwise."""
+    seen = (await service.watch(window("x1"), names, seen=None, wait_s=0)).seen
+    task = asyncio.create_task(service.watch(window("x1"), names, seen=seen, wait_s=60))
+    while not harness.waiters.figures().waits:
+        await settled(harness)
+    return task
+
+
+@pytest.mark.parametrize("how", ["mail", "mail to one that is new", "status", "read", "native mail"])
+async def test_who_watches_windows_is_told_when_they_are_otherwise(how: str, tmp_path: Path) -> None:
+    async with open_doors(tmp_path) as harness:
+        service = mailboxes(harness)
+        await harness.doors.send(window("a1"), "a2", "hi")
+        task = await watched(harness, service, "a1", "a2", "a3")
+
+        if how == "mail":
+            await harness.doors.send(window("a1"), "a2", "more")
+        elif how == "mail to one that is new":
+            await harness.doors.send(at("somebody", Door.POSTAL, HOME), "a3", "hi")
+        elif how == "status":
+            await service.set_status(window("a2"), AgentStatus.OFFLINE)
+        elif how == "read":
+            await received(harness, "a2")
+        else:
+            await harness.call("send_message", sender_name="a1", to=["a2"], subject="S", body_md="B")
+        told = await asyncio.wait_for(task, 30)
+
+        found = {one.name: (one.unread, one.status) for one in told.mailboxes}
+        assert (
+            found["a2"]
+            == {
+                "mail": (2, AgentStatus.READY),
+                "mail to one that is new": (1, AgentStatus.READY),
+                "status": (1, AgentStatus.OFFLINE),
+                "read": (0, AgentStatus.READY),
+                "native mail": (2, AgentStatus.READY),
+            }[how]
+        )
+        assert ("a3" in found) == (how == "mail to one that is new")
+
+
+async def test_who_watches_in_vain_is_told_the_same_again_and_leaves_no_place(tmp_path: Path) -> None:
+    async with open_doors(tmp_path) as harness:
+        service = mailboxes(harness)
+        first = await service.watch(window("x1"), ["a1"], seen=None, wait_s=5)
+
+        again = await service.watch(window("x1"), ["a1"], seen=first.seen, wait_s=0.01)
+
+        assert again == first
+        assert harness.waiters.figures().waits == 0
+        assert service._watches == []
+
+
+async def test_a_clean_up_retires_whose_window_is_gone_and_leaves_what_is_unread(tmp_path: Path) -> None:
+    async with open_doors(tmp_path) as harness:
+        service = mailboxes(harness)
+        for name in ("a1", "a2", "a3"):
+            await harness.doors.pop(window(name), wait_s=0)
+        await harness.doors.send(window("a1"), "a3", "unread")
+        await harness.doors.send(window("a1"), "a2", "read")
+        await received(harness, "a2")
+        await harness.doors.pop(at("other", Door.POSTAL, HOME), wait_s=0)
+
+        def request(*, dry_run: bool, counted_to: int = 0) -> WindowSweepRequest:
+            return WindowSweepRequest(
+                windows=["A1"], stale_hours=48, read_hours=0, counted_to=Micros(counted_to), dry_run=dry_run
+            )
+
+        preview = await service.clean_up(window("a1"), request(dry_run=True))
+        done = await service.clean_up(window("a1"), request(dry_run=False))
+        again = await service.clean_up(window("a1"), request(dry_run=False, counted_to=done.counted_to))
+
+        assert preview == done
+        assert (done.offline, done.stale, done.messages, done.mailboxes) == (1, 0, 1, 1)
+        assert (again.offline, again.stale, again.messages, again.mailboxes) == (0, 0, 0, 0)
+        retired = await harness.rows("SELECT name FROM agents WHERE retired_ts IS NOT NULL")
+        assert [row[0] for row in retired] == ["a2"]
+        assert await received(harness, "a3") == ["unread"]
+
+
+async def test_who_was_silent_for_long_retires_though_nobody_knows_the_windows(tmp_path: Path) -> None:
+    async with open_doors(tmp_path) as harness:
+        await harness.doors.pop(window("a1"), wait_s=0)
+        request = WindowSweepRequest(windows=None, stale_hours=0, read_hours=2, counted_to=Micros(0), dry_run=False)
+
+        done = await mailboxes(harness).clean_up(window("x1"), request)
+
+        assert (done.offline, done.stale) == (0, 1)
+
+
+async def test_of_a_project_that_there_is_not_nothing_is_cleaned_up(tmp_path: Path) -> None:
+    async with open_doors(tmp_path) as harness:
+        request = WindowSweepRequest(windows=[], stale_hours=0, read_hours=0, counted_to=Micros(0), dry_run=False)
+
+        done = await mailboxes(harness).clean_up(at("a1", Door.AGENTMAIL, "/never"), request)
+
+        assert (done.offline, done.stale, done.messages, done.mailboxes) == (0, 0, 0, 0)

@@ -58,6 +58,14 @@ def _of_name(name: str, rest: list[str]) -> int:
         from mcp_agent_mail.cli.agentmail import commands
 
         return int(getattr(commands, name)(rest))
+    if name == "cleanup":
+        from mcp_agent_mail.cli.agentmail.upkeep import clean_up
+
+        return clean_up(rest)
+    if name == "mailman":
+        from mcp_agent_mail.cli.agentmail.mailman_process import run_mailman
+
+        return run_mailman(rest)
     if name == "mcp":
         from mcp_agent_mail.cli.agentmail.mcp_server import serve
 

@@ -56,6 +56,49 @@ class SessionWindows:
         """The panes of the window of this name that go by another one, or by none, so far."""
         return [pane for pane, had, window in self.rows if window == name and had != name]
 
+    def pane_of(self, name: str) -> str:
+        """The first pane of the window of this name: of the first one, where there are several."""
+        return next(pane for pane, _, window in self.rows if window == name)
+
+
+class TmuxSession:
+    """The session that the surroundings name, whatever becomes of the pane that it was named in."""
+
+    __slots__ = ("environ", "session")
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        number = environ.get("TMUX", "").rpartition(",")[2]
+        self.session = f"${number}" if number.isascii() and number.isdigit() else "$0"
+        self.environ = environ
+
+    def find_windows(self, project: str) -> SessionWindows | None:
+        """None once there is no such session. Raises TimeoutError where tmux does not answer."""
+        shown = f"#{{pane_id}}\t#{{{_option(project)}}}\t#{{window_name}}"
+        code, said = run(["list-panes", "-s", "-t", self.session, "-F", shown], self.environ)
+        cells = [line.split("\t", 2) for line in said.split("\n")[:-1]]
+        rows = [(one[0], one[1], one[2]) for one in cells if len(one) == 3]
+        return None if code or not rows else SessionWindows(rows[0][0], rows)
+
+    def is_free(self, pane: str) -> bool:
+        """Is nothing being typed in the pane, and nothing being looked up?"""
+        shown = "#{pane_in_mode} #{cursor_x} #{cursor_y}"
+        code, said = run(
+            ["display-message", "-p", "-t", pane, shown, ";", "capture-pane", "-e", "-p", "-t", pane], self.environ
+        )
+        first, *lines = said.split("\n")
+        words = first.split()
+        if code or len(words) != 3 or words[0] != "0":
+            return False
+        from mcp_agent_mail.cli.agentmail.prompt import is_free
+
+        return is_free(lines, int(words[1]), int(words[2]))
+
+    def type(self, pane: str, text: str, *, enter_after_s: float) -> None:
+        """As somebody at the keyboard: the text, and the Enter key a while after it."""
+        run(["send-keys", "-t", pane, "-l", text], self.environ)
+        time.sleep(enter_after_s)
+        run(["send-keys", "-t", pane, "Enter"], self.environ)
+
 
 class TmuxPane:
     """The pane that the surroundings name. Raises NoTmux where they name none."""
@@ -76,13 +119,8 @@ class TmuxPane:
         return SessionWindows(self.pane, [(one[0], one[1], one[2]) for one in cells if len(one) == 3])
 
     def remember(self, project: str, panes: Sequence[str], name: str) -> None:
-        """Note under which name the mail of these panes goes. Where tmux is too old for it, nothing is noted."""
-        kept = f"{name[:-1]}\\;" if name.endswith(";") else name  # At its end it would begin another command.
-        words: list[str] = []
-        for pane in panes:
-            words += [*([";"] if words else []), "set-option", "-p", "-t", pane, _option(project), kept]
-        if words:
-            self._run(words)
+        """As `remember`."""
+        remember(self.environ, project, panes, name)
 
     def is_there(self) -> bool:
         """Whether the pane stands. Where tmux does not answer in time nothing is known, and it counts as there."""
@@ -123,6 +161,16 @@ class TmuxPane:
 
     def _run(self, arguments: Sequence[str]) -> tuple[int, str]:
         return run(arguments, self.environ)
+
+
+def remember(environ: Mapping[str, str], project: str, panes: Sequence[str], name: str) -> None:
+    """Note under which name the mail of these panes goes. Where tmux is too old for it, nothing is noted."""
+    kept = f"{name[:-1]}\\;" if name.endswith(";") else name  # At its end it would begin another command.
+    words: list[str] = []
+    for pane in panes:
+        words += [*([";"] if words else []), "set-option", "-p", "-t", pane, _option(project), kept]
+    if words:
+        run(words, environ)
 
 
 def run(arguments: Sequence[str], environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> tuple[int, str]:

@@ -6,11 +6,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.facades.agentmail.fields import QuestionFields
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
+from mcp_agent_mail.features.doors.service import MAX_WAIT_S
+from mcp_agent_mail.features.doors.window_service import WindowSweepRequest
 
 PART = "/agentmail/"
 
@@ -20,6 +23,8 @@ STATUSES: Mapping[str, AgentStatus] = {
     "offline": AgentStatus.OFFLINE,
 }
 """By AgentMail's words."""
+_WORDS = {status: word for word, status in STATUSES.items()}
+MAX_HOURS = 1_000_000
 
 
 class UnknownQuestion(NotFound):
@@ -42,6 +47,8 @@ class AgentMailDoor:
             "rename": self._rename,
             "names": self._names,
             "status": self._status,
+            "watch": self._watch,
+            "cleanup": self._cleanup,
         }
 
     @asynccontextmanager
@@ -101,3 +108,42 @@ class AgentMailDoor:
             )
         await self._mailboxes.set_status(said.caller(), STATUSES[word])
         return {"status": "ok"}
+
+    async def _watch(self, said: QuestionFields) -> Json:
+        state = await self._mailboxes.watch(
+            said.caller(),
+            said.names("windows"),
+            seen=said.text("seen") if said.has("seen") else None,
+            wait_s=said.whole("wait_s", 0, MAX_WAIT_S),
+        )
+        return {
+            "seen": state.seen,
+            "mailboxes": [
+                {
+                    "name": one.name,
+                    "unread": one.unread,
+                    "status": _WORDS.get(one.status, "work"),
+                    "status_since": None if one.status_ts is None else one.status_ts / SECOND,
+                }
+                for one in state.mailboxes
+            ],
+        }
+
+    async def _cleanup(self, said: QuestionFields) -> Json:
+        done = await self._mailboxes.clean_up(
+            said.caller(),
+            WindowSweepRequest(
+                windows=said.names("windows") if said.has("windows") else None,
+                stale_hours=said.whole("stale_hours", 0, MAX_HOURS),
+                read_hours=said.whole("delivered_hours", 0, MAX_HOURS),
+                counted_to=Micros(said.whole("counted_to", 0, 2**62)),
+                dry_run=said.flag("dry_run"),
+            ),
+        )
+        return {
+            "offline": done.offline,
+            "stale": done.stale,
+            "messages": done.messages,
+            "mailboxes": done.mailboxes,
+            "counted_to": done.counted_to,
+        }

@@ -190,7 +190,7 @@ class Waiters:
 
     @contextmanager
     def place(
-        self, agent_id: AgentId, kind: WaiterKind, *, is_proven: bool = False, is_agents: bool = True
+        self, agent_id: AgentId | None, kind: WaiterKind, *, is_proven: bool = False, is_agents: bool = True
     ) -> Iterator[MailWaiter]:
         """A place for the time of the block; `is_proven`: who has it is known. Without `is_agents` it is one
         among those of all, but not of the agent: who looks at another's mail neither listens for it nor takes its

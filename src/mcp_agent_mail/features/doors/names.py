@@ -100,8 +100,10 @@ def _ensure(tx: Tx, project: Project, door: Door, name: str, supplies: NameSuppl
     """The agent, and what doors know of the name: None of a native one that no door has named yet."""
     written = require_wire_name(door, name)
     found, known = _find(tx, project, written)
-    if found is not None:
-        return _brought_back(tx, found), known
+    return _make(tx, project, door, written, supplies) if found is None else (_brought_back(tx, found), known)
+
+
+def _make(tx: Tx, project: Project, door: Door, written: str, supplies: NameSupplies) -> tuple[Agent, WireName]:
     agent = _add_agent(tx, project, door, written, supplies)
     added = tx.wire_names.add(project.id, agent.id, written, tx.now)
     record_event(tx, agent, None)
@@ -110,15 +112,16 @@ def _ensure(tx: Tx, project: Project, door: Door, name: str, supplies: NameSuppl
 
 def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
     """Who is written to from `home`: as `ensure_agent`. Of a name that nobody has there `Name@project` is an agent of
-    the other project, by whichever of its names. Raises UnfitWireName; RecipientNotFound where that project has none.
+    the other project, by whichever of its names. Raises UnfitWireName and MissingNames; RecipientNotFound where that
+    project has none.
     """
     written = require_wire_name(door, name)
     found = find_agent(tx, home, written)
     if found is not None:
-        return found
+        return _brought_back(tx, found)
     elsewhere = _find_elsewhere(tx, written)
     if elsewhere is None:
-        return ensure_agent(tx, home, door, written, supplies)
+        return _make(tx, home, door, written, supplies)[0]
     project, plain = elsewhere
     agent = find_agent(tx, project, plain)
     if agent is None:

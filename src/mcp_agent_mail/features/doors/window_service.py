@@ -4,22 +4,31 @@ of a terminal, and their projects are working directories.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
-from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros, system_clock
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name, shown_to, wire_key
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors.homes import find_home
 from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.doors.service import DoorService
+from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.identity.register import record_event
+from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.doors.window_reader import list_owned
 from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_NAMES = 1_000
+_HOUR = 3_600 * SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,18 +41,81 @@ class WindowMailbox:
     status_ts: Micros | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedState:
+    """`seen` stands for all of it: whoever brings it again waits until it is otherwise."""
+
+    mailboxes: Sequence[WindowMailbox]
+    seen: str
+
+    @classmethod
+    def of(cls, mailboxes: Sequence[WindowMailbox]) -> WatchedState:
+        """With the digest of what they are."""
+        rows = [(one.name, one.unread, one.status.value, one.status_ts) for one in mailboxes]
+        return cls(mailboxes=mailboxes, seen=hashlib.sha256(repr(rows).encode()).hexdigest()[:32])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSweepRequest:
+    """`windows` are those that there are, None where nobody knows. What was read up to `counted_to` was counted by an
+    earlier one.
+    """
+
+    windows: Sequence[str] | None
+    stale_hours: int
+    read_hours: int
+    counted_to: Micros
+    dry_run: bool
+
+    def is_gone(self, name: str) -> bool:
+        """Whether the window of this name is known to be none any more."""
+        return self.windows is not None and wire_key(name) not in {wire_key(one) for one in self.windows}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSweepCounts:
+    """`messages` were read long ago, `mailboxes` hold nothing beside them."""
+
+    offline: int = 0
+    stale: int = 0
+    messages: int = 0
+    mailboxes: int = 0
+    counted_to: Micros
+
+
 def _is_own(view: View, door: Door, known: WireName) -> bool:
     """Whether the name is the door's, or nobody has spoken as it: it was only written to."""
     return known.owner is door or (known.owner is None and not view.agents.has_token(known.agent_id))
 
 
+@dataclass(slots=True)
+class _Watch:
+    """One who watches mailboxes, and whose they are; None: also of agents that there are not yet."""
+
+    waiter: MailWaiter
+    agents: frozenset[AgentId] | None = None
+
+
 class WindowMailboxService:
     """Beside `doors`, by the same rules of names."""
 
-    def __init__(self, store: Store, doors: DoorService, *, note_activity: Callable[[Agent], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        doors: DoorService,
+        waiters: Waiters,
+        *,
+        note_activity: Callable[[Agent], None],
+        clock: Clock = system_clock,
+    ) -> None:
         self._store = store
         self._doors = doors
+        self._waiters = waiters
         self._note_activity = note_activity
+        self._clock = clock
+        self._bus = MailBus(store.on_mail_change)
+        self._is_hearing = False
+        self._watches: list[_Watch] = []
 
     async def names(self, caller: DoorCaller) -> list[str]:
         """Whom the caller's project knows, by the names that its door shows: MAX_NAMES, the oldest agents first."""
@@ -94,24 +166,115 @@ class WindowMailboxService:
 
         agent = await self._doors.homes.write(caller, unit)
         self._note_activity(agent)
+        self._tell(frozenset({agent.id}))
         return agent
 
-    async def look(self, caller: DoorCaller, names: Sequence[str]) -> list[WindowMailbox]:
-        """The mailboxes of these windows, without those that there are not. Changes and makes nothing."""
+    async def watch(self, caller: DoorCaller, names: Sequence[str], *, seen: str | None, wait_s: float) -> WatchedState:
+        """The mailboxes of these windows, without those that there are not, once they are not as `seen` says (see
+        WatchedState), at most `wait_s` seconds after (and MAX_WAIT_S). Changes and makes nothing. Raises as waiting
+        does: NoPlaceToWait, WaitingEnds, WaiterLeft.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + min(wait_s, MAX_WAIT_S)
         key = self._doors.homes.key_of(caller)
+        await self._hear()
+        with (
+            self._waiters.place(None, WaiterKind.WAIT, is_agents=False) as waiter,
+            current_hearing().watched(waiter.leave),
+            self._watched(waiter) as watch,
+        ):
+            while True:
+                # In this order: what is committed once the look has begun wakes.
+                waiter.begin_look()
+                is_last = loop.time() >= until
+                found = await self._store.read(lambda view: _look(view, find_home(view, key), names))
+                state = WatchedState.of([mailbox for _, mailbox in found])
+                if waiter.has_left:
+                    raise WaiterLeft("The caller has left.")
+                if state.seen != seen or is_last:
+                    return state
+                # A window without a mailbox may get one: whose it is then, nobody knows yet.
+                watch.agents = None if len(found) < len(names) else frozenset(agent_id for agent_id, _ in found)
+                self._waiters.require_open()
+                await waiter.woken(until - loop.time())
 
-        def look(view: View) -> list[WindowMailbox]:
-            project = find_home(view, key)
-            found = [] if project is None else [(one, find_agent(view, project, one)) for one in names]
-            return [
-                WindowMailbox(
-                    name=name,
-                    unread=view.pops.count_waiting(agent.id),
-                    status=agent.status,
-                    status_ts=agent.status_ts,
-                )
-                for name, agent in found
-                if agent is not None
-            ]
+    async def _hear(self) -> None:
+        if not self._is_hearing:
+            self._is_hearing = True
+            self._bus.subscribe(self._tell)
+            await self._store.write(lambda _: None)  # What had begun before is told to nobody, and seen by the look.
 
-        return await self._store.read(look)
+    @contextmanager
+    def _watched(self, waiter: MailWaiter) -> Iterator[_Watch]:
+        watch = _Watch(waiter)
+        self._watches.append(watch)
+        try:
+            yield watch
+        finally:
+            self._watches.remove(watch)
+
+    def _tell(self, agents: frozenset[AgentId]) -> None:
+        for watch in self._watches:
+            if watch.agents is None or watch.agents & agents:
+                watch.waiter.wake()
+
+    async def clean_up(self, caller: DoorCaller, request: WindowSweepRequest) -> WindowSweepCounts:
+        """Retire mailboxes of windows that are gone or have long been silent, and in which nothing waits; count what
+        was read long ago. No message goes: mail and history stay, and who is written to or speaks again is back.
+        """
+        key, now = self._doors.homes.key_of(caller), self._clock()
+        before = Micros(now - request.read_hours * _HOUR)
+        project = await self._store.read(lambda view: find_home(view, key))
+        if project is None:
+            return WindowSweepCounts(counted_to=before)
+        async with self._store.long_read() as connection:
+            owned = await list_owned(
+                connection, project.id, caller.door, read_after=request.counted_to, read_before=before
+            )
+        offline = [one for one in owned if not one.unread and request.is_gone(one.name)]
+        silent_since = now - request.stale_hours * _HOUR
+        stale = [one for one in owned if not one.unread and one not in offline and one.last_active_ts <= silent_since]
+        counted = WindowSweepCounts(
+            offline=len(offline),
+            stale=len(stale),
+            messages=sum(one.long_read for one in owned),
+            mailboxes=sum(one.long_read > 0 and not one.unread and not one.has_later for one in owned),
+            counted_to=before,
+        )
+        if request.dry_run:
+            return counted
+        retired = await self._store.write(lambda tx: _retire(tx, [one.agent_id for one in (*offline, *stale)]))
+        return replace(
+            counted,
+            offline=sum(one.agent_id in retired for one in offline),
+            stale=sum(one.agent_id in retired for one in stale),
+        )
+
+
+def _look(view: View, project: Project | None, names: Sequence[str]) -> list[tuple[AgentId, WindowMailbox]]:
+    found = [] if project is None else [(one, find_agent(view, project, one)) for one in names]
+    return [
+        (
+            agent.id,
+            WindowMailbox(
+                name=name,
+                unread=view.pops.count_waiting(agent.id),
+                status=agent.status,
+                status_ts=agent.status_ts,
+            ),
+        )
+        for name, agent in found
+        if agent is not None
+    ]
+
+
+def _retire(tx: Tx, agents: Sequence[AgentId]) -> set[AgentId]:
+    """Those of them in which nothing has come to wait meanwhile."""
+    retired = set()
+    for agent_id in agents:
+        agent = tx.agents.find(agent_id)
+        assert agent is not None, agent_id
+        if not agent.is_retired and not tx.pops.count_waiting(agent_id):
+            record_event(tx, tx.agents.set_retired(agent_id, tx.now, tx.now), agent_id)
+            retired.add(agent_id)
+    return retired
