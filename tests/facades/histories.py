@@ -100,7 +100,8 @@ class History:
         self.sent += 1
         text = f"letter {self.sent}\n\n{sender.way} for {to.way}"
         if isinstance(sender, Postal):
-            self.retried = (sender, to.name, text, f"m-{self.sent}")
+            # To oneself the same id is, once the letter was taken, that of an answer to it: a letter more.
+            self.retried = None if to is sender else (sender, to.name, text, f"m-{self.sent}")
             sender.send(to.name, text, f"m-{self.sent}")
         else:
             sender.send(to.name, text)
