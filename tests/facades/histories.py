@@ -45,8 +45,9 @@ class _Given:
 
 @dataclass
 class History:
-    """`waiting` is what nobody has consumed, by its recipient's name, oldest first, each there once. `maybe_again`
-    may be given once more, since the server was killed right behind its answer; `doubled` counts what was.
+    """`waiting` is what nobody has consumed, by its recipient's name, oldest first, each there once. `unmarked` was
+    given since the last write that is known to be on disk, so that a kill may have come before its mark: then it is
+    `maybe_again`, and is given once more before anything newer. `doubled` counts what was.
     """
 
     server: Server
@@ -57,7 +58,7 @@ class History:
     sent: int = 0
     consumed: int = 0
     doubled: int = 0
-    just_given: tuple[str, list[str]] = ("", [])
+    unmarked: dict[str, set[str]] = field(default_factory=dict)
     maybe_again: dict[str, set[str]] = field(default_factory=dict)
     retried: tuple[Postal, str, str, str] | None = None
 
@@ -99,11 +100,13 @@ class History:
         self.sent += 1
         text = f"letter {self.sent}\n\n{sender.way} for {to.way}"
         if isinstance(sender, Postal):
-            self.retried = (sender, to.name, text, f"m-{self.sent}")
+            # To oneself the same id is, once the letter was taken, that of an answer to it: a letter more.
+            self.retried = None if to is sender else (sender, to.name, text, f"m-{self.sent}")
             sender.send(to.name, text, f"m-{self.sent}")
         else:
             sender.send(to.name, text)
         self.waiting[to.name].append(text)
+        self.unmarked.clear()
 
     def _retries(self) -> None:
         """The last letter by postal again, with its id: still one message."""
@@ -114,15 +117,16 @@ class History:
     def _takes(self, reader: Taker, name: str) -> bool:
         """What it is given is the oldest of what waits, and never anything else."""
         given, waits = [mail.text for mail in reader.take()], self.waiting[name]
-        again = [text for text in given if text in self.maybe_again.get(name, ())]
+        doubtful = self.maybe_again.setdefault(name, set())
+        again = [text for text in given if text in doubtful]
         self.doubled += len(again)
+        self.unmarked.setdefault(name, set()).update(given)
         given = [text for text in given if text not in again]
         assert given == waits[: len(given)], (reader, given, waits)
         assert given or again or not waits, f"{name} has {len(waits)} letters and is given none"
         del waits[: len(given)]
         self.consumed += len(given)
-        self.maybe_again.pop(name, None)
-        self.just_given = (name, given)
+        doubtful.difference_update(doubtful.copy() if given else again)
         return bool(given or again)
 
     def _race(self, reader: Correspondent) -> None:
@@ -138,11 +142,11 @@ class History:
         self.steps[f"{kind}s"] += 1
         if kind == _KILL:
             self.server.served.kill()
-            name, given = self.just_given
-            self.maybe_again.setdefault(name, set()).update(given)
+            for name, given in self.unmarked.items():
+                self.maybe_again.setdefault(name, set()).update(given)
         else:
             self.server.served.stop()
-        self.just_given = ("", [])
+        self.unmarked.clear()
         self.server.served.start()
 
 

@@ -35,6 +35,9 @@ _PLACES = (
     ("claims", "CLAIMS_ENABLED", "`/mcp?profile=claims`", "claims"),
 )
 _REST = """
+What these systems have left on disk, and a store of the older mcp_agent_mail, comes along by `am import`: their how-tos
+and [that one's](../how-to/switch-from-mcp-agent-mail.md) show it.
+
 Why some rows are otherwise than there is said in [what is otherwise here](differences.md); what a forged name can do,
 in the [threat model](../concepts/threat-model.md#doors).
 """

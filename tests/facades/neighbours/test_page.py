@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from tests.facades.claims.facts import FACTS
 from tests.facades.facts import Fact
 from tests.facades.neighbours import agentmail_rows, mailbox_rows, page, postal_rows
+from tests.facades.neighbours.agentmail_page import PAGE
+from tests.pages.blocks import ROOT
 
 DOORS = {
     "postal": postal_rows.ROWS,
@@ -18,6 +22,15 @@ DOORS = {
 
 def test_the_page_is_made_of_the_rows() -> None:
     assert page.PAGE.read_text(encoding="utf-8") == page.page(), "python -m tests.facades.neighbours.page"
+
+
+def test_every_row_about_agentmail_is_one_of_its_counted_table() -> None:
+    """Those of the other doors are held by the tables of these: `tests/facades/*/test_facts.py`."""
+    table = tomllib.loads((ROOT / "tests" / "golden" / "agentmail" / "rows.toml").read_text(encoding="utf-8"))
+    counted = {row for section in table.values() for row in section}
+
+    assert PAGE.keys() == {row.id for row in agentmail_rows.ROWS}
+    assert set(PAGE.values()) - counted == set()
 
 
 @pytest.mark.parametrize("rows", DOORS.values(), ids=DOORS)

@@ -1,0 +1,46 @@
+"""Of each row of the page about AgentMail the one of its counted table (tests/golden/agentmail/rows.toml)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PAGE: Mapping[str, str] = {
+    "window": "me is the window of TMUX_PANE; TMUX must be set and TMUX_PANE have its form",
+    "project": "the root is the nearest .git, a file or a folder: each work tree has mail of its own",
+    "ignore": ".agentmailignore: one window a line, trimmed, blank lines skipped, missing is none",
+    "send": "send: Message #<id> sent; flags beat words, a pipe beats both",
+    "stdin": "send: one trailing newline removed",
+    "send-nothing": "send, nothing given; send X, no text",
+    "send-no-text": "send, nothing given; send X, no text",
+    "send-unknown": "send to unknown, self, ignored: recipient not found",
+    "no-git": "send outside git",
+    "no-tmux": "send, receive outside tmux: 2",
+    "receive": "receive: From, ID, blank, body, no final newline; marks read; none: No unread messages",
+    "receive-none": "receive: From, ID, blank, body, no final newline; marks read; none: No unread messages",
+    "hook": "receive --hook, mail: standard error, 2",
+    "recipients": "recipients: one a line, own [you], ignored hidden; outside tmux its own words",
+    "status": "status ready, work, offline; bogus",
+    "status-none": "status, no argument; outside tmux silent 0",
+    "status-no-tmux": "status, no argument; outside tmux silent 0",
+    "onboard": "onboard: Markdown with send, receive, recipients; 0 always",
+    "cleanup": "cleanup, dry run and not; never deletes unread",
+    "mailman": "mailman --daemon: started in background (PID: n); AGENTMAIL_DAEMON_CHILD",
+    "typing": "the text, and Enter a second later",
+    "help": "no subcommand: help on standard error, 1",
+    "mcp-tools": "names, descriptions and schemas; server agentmail, version dev",
+    "mcp-send": "C1",
+    "mcp-receive": "receive: from, id, message, or No unread messages",
+    "mcp-errors": "send: message_id; its four refusals",
+    "mcp-size": "C2",
+    "mcp-recipients": "C3",
+    "mcp-parse": "C4",
+    "mcp-gone": "C5",
+    "plugin": "four hooks",
+    "rename": "weak points: a rename keeps the mailbox",
+    "no-folder": "C10",
+    "name-setting": "outside tmux a name does; a dead socket counts as outside",
+    "known-names": "outside tmux a name does; a dead socket counts as outside",
+    "own-server": "C8, each call",
+    "stop-order": "the order at Stop is mended",
+    "empty-prompt": "weak points: nothing is typed into what somebody types",
+}
