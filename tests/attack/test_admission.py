@@ -475,7 +475,7 @@ async def test_acts_on_a_project_need_a_members_proof_before_anything_is_looked_
 
 
 def test_agents_come_into_being_in_one_place() -> None:
-    """Beside `Human` and `System`, who come with their project."""
+    """Beside `Human` and `System`, who come with their project, and those whom the operator imports."""
     places = {
         str(path.relative_to(SOURCE))
         for path in SOURCE.rglob("*.py")
@@ -484,6 +484,7 @@ def test_agents_come_into_being_in_one_place() -> None:
 
     assert places == {
         "features/identity/admission.py",
+        "features/importing/agents.py",
         "features/projects/ensure.py",
         "store/agents.py",
         "store/rebuild/database.py",

@@ -65,10 +65,14 @@ ASKING = (
     ("token", "reissue", "BlueLake"),
     ("run", "slot", "--", "true"),
     ("wait", "BlueLake", "--timeout", "1"),
+    ("facade", "status"),
+    ("facade", "names"),
+    ("facade", "link", "bob", "postal"),
+    ("facade", "unlink", "bob", "postal"),
 )
 """Every command that asks a server, as a person gives it."""
 _FAST = 4
-_NO_QUESTION = {"serve", "config", "demo", "env", "doctor", "history"}
+_NO_QUESTION = {"serve", "service", "config", "demo", "env", "doctor", "history"}
 _NONE_BY_ITSELF = {
     ("projects", "mark-identity"): "writes into the code repository alone",
     ("projects", "discovery-init"): "writes into the code repository alone",
@@ -81,6 +85,11 @@ _NONE_BY_ITSELF = {
     ("archive", "export"): "reads an archive of this machine",
     ("guard", "uninstall"): "works on the code repository alone",
     ("guard", "status"): "looks at the code repository alone",
+    ("facade", "postal"): "starts a server",
+    **dict.fromkeys(
+        [("import", system) for system in ("postal", "agentmail", "claude-mailbox", "mcp-agent-mail")],
+        "needs a store to read; asks through cli/gateway/imports.py, which its tests cover",
+    ),
     ("docs", "insert"): "works on files of this machine",
     ("setup",): "asks through clients/setup/mcp_call.py, which its tests cover",
     ("hook",): "asks through core/running_server.py, which its tests cover",

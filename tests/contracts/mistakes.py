@@ -145,8 +145,8 @@ RECIPIENTS = [
 ]
 
 WHO_AND_WHERE = [
-    Mistake("own-name-misspelt", "fetch_inbox", {**OWN, "agent_name": "BlueLak"}, ["mean BlueLake?"], OWN),
-    Mistake("own-name-as-address", "fetch_inbox", {**OWN, "agent_name": "BlueLake@app"}, ["mean BlueLake?"], OWN),
+    Mistake("own-name-misspelt", "fetch_inbox", {**OWN, "agent_name": "BlueLak"}, ["mean BlueLake"], OWN),
+    Mistake("own-name-as-address", "fetch_inbox", {**OWN, "agent_name": "BlueLake@app"}, ["mean BlueLake"], OWN),
     Mistake("own-name-forgotten", "fetch_inbox", {**OWN, "agent_name": "claude"}, ["There are ", "BlueLake"], OWN),
     Mistake("path-in-another-case", "fetch_inbox", {**OWN, "project_key": "/Code/App"}, [f"mean {APP}?"], OWN),
     Mistake("folder-within", "fetch_inbox", {**OWN, "project_key": f"{APP}/src/lexer"}, [f"mean {APP}?"], OWN),

@@ -9,13 +9,21 @@ import pytest
 from mcp_agent_mail.clients.hook.environment import HookSettings
 from mcp_agent_mail.clients.hook.identity import look_at_git
 from mcp_agent_mail.clients.hook.session_file import state_folder
-from mcp_agent_mail.core.home_folder import home_folder
+from mcp_agent_mail.core.home_folder import expand_home, home_folder
 from mcp_agent_mail.core.settings.client import read_client_settings
 
 
 def test_an_absolute_home_counts() -> None:
     assert home_folder({"HOME": "/of/me"}) == "/of/me"
     assert state_folder({"HOME": "/of/me"}) == "/of/me/.local/state/mcp-agent-mail/hooks"
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [("~", "/of/me"), ("~/a", "/of/me/a"), ("~you/a", "~you/a"), ("a/~", "a/~"), ("/a", "/a"), ("", "")],
+)
+def test_a_tilde_before_a_path_is_ones_own_home(text: str, path: str) -> None:
+    assert expand_home(text, {"HOME": "/of/me"}) == path
 
 
 @pytest.mark.parametrize("home", ["", "rel", "~"])

@@ -37,7 +37,7 @@ ALL_ON = {
 }
 _AT_NEED = ("activity", "delivery-marks")
 """They run while something is to be written; each has a test of its own below."""
-_ALONE = {"server-log", "store-owner"}
+_ALONE = {"idle-mailboxes", "server-log", "store-owner"}
 """Made by the server's own start, and tested there."""
 
 

@@ -12,6 +12,8 @@ ELSEWHERE = {
     "hook_told": "notes that it was handed over, which is not rebuilt",
     "import_content": "keeps what a message of an import carries",
     "import_records": "is the operator's, and has histories of its own",
+    "link_door_name": "is the operator's; steps of doors link by the service",
+    "unlink_door_name": "is the operator's; steps of doors unlink by the service",
     "install_precommit_guard": "writes hooks into a code repository",
     "uninstall_precommit_guard": "takes hooks out of a code repository",
 }

@@ -128,6 +128,7 @@ def _contacts(facts: Facts) -> Iterator[Arguments]:
 ASKS: Mapping[str, Asks] = {
     "health_check": _once,
     "whois": _each_agent({"commit_limit": 50}),
+    "list_door_names": _once,
     "list_agents": _each_project(include_retired=True, limit=_ALL),
     "list_contacts": _contacts,
     "held_mail": _each_agent({"limit": _ALL}, {"limit": _ALL, "direction": "outbound"}),
@@ -150,6 +151,7 @@ NOT_ASKED: Mapping[str, str] = {
     "hook_wait": "as wait_for_messages",
     "wait_for_messages": "its cursors are a feed's; its items are asked for by fetch_inbox",
     "list_guard_events": "the guard's log is not rebuilt",
+    "list_doors": "which are open is in settings",
     "list_join_codes": "join codes are not rebuilt",
     "list_window_identities": "windows are not rebuilt",
     "fetch_summary": "stored summaries are not rebuilt",

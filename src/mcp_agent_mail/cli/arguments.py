@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.home_folder import home_folder
+from mcp_agent_mail.core.home_folder import expand_home
 
 
 class UsageMistake(typer.BadParameter):
@@ -34,8 +34,7 @@ def given_path(text: str, name: str) -> Path:
 
     Whoever is no user is told of with the command's usage: exit code 2.
     """
-    if text == "~" or text.startswith("~/"):
-        return Path(home_folder(os.environ) + text[1:])
+    text = expand_home(text, os.environ)
     if not text.startswith("~"):
         return Path(text)
     try:

@@ -9,6 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+def expand_home(text: str, environ: Mapping[str, str]) -> str:
+    """A path as a shell reads it that sees no quotes: `~` before it is the user's own home; other users' stay."""
+    return home_folder(environ) + text[1:] if text == "~" or text.startswith("~/") else text
+
+
 def home_folder(environ: Mapping[str, str]) -> str:
     """HOME where it is absolute, else what the password file says: an empty or a relative one would put files wherever
     we happen to stand. For a user that the file does not know, a place where nothing can be made.

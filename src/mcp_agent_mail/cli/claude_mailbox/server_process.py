@@ -17,6 +17,7 @@ from mcp_agent_mail.cli.claude_mailbox.door import MailboxClient, base_url
 from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoMailboxServer
 from mcp_agent_mail.cli.service.unit_files import server_command
 from mcp_agent_mail.clients.hook.environment import SettingSources
+from mcp_agent_mail.core.home_folder import expand_home
 from mcp_agent_mail.core.store_owner import LOG_FILE, read_owner
 from mcp_agent_mail.domain.own_files import HEAD_BYTES, is_database, is_sqlite
 
@@ -120,7 +121,7 @@ def server_environment(given: GivenFlags) -> dict[str, str]:
         if flag in flags:
             environment[name] = flags[flag]
     if "db-path" in flags:
-        file = Path(flags["db-path"]).expanduser().absolute()
+        file = Path(expand_home(flags["db-path"], os.environ)).absolute()
         _require_ours(file)
         environment |= {"DATABASE_URL": str(file), "STORAGE_ROOT": str(file.parent)}
     return environment

@@ -20,6 +20,7 @@ from mcp_agent_mail.cli.service.unit_files import (
     unit_path,
 )
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.home_folder import expand_home
 
 _WITHIN_S = 60.0
 _CARRIED = ("STORAGE_ROOT", "DATABASE_URL", "AGENT_MAIL_ENV_FILE")
@@ -115,7 +116,7 @@ def has_user_manager(platform: ServiceKind, environ: Mapping[str, str]) -> bool:
 
 def _absolute(text: str) -> str:
     """A path as this command reads it; an URL as it is."""
-    return text if "://" in text else str(Path(text).expanduser().absolute())
+    return text if "://" in text else str(Path(expand_home(text, os.environ)).absolute())
 
 
 def _write(written: UnitFile) -> None:

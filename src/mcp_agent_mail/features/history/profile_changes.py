@@ -20,6 +20,7 @@ MAX_PROFILE_BYTES = 128 * 1024
 """Ours have 30 KiB at most; a larger one is somebody else's."""
 
 _TIME_OF_CHANGE = "profiled_ts"
+_OF_DOORS = frozenset({"aliases", "is_unclaimed"})
 _NOT_COMPARED = ("id", "kind", "inception_ts", _TIME_OF_CHANGE)
 
 
@@ -39,7 +40,7 @@ def read_profile_changes(view: View, agent: Agent, project: Project, storage_roo
         change = _change(version, before, path=profile_path(agent.name))
         changes.append(change)
         before = change.profile or before
-    now = _as_archived(agent)
+    now = _as_archived(view, agent)
     if before != now:
         changes.append(_compared(now, before, None))
     is_whole = len(versions) <= limit
@@ -90,6 +91,8 @@ def _event(profile: ArchivedAgent, before: ArchivedAgent) -> ProfileEvent:
     return ProfileEvent.CHANGED if profile.project_id == before.project_id else ProfileEvent.MOVED
 
 
-def _as_archived(agent: Agent) -> ArchivedAgent:
+def _as_archived(view: View, agent: Agent) -> ArchivedAgent:
     """What its file says once Git has caught up."""
-    return ArchivedAgent(**{field.name: getattr(agent, field.name) for field in fields(ArchivedAgent)})
+    aliases = tuple(view.wire_names.of_agent(agent.id))
+    own = {field.name: getattr(agent, field.name) for field in fields(ArchivedAgent) if field.name not in _OF_DOORS}
+    return ArchivedAgent(**own, aliases=aliases, is_unclaimed=bool(aliases) and not view.agents.has_token(agent.id))

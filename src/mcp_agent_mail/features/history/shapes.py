@@ -57,7 +57,7 @@ def show_agent_history(history: AgentHistory) -> JsonObject:
     }
 
 
-_SHOWN_AS = {"retired_ts": "retired_at"}
+_SHOWN_AS = {"retired_ts": "retired_at", "is_unclaimed": "unclaimed"}
 
 
 def _show_profile(profile: ArchivedAgent | None) -> JsonObject:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.layout import Snapshot, profile_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.doors.wire_names import WireNames
-from mcp_agent_mail.store.transaction import Tx
+
+if TYPE_CHECKING:
+    # The archiver renders profiles, and needs nothing else that writes.
+    from mcp_agent_mail.store.transaction import Tx
 
 
 def profile_of(agents: Agents, wire_names: WireNames, agent: Agent) -> Snapshot:
