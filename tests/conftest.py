@@ -40,6 +40,22 @@ def logs_end_with_their_test() -> Iterator[None]:
     root.setLevel(level)
 
 
+_HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+
+
+@pytest.fixture(autouse=True)
+def signals_end_with_their_test() -> Iterator[None]:
+    """What a test called in its own process may ignore or block signals to its end: what the next one starts would
+    inherit that.
+    """
+    before = {number: signal.getsignal(number) for number in _HANDLED}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """How many cases tests of many asserted; what the crash rounds have to say (xdist keeps it to itself), summed."""
     passed = terminalreporter.stats.get("passed", [])

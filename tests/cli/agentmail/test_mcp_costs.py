@@ -54,6 +54,7 @@ def test_a_hundred_calls_grow_by_less_than_ten_megabytes_with_the_server_that_it
     try:
         with McpProcess(home, ME) as client, McpProcess(home, {"AGENTMAIL_NAME": "you"}) as other:
             client.opens()
+            client.calls("status", status="ready")  # The server is this one's from now on, and not the other's.
             other.calls("status", status="ready")
             _cycle(client)
             _rest(home)
