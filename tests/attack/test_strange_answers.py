@@ -73,7 +73,7 @@ ASKING = (
 """Every command that asks a server, as a person gives it."""
 _FAST = 4
 _NO_QUESTION = {"serve", "service", "config", "demo", "env", "doctor", "history"}
-_NONE_BY_ITSELF = {
+_NONE_BY_ITSELF: dict[tuple[str, ...], str] = {
     ("projects", "mark-identity"): "writes into the code repository alone",
     ("projects", "discovery-init"): "writes into the code repository alone",
     ("projects", "adopt"): "works on the store of this machine",
