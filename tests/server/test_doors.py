@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,9 +16,11 @@ from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import current_credentials
 from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.facades.agentmail.door import PART
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
+from mcp_agent_mail.facades.postal.endpoint import PREFIX
 from mcp_agent_mail.server.door_ports import WantedPort, opened_ports
-from mcp_agent_mail.server.doors import NO_DOORS, Opening, open_doors
+from mcp_agent_mail.server.doors import NO_DOORS, OPENINGS, Opening, open_doors
 from tests.server.hosted import hosted, toy_app, toy_gate
 from tests.server.whole_app import open_services, settings_of
 
@@ -148,3 +152,21 @@ async def test_without_doors_there_is_none(tmp_path: Path) -> None:
 
 def _never(*_parts: object) -> _Echo:
     raise AssertionError
+
+
+def test_doors_that_are_shut_cost_a_start_nothing() -> None:
+    code = "import sys, mcp_agent_mail.server.assembly; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+    of_doors = ("postal", "agentmail", "claude_mailbox", "claims.tools", "importers")
+    assert [
+        name for name in loaded if name.startswith(tuple(f"mcp_agent_mail.facades.{one}" for one in of_doors))
+    ] == []
+
+
+def test_a_door_is_found_below_the_part_that_it_takes_for_its_own() -> None:
+    assert {door: one.part for door, one in OPENINGS.items()} == {
+        Door.POSTAL: PREFIX,
+        Door.AGENTMAIL: PART,
+        Door.CLAUDE_MAILBOX: None,
+    }

@@ -17,7 +17,6 @@ from mcp_agent_mail.facades.claims.profile import CLAIMS
 from mcp_agent_mail.server.attachments import PREFIX as ATTACHMENTS
 from mcp_agent_mail.server.attachments import AttachmentEndpoint
 from mcp_agent_mail.server.auth import Gate
-from mcp_agent_mail.server.claims import claims_endpoint
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import open_doors
@@ -88,12 +87,18 @@ def build_http_app(
             reads_trace=calls.are_traced,
             connections=connections_of(settings),
             routes={path: make(services, calls) for path, make in ROUTES.items()},
-            endpoints={CLAIMS.name: claims_endpoint(services, calls)} if settings.claims_enabled else {},
+            endpoints={CLAIMS.name: _claims(services, calls)} if settings.claims_enabled else {},
             doors=open_doors(settings, services, calls, door_ports),
             bound_waiters=services.delivery.waiters.bound,
         ),
         is_ready=services.health.is_ready,
     )
+
+
+def _claims(services: Services, calls: Calls) -> McpEndpoint:
+    from mcp_agent_mail.server.claims import claims_endpoint  # noqa: PLC0415  # a profile that is off costs no start
+
+    return claims_endpoint(services, calls)
 
 
 def _beside(services: Services) -> Callable[[], BesideFigures]:

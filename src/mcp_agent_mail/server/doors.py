@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import orjson
 from starlette.types import Receive, Scope, Send
@@ -16,19 +17,16 @@ from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json, call_as
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.facades.agentmail.door import PART as AGENTMAIL
-from mcp_agent_mail.facades.agentmail.door import AgentMailDoor
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest, PlainAnswer
-from mcp_agent_mail.facades.postal.endpoint import make_postal
-from mcp_agent_mail.facades.postal.options import PostalOptions
-from mcp_agent_mail.facades.tool_door import DoorTools
 from mcp_agent_mail.server.dispatch import Calls, masked
-from mcp_agent_mail.server.door_mcp import DoorMcp
-from mcp_agent_mail.server.mailbox_door import make_mailbox
 from mcp_agent_mail.server.plain_calls import is_json, send_error
 from mcp_agent_mail.server.rendering.responses import send_json
 from mcp_agent_mail.server.transport.hearing import RequestHearing
 from mcp_agent_mail.server.transport.limits import read_body, replay
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.facades.tool_door import DoorTools
+    from mcp_agent_mail.server.door_mcp import DoorMcp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +64,8 @@ class ServerParts:
         self._calls = calls
 
     def mcp(self, tools: DoorTools) -> DoorMcp:
+        from mcp_agent_mail.server.door_mcp import DoorMcp  # noqa: PLC0415  # doors that are shut cost no start
+
         return DoorMcp(tools, self._calls)
 
     async def read(self, receive: Receive) -> tuple[bytes, Receive]:
@@ -119,21 +119,32 @@ class Opening:
 
 
 def _make_postal(settings: Settings, services: Services, _calls: Calls, parts: ServerParts) -> DoorApp:
+    from mcp_agent_mail.facades.postal.endpoint import make_postal  # noqa: PLC0415  # as above, here and below
+    from mcp_agent_mail.facades.postal.options import PostalOptions  # noqa: PLC0415
+
     of_postal = PostalOptions(max_wait_s=settings.postal_max_wait_seconds, mailbox_max=settings.postal_mailbox_max)
     return make_postal(services.doors, of_postal, parts)
 
 
 def _make_agentmail(_settings: Settings, services: Services, _calls: Calls, parts: ServerParts) -> DoorApp:
+    from mcp_agent_mail.facades.agentmail.door import AgentMailDoor  # noqa: PLC0415
+
     return AgentMailDoor(services, parts)
+
+
+def _make_mailbox(settings: Settings, services: Services, calls: Calls, parts: ServerParts) -> DoorApp:
+    from mcp_agent_mail.server.mailbox_door import make_mailbox  # noqa: PLC0415
+
+    return make_mailbox(settings, services, calls, parts)
 
 
 OPENINGS: Mapping[Door, Opening] = MappingProxyType(
     {
         Door.POSTAL: Opening(is_on=lambda settings: settings.postal_enabled, make=_make_postal, part="/agents/"),
         Door.AGENTMAIL: Opening(
-            is_on=lambda settings: settings.agentmail_enabled, make=_make_agentmail, part=AGENTMAIL
+            is_on=lambda settings: settings.agentmail_enabled, make=_make_agentmail, part="/agentmail/"
         ),
-        Door.CLAUDE_MAILBOX: Opening(is_on=lambda settings: settings.claude_mailbox_enabled, make=make_mailbox),
+        Door.CLAUDE_MAILBOX: Opening(is_on=lambda settings: settings.claude_mailbox_enabled, make=_make_mailbox),
     }
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import subprocess
 from pathlib import Path
@@ -325,3 +326,24 @@ def test_receiving_makes_a_mailbox_that_is_ready(session: TmuxSession, server: S
         (agent,) = connection.call("list_agents", project_key=str(session.home.code))["agents"]
 
     assert (agent["name"], agent["status"]) == ("a1", "ready")
+
+
+def test_what_peers_write_does_not_steer_a_terminal(home: AgentMailHome) -> None:
+    me = {"AGENTMAIL_NAME": "me"}
+    with Served(home.store, AGENTMAIL_ENABLED="true"):
+        home.run("receive", environ=me)
+        number = sent(said(home.run("send", "me", "a\x1b[2Jb", environ={"AGENTMAIL_NAME": "you"})))
+        controller, device = pty.openpty()
+        done = subprocess.run(
+            command("receive"),
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=device,
+            cwd=home.code,
+            env=home.environment(me),
+        )
+        os.close(device)
+        shown = os.read(controller, 10_000).decode().replace("\r\n", "\n")
+        os.close(controller)
+
+    assert (shown, done.returncode) == (f"From: you\nID: {number}\n\na\\x1b[2Jb", 0)

@@ -43,7 +43,7 @@ def test_an_ignore_file_that_is_no_file_ignores_nobody(tmp_path: Path) -> None:
 
 
 def test_the_own_window_is_listed_though_it_is_ignored(tmp_path: Path) -> None:
-    (tmp_path / ".agentmailignore").write_text("me\nthird\n")
+    (tmp_path / ".agentmailignore").write_text("me\nThird\n")
 
     place = _place(tmp_path, "me", "second", "third")
 

@@ -17,6 +17,7 @@ from mcp_agent_mail.features.doors.names import DoorActor
 from mcp_agent_mail.features.doors.results import Pending, Popped
 from mcp_agent_mail.store.transaction import Tx
 from tests.features.doors.harness import DoorsHarness, ToldHearing, at, settled, waiting
+from tests.seeded_store import SeededStore
 
 
 async def test_who_waits_gets_what_comes(harness: DoorsHarness) -> None:
@@ -94,33 +95,70 @@ async def test_who_hangs_up_while_waiting_takes_nothing_with_it(harness: DoorsHa
     assert got is not None
 
 
+class LeavingHearing(ToldHearing):
+    """Mail comes for the reader of message 1, who goes, both before the first look of the wait."""
+
+    def __init__(self, seeded: SeededStore) -> None:
+        super().__init__()
+        self._seeded = seeded
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        def deliver(tx: Tx) -> None:
+            bob = tx.agents.find(tx.messages.recipients(MessageId(1))[0].agent_id)
+            assert bob is not None
+            project = tx.projects.find(bob.project_id)
+            assert project is not None
+            tx.messages.add(
+                self._seeded.letter(self._seeded.blue),
+                [NewRecipient(agent=bob, project=project, kind=RecipientKind.TO)],
+                tx.now,
+            )
+
+        self._seeded.store.write_soon(deliver)
+        tell()
+        yield
+
+
 async def test_who_has_left_as_it_is_given_leaves_it_to_the_next(harness: DoorsHarness) -> None:
     await harness.send("alice", "bob", "first")
     await harness.pop("bob")
-    seeded = harness.seeded
-
-    class LeavingHearing(ToldHearing):
-        """Mail comes and its reader goes, both before the first look of the wait."""
-
-        @contextmanager
-        def watched(self, tell: Callable[[], None]) -> Iterator[None]:
-            def deliver(tx: Tx) -> None:
-                bob = tx.agents.find(tx.messages.recipients(MessageId(1))[0].agent_id)
-                assert bob is not None
-                project = tx.projects.find(bob.project_id)
-                assert project is not None
-                tx.messages.add(
-                    seeded.letter(seeded.blue),
-                    [NewRecipient(agent=bob, project=project, kind=RecipientKind.TO)],
-                    tx.now,
-                )
-
-            seeded.store.write_soon(deliver)
-            tell()
-            yield
-
-    with heard_by(LeavingHearing()), pytest.raises(WaiterLeft):
+    with heard_by(LeavingHearing(harness.seeded)), pytest.raises(WaiterLeft):
         await harness.doors.pop(at("bob"), wait_s=60)
+
+    got = await harness.pop("bob")
+    assert got is not None
+    assert got.sender == "BlueLake@code-app"
+
+
+async def test_who_has_left_and_is_cancelled_before_it_is_given_back_leaves_it_all_the_same(
+    harness: DoorsHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await harness.send("alice", "bob", "first")
+    await harness.pop("bob")
+    loop, store, really_take = asyncio.get_running_loop(), harness.seeded.store, popping.take
+    is_busy, may_go_on = threading.Event(), threading.Event()
+
+    def busy(_: Tx) -> None:
+        is_busy.set()
+        assert may_go_on.wait(10)
+
+    def take(tx: Tx, speaker: DoorActor, door: Door) -> Popped | None:
+        taken = really_take(tx, speaker, door)
+        if taken is not None:
+            # Before whatever the call itself asks next.
+            loop.call_soon_threadsafe(store.write_soon, busy)
+        return taken
+
+    monkeypatch.setattr(popping, "take", take)
+    with heard_by(LeavingHearing(harness.seeded)):
+        taking = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60))
+    assert await asyncio.to_thread(is_busy.wait, 10)
+    taking.cancel()
+    await asyncio.gather(taking, return_exceptions=True)
+    may_go_on.set()
+    monkeypatch.undo()
+    await settled(harness)
 
     got = await harness.pop("bob")
     assert got is not None

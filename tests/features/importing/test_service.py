@@ -17,16 +17,15 @@ from mcp_agent_mail.domain.importing.steps import MissingProject
 from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.store.rebuild.dump import dump
+from tests.features.importing.driving import brought_by
 from tests.features.importing.scripted import ScriptedReader, agent, at, copy, message, project, whole_store
 from tests.rebuild.histories import Played
 from tests.rebuild.rebuilding import compare, rebuild
 from tests.rebuild.world import World
 
-OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
-
 
 async def bring(world: World, reader: ScriptedReader, *, apply: bool = True, into: str | None = None) -> ImportReport:
-    return await world.services.importing.run(OPERATOR, reader, project=into, apply=apply)
+    return await brought_by(world.services.importing, reader, project=into, apply=apply)
 
 
 def found(report: ImportReport) -> dict[str, tuple[int, int, int]]:
@@ -101,7 +100,7 @@ async def test_only_the_operator_brings_something_in(world: World) -> None:
     anybody = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 
     with pytest.raises(PermissionDenied):
-        await world.services.importing.run(anybody, whole_store(), project=None, apply=True)
+        await brought_by(world.services.importing, whole_store(), caller=anybody)
 
 
 async def test_one_project_is_taken_by_its_slug_and_the_rest_is_listed(world: World) -> None:

@@ -115,7 +115,7 @@ def receive(arguments: Sequence[str]) -> int:
     if message is None:
         print_out(f"{NOTHING_UNREAD}\n")
         return 0
-    is_printed = write_words(_STDOUT, message_text(message))
+    is_printed = write_words(_STDOUT, _shown(message_text(message)))
     door.settle(message["ticket"], is_heard=is_printed)
     return 0 if is_printed else REFUSED
 
@@ -130,6 +130,15 @@ def taken(door: DoorClient, place: WindowPlace) -> dict[str, Json] | None:
 def message_text(message: dict[str, Json]) -> str:
     """As it is printed, without a newline at its end."""
     return f"From: {message['from']}\nID: {message['id']}\n\n{message['body']}"
+
+
+def _shown(text: str) -> str:
+    """A program gets every byte; on a person's terminal what peers write must not steer it."""
+    if not os.isatty(_STDOUT):
+        return text
+    from mcp_agent_mail.core.escaping import visible
+
+    return visible(text)
 
 
 # --- recipients, status, onboard ---

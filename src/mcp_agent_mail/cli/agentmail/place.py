@@ -62,7 +62,7 @@ class WindowPlace:
         return is_same(name, self.name)
 
     def is_ignored(self, name: str) -> bool:
-        return any(is_same(name, one) for one in self.ignored)
+        return _is_among(name, self.ignored)
 
     def window(self, name: str) -> str | None:
         """The window that is meant, as it is written in tmux; None where there is none."""
@@ -118,7 +118,11 @@ def read_ignored(root: str) -> frozenset[str]:
 
 def listed(names: Sequence[str], mine: str, ignored: frozenset[str]) -> list[str]:
     """Those that are shown of these names."""
-    return [name for name in names if name == mine or name not in ignored]
+    return [name for name in names if name == mine or not _is_among(name, ignored)]
+
+
+def _is_among(name: str, ignored: frozenset[str]) -> bool:
+    return any(is_same(name, one) for one in ignored)
 
 
 def is_same(left: str, right: str) -> bool:

@@ -20,7 +20,11 @@ Seen = Callable[[int], None]
 def import_through(
     gateway: Gateway, reader: SourceReader, *, project: str | None, apply: bool, seen: Seen = lambda _count: None
 ) -> ImportReport:
-    """As `ImportService.run`, for the operator. The store is read here, where the command runs."""
+    """All that the reader gives, for the operator; without `apply` it is only counted. The source is read here, where
+    the command runs. What was brought in stays, whatever comes after it: the next run goes on. `project`: of a store
+    whose projects have directories the only one to take, by path or slug; else the path or slug of the project into
+    which everything goes. Raises what the reader and the gateway raise.
+    """
     source, messages = reader.store(), 0
     steps = import_steps(reader, project)
     tally = Tally()

@@ -111,8 +111,8 @@ def _bring_in(
     system: str, path: Path, *, archive: Path | None = None, project: str | None, apply: bool, json: bool
 ) -> None:
     # Reading a source needs SQLite; only this command pays for it.
+    from mcp_agent_mail.cli.gateway.imports import import_through
     from mcp_agent_mail.cli.importing.report import print_report
-    from mcp_agent_mail.cli.importing.steps import bring_in
     from mcp_agent_mail.facades.importers.sources import open_source
 
     context = load_context()
@@ -120,5 +120,5 @@ def _bring_in(
     # The source first: what is no such store is said without a server.
     with open_source(system, path, archive=archive) as reader, open_gateway(context) as gateway, progress_bars() as on:
         shown = on.bar("messages")
-        report = bring_in(gateway, reader, project=into, apply=apply, seen=lambda count: shown(count, count))
+        report = import_through(gateway, reader, project=into, apply=apply, seen=lambda count: shown(count, count))
     print_report(report, path, json=json)

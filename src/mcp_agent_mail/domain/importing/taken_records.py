@@ -18,9 +18,6 @@ TAKEN_KINDS = (
 )
 """Kinds whose records have keys of their own."""
 
-MOST_TAKEN = 1_000
-"""Records of one unit of work."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenRecord:

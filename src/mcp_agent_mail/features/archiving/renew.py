@@ -167,65 +167,23 @@ def _queue_newest(tx: Tx, project: Project) -> int:
     for agent in tx.agents.each(project.id):
         record_profile(tx, agent, None)
         count += 1
-    count += _queue_contacts(tx, project) + _queue_products(tx, project) + _queue_imports(tx, project)
-    return count + sum(_queue_leases(tx, project, kind) for kind in LeaseKind)
+    of_kinds: list[tuple[EventKind, Iterable[Snapshot]]] = [
+        (EventKind.CONTACT, (contact_snapshot(one, project.id, None) for one in tx.contacts.each_of(project.id))),
+        (EventKind.PRODUCT, (product_snapshot(one, None) for one in tx.products.links_of(project.id))),
+        (EventKind.IMPORT, (import_snapshot(one) for one in tx.imported.each_of(project.id))),
+        *(
+            (KIND_OF_EVENT[kind], (lease_snapshot(one, project) for one in tx.leases.each(project.id, kind)))
+            for kind in LeaseKind
+        ),
+    ]
+    return count + sum(_queue(tx, project, kind, snapshots) for kind, snapshots in of_kinds)
 
 
-def _queue_contacts(tx: Tx, project: Project) -> int:
+def _queue(tx: Tx, project: Project, kind: EventKind, snapshots: Iterable[Snapshot]) -> int:
+    """Who did it is not known any more."""
     count = 0
-    for contact in tx.contacts.each_of(project.id):
-        event = NewEvent(
-            project_id=project.id,
-            kind=EventKind.CONTACT,
-            agent_id=None,
-            message_id=None,
-            snapshot=contact_snapshot(contact, project.id, None),
-        )
-        tx.outbox.add(event, tx.now)
-        count += 1
-    return count
-
-
-def _queue_products(tx: Tx, project: Project) -> int:
-    count = 0
-    for link in tx.products.links_of(project.id):
-        event = NewEvent(
-            project_id=project.id,
-            kind=EventKind.PRODUCT,
-            agent_id=None,
-            message_id=None,
-            snapshot=product_snapshot(link, None),
-        )
-        tx.outbox.add(event, tx.now)
-        count += 1
-    return count
-
-
-def _queue_imports(tx: Tx, project: Project) -> int:
-    count = 0
-    for unit in tx.imported.each_of(project.id):
-        event = NewEvent(
-            project_id=project.id,
-            kind=EventKind.IMPORT,
-            agent_id=None,
-            message_id=None,
-            snapshot=import_snapshot(unit),
-        )
-        tx.outbox.add(event, tx.now)
-        count += 1
-    return count
-
-
-def _queue_leases(tx: Tx, project: Project, kind: LeaseKind) -> int:
-    count = 0
-    for lease in tx.leases.each(project.id, kind):
-        event = NewEvent(
-            project_id=project.id,
-            kind=KIND_OF_EVENT[kind],
-            agent_id=None,
-            message_id=None,
-            snapshot=lease_snapshot(lease, project),
-        )
+    for snapshot in snapshots:
+        event = NewEvent(project_id=project.id, kind=kind, agent_id=None, message_id=None, snapshot=snapshot)
         tx.outbox.add(event, tx.now)
         count += 1
     return count

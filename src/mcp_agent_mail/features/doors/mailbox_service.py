@@ -101,7 +101,7 @@ class MailboxService:
                 seen = await self._look(caller, speaking, waiter)
                 if waiter.has_left:
                     if isinstance(seen, Popped):
-                        await self._doors.give_back(seen)
+                        await asyncio.shield(self._doors.give_back(seen))  # Also if the call is cancelled meanwhile.
                     raise WaiterLeft("The caller has left.")
                 if seen is not None or is_last:
                     break

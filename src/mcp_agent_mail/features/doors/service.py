@@ -171,7 +171,7 @@ class DoorService:
                 popped = (await self._take(caller)).popped
                 if waiter.has_left:
                     if popped is not None:
-                        await self.give_back(popped)
+                        await asyncio.shield(self.give_back(popped))  # Also if the call is cancelled meanwhile.
                     raise WaiterLeft("The caller has left.")
                 if popped is not None or is_last:
                     return popped

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.identity.names import candidate_names
-from mcp_agent_mail.domain.importing.reader import SourceReader
 from mcp_agent_mail.domain.importing.records import (
     SourceAgent,
     SourceKind,
@@ -22,8 +21,8 @@ from mcp_agent_mail.domain.importing.records import (
     SourceProject,
     SourceRecord,
 )
-from mcp_agent_mail.domain.importing.report import ImportReport, Tally, report_of
-from mcp_agent_mail.domain.importing.steps import ContentStep, RecordsStep, StepAnswer, import_steps
+from mcp_agent_mail.domain.importing.report import Tally
+from mcp_agent_mail.domain.importing.steps import ContentStep, RecordsStep, StepAnswer
 from mcp_agent_mail.domain.projects import is_path
 from mcp_agent_mail.features.importing.agents import take_agent
 from mcp_agent_mail.features.importing.contents import ImportedContents
@@ -70,34 +69,11 @@ class ImportService:
         self._choose = choose
         self._turn = asyncio.Lock()
 
-    async def run(self, caller: Caller, reader: SourceReader, *, project: str | None, apply: bool) -> ImportReport:
-        """For the operator: take over what the reader gives, or say what would be, where `apply` is false: then nothing
-        is written. `project`: of a store whose projects have directories the only one to take, by path or slug; else
-        the path or slug of the project into which everything goes.
-
-        What is here already stays as it is. Interrupted at any instant, the next run goes on. Raises what the reader
-        raises, MissingProject, UnknownProject, ProjectArchived, and StoreTooLarge: what was written until then stays.
-        """
-        request = ImportRequest(source=reader.store(), project=project, apply=apply)
-        steps = import_steps(reader, project)
-        tally = Tally()
-        try:
-            step = next(steps)
-            while True:
-                step = steps.send(await self._walk(caller, request, step))
-        except StopIteration as done:
-            tally = done.value
-        return report_of(tally, request.source.system, request.source.store_id, is_applied=apply)
-
-    async def _walk(self, caller: Caller, request: ImportRequest, step: RecordsStep | ContentStep) -> StepAnswer:
-        if isinstance(step, RecordsStep):
-            return await self.take(caller, request, step)
-        await self.keep_piece(caller, step)
-        return StepAnswer(tally=Tally())
-
     async def take(self, caller: Caller, request: ImportRequest, step: RecordsStep) -> StepAnswer:
-        """One step of an import: all of it, in units of a bounded number of events, or nothing where contents are
-        lacking. Safe to repeat. Raises as `run` does.
+        """For the operator: one step of an import, all of it, in units of a bounded number of events, or nothing where
+        contents are lacking; without `apply` it is only counted. What is here already stays as it is, so that a repeat
+        goes on where an import was interrupted. Raises MissingProject, UnknownProject, ProjectArchived and
+        StoreTooLarge: what was written until then stays.
         """
         require_operator(caller)
         async with self._turn:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import sqlite3
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId, ContactId, LeaseId, ProductId, ProjectId
+from mcp_agent_mail.core.ids import AgentId, ContactId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import EndedBy
 
 _PROJECT = "UPDATE projects SET created_ts = ? WHERE id = ?"
 _AGENT = "UPDATE agents SET inception_ts = ?, last_active_ts = ?, profiled_ts = ? WHERE id = ?"
 _CONTACT = "UPDATE contacts SET created_ts = ?, updated_ts = ? WHERE id = ?"
 _LEASE = "UPDATE leases SET created_ts = ?, released_ts = ?, ended_by = ?, evidence = ? WHERE id = ?"
-_PRODUCT = "UPDATE products SET created_ts = ? WHERE id = ?"
 
 
 class PastTimes:
@@ -44,6 +43,3 @@ class PastTimes:
         """`evidence` is JSON. With a `released_ts` it is history, and nobody waits for its end."""
         ended = None if ended_by is None else ended_by.value
         self._connection.execute(_LEASE, (created_ts, released_ts, ended, evidence, lease_id))
-
-    def set_product(self, product_id: ProductId, created_ts: Micros) -> None:
-        self._connection.execute(_PRODUCT, (created_ts, product_id))

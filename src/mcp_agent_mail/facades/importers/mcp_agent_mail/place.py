@@ -18,9 +18,6 @@ from mcp_agent_mail.store.foreign.mail_index import open_mail_index
 DATABASE = "storage.sqlite3"
 """As that system calls it unless it is told otherwise."""
 
-HOME_ARCHIVE = ".mcp_agent_mail_git_mailbox_repo"
-"""Below the home directory, likewise."""
-
 
 @contextmanager
 def open_mcp_agent_mail(path: Path, *, archive: Path | None) -> Iterator[McpAgentMailReader]:
