@@ -73,7 +73,7 @@ def read_plain(path: str, at_most: int, *, follow: bool = True, dir_fd: int | No
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as failed:
-        raise UnfitFile(f"{path} cannot be read: {_reason(failed)}.") from failed
+        raise UnfitFile(f"{path} cannot be read: {reason_of(failed)}.") from failed
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
@@ -95,7 +95,8 @@ def _read(descriptor: int, at_most: int) -> bytes:
     return bytes(content)
 
 
-def _reason(failed: OSError | ValueError) -> str:
+def reason_of(failed: OSError | ValueError) -> str:
+    """Why a file or folder was not opened or read, in words."""
     if isinstance(failed, OSError):
-        return "it is a symbolic link" if failed.errno == errno.ELOOP else str(failed.strerror)
+        return "it is a symbolic link" if failed.errno == errno.ELOOP else str(failed.strerror or failed)
     return str(failed)

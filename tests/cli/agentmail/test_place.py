@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
-from mcp_agent_mail.cli.agentmail.place import WindowPlace, find_place, find_root, read_ignored
+from mcp_agent_mail.cli.agentmail.place import WindowPlace, find_place, read_ignored
 from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.cli.agentmail.tmux_windows import SessionWindows
 
@@ -14,19 +14,6 @@ from mcp_agent_mail.cli.agentmail.tmux_windows import SessionWindows
 def _place(tmp_path: Path, *names: str) -> WindowPlace:
     rows = [(f"%{number}", "", name) for number, name in enumerate(names)]
     return WindowPlace(str(tmp_path), names[0], windows=SessionWindows("%0", rows))
-
-
-def test_the_project_is_the_nearest_folder_with_a_git_file_or_folder(tmp_path: Path) -> None:
-    inner, outer = tmp_path / "outer" / "inner", tmp_path / "outer"
-    (inner / "deep").mkdir(parents=True)
-    (outer / ".git").mkdir()
-
-    of_outer = find_root(str(inner / "deep"))
-    (inner / ".git").write_text("gitdir: x\n")
-
-    assert of_outer == str(outer.resolve())
-    assert find_root(str(inner / "deep")) == str(inner.resolve())
-    assert find_root(str(tmp_path)) is None
 
 
 def test_ignored_windows_stand_one_a_line(tmp_path: Path) -> None:

@@ -62,9 +62,9 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     _database(tmp_path / "source.db").close()
     (tmp_path / "link.db").symlink_to(tmp_path / "source.db")
 
-    with pytest.raises(SourceUnreadable, match="it is a link"):
+    with pytest.raises(SourceUnreadable, match="it is a symbolic link"):
         require_foreign_database(tmp_path / "link.db")
-    with pytest.raises(SourceUnreadable, match="it is a link"):
+    with pytest.raises(SourceUnreadable, match="it is a symbolic link"):
         copy_privately(tmp_path / "link.db", tmp_path)
 
 
@@ -74,7 +74,7 @@ def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "source.db-wal").symlink_to(tmp_path / "secret")
     (tmp_path / "copy").mkdir()
 
-    with pytest.raises(SourceUnreadable, match="it is a link"):
+    with pytest.raises(SourceUnreadable, match="it is a symbolic link"):
         copy_privately(tmp_path / "source.db", tmp_path / "copy")
 
 

@@ -6,6 +6,7 @@ import os
 
 from mcp_agent_mail.cli.agentmail.refusals import NO_GIT, OUTSIDE, OUTSIDE_TMUX, Failure
 from mcp_agent_mail.cli.agentmail.tmux_windows import NoTmux, PaneGone, TmuxPane
+from mcp_agent_mail.core.git.worktree import find_work_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from mcp_agent_mail.cli.agentmail.tmux_windows import SessionWindows
 
 IGNORE_FILE = ".agentmailignore"
-_MAX_LEVELS = 128
 _MAX_IGNORED_BYTES = 1 << 20
 
 
@@ -76,7 +76,7 @@ def find_place(
     settings: DoorSettings, environ: Mapping[str, str], *, outside: str = OUTSIDE_TMUX, code: int = OUTSIDE
 ) -> WindowPlace:
     """Raises Failure outside tmux, in these words, unless AGENTMAIL_NAME says who acts; and once the pane is gone."""
-    root = find_root(os.getcwd())
+    root = find_work_tree(os.getcwd())
     try:
         pane = TmuxPane(environ)
         windows = pane.windows(root or "")
@@ -87,19 +87,6 @@ def find_place(
             raise Failure(outside, code) from None
         return WindowPlace(root, settings.door_name)
     return WindowPlace(root, windows.mine, windows=windows, pane=pane)
-
-
-def find_root(folder: str) -> str | None:
-    """The nearest folder with a `.git`, a file or a folder, from this one upwards."""
-    here = os.path.realpath(folder)
-    for _ in range(_MAX_LEVELS):
-        if os.path.lexists(f"{here.rstrip('/')}/.git"):
-            return here
-        above = os.path.dirname(here)
-        if above == here:
-            break
-        here = above
-    return None
 
 
 def read_ignored(root: str) -> frozenset[str]:

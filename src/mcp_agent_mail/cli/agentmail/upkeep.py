@@ -10,11 +10,12 @@ from mcp_agent_mail.cli.agentmail.arguments import parse
 from mcp_agent_mail.cli.agentmail.commands import print_out
 from mcp_agent_mail.cli.agentmail.door import DoorClient
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
-from mcp_agent_mail.cli.agentmail.place import WindowPlace, find_place, find_root
+from mcp_agent_mail.cli.agentmail.place import WindowPlace, find_place
 from mcp_agent_mail.cli.agentmail.refusals import NO_GIT, Failure
 from mcp_agent_mail.cli.agentmail.state_files import ProjectFiles
 from mcp_agent_mail.clients.hook.descriptors import write_words
 from mcp_agent_mail.core import running_server as wire
+from mcp_agent_mail.core.git.worktree import find_work_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def clean_up(arguments: Sequence[str]) -> int:
     stale = _hours(given.values.get("stale-hours"), STALE_HOURS, "stale-hours")
     delivered = _hours(given.values.get("delivered-hours"), DELIVERED_HOURS, "delivered-hours")
     is_dry = "dry-run" in given.flags
-    settings, root = DoorSettings(os.environ), find_root(os.getcwd())
+    settings, root = DoorSettings(os.environ), find_work_tree(os.getcwd())
     if root is None:
         raise Failure(NO_GIT)
     place = _place(settings)

@@ -12,6 +12,7 @@ from mcp_agent_mail.cli.claude_mailbox.arguments import parse_flags
 from mcp_agent_mail.cli.claude_mailbox.commands import OURS, QUOTE
 from mcp_agent_mail.cli.claude_mailbox.door import HOOK_WITHIN_S, MailboxClient
 from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused
+from mcp_agent_mail.core.git.worktree import find_work_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,15 +117,8 @@ def auto_name(folder: str, session: str) -> str:
 
 
 def _root_of(folder: str) -> str:
-    """The repository that the folder is in, by its `.git`; else the folder."""
-    if not os.path.isabs(folder):
-        return ""
-    place = os.path.normpath(folder)
-    while place != "/":
-        if os.path.lexists(os.path.join(place, ".git")):
-            return place
-        place = os.path.dirname(place)
-    return folder
+    """The repository that the folder is in; else the folder. Nothing of a path that is none."""
+    return (find_work_tree(folder) or folder) if os.path.isabs(folder) else ""
 
 
 def seconds_of(text: str) -> float:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from mcp_agent_mail.core.plain_files import reason_of
 from mcp_agent_mail.domain.importing.refusals import unreadable
 from mcp_agent_mail.store.foreign.private_copy import open_unchanged
 
@@ -50,7 +51,7 @@ class SourceFolder:
         try:
             return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
         except (OSError, ValueError) as failed:
-            raise unreadable(path, _reason(failed)) from failed
+            raise unreadable(path, reason_of(failed)) from failed
 
     def below(self, name: str) -> SourceFolder | None:
         """None where there is none, or a link or a file has its name. Raises SourceUnreadable."""
@@ -61,7 +62,7 @@ class SourceFolder:
         except OSError as failed:
             if failed.errno == errno.ELOOP:
                 return None
-            raise unreadable(self.path / name, _reason(failed)) from failed
+            raise unreadable(self.path / name, reason_of(failed)) from failed
         return SourceFolder(descriptor, self.path / name)
 
     def names(self) -> list[FoundName]:
@@ -80,7 +81,7 @@ class SourceFolder:
                     if len(found) > MOST_NAMES:
                         raise unreadable(self.path, f"it holds more than {MOST_NAMES:,} names")
         except OSError as failed:
-            raise unreadable(self.path, _reason(failed)) from failed
+            raise unreadable(self.path, reason_of(failed)) from failed
         return sorted(found, key=lambda one: one.name)
 
     def read(self, name: str, at_most: int) -> bytes | None:
@@ -131,11 +132,11 @@ class SourceFolder:
             if failed.errno in (errno.ELOOP, errno.ENXIO):
                 yield None
                 return
-            raise unreadable(self.path / name, _reason(failed)) from failed
+            raise unreadable(self.path / name, reason_of(failed)) from failed
         try:
             yield descriptor if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
         except OSError as failed:
-            raise unreadable(self.path / name, _reason(failed)) from failed
+            raise unreadable(self.path / name, reason_of(failed)) from failed
         finally:
             os.close(descriptor)
 
@@ -156,7 +157,3 @@ class SourceLine:
     number: int
     content: bytes | None
     is_whole: bool
-
-
-def _reason(failed: OSError | ValueError) -> str:
-    return str(failed.strerror or failed) if isinstance(failed, OSError) else str(failed)

@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 
 from mcp_agent_mail.core.disk_space import disk_full, free_bytes
+from mcp_agent_mail.core.plain_files import reason_of
 from mcp_agent_mail.domain.importing.refusals import SourceInUse, unreadable
 from mcp_agent_mail.domain.own_files import is_database, is_sqlite
 
@@ -60,9 +61,11 @@ def _state(source: Path) -> dict[str, tuple[int, int, int]]:
                 raise unreadable(source, "there is no such file") from None
             continue
         except (OSError, ValueError) as failed:
-            raise unreadable(path, _reason(failed)) from failed
+            raise unreadable(path, reason_of(failed)) from failed
         if not stat.S_ISREG(seen.st_mode):
-            raise unreadable(path, "it is no ordinary file" if not stat.S_ISLNK(seen.st_mode) else "it is a link")
+            raise unreadable(
+                path, "it is no ordinary file" if not stat.S_ISLNK(seen.st_mode) else "it is a symbolic link"
+            )
         found[suffix] = (seen.st_size, seen.st_mtime_ns, seen.st_ino)
     return found
 
@@ -78,7 +81,7 @@ def _copy(source: Path, target: Path) -> None:
     except FileNotFoundError:
         return  # A log that has just gone: the next look notices.
     except OSError as failed:
-        raise unreadable(source, _reason(failed)) from failed
+        raise unreadable(source, reason_of(failed)) from failed
     with os.fdopen(reading, "rb", buffering=0) as original:
         writing = os.open(target, _NEW, 0o600)
         with os.fdopen(writing, "wb", buffering=0) as copy:
@@ -88,7 +91,7 @@ def _copy(source: Path, target: Path) -> None:
             except OSError as failed:
                 if failed.errno in (errno.ENOSPC, errno.EDQUOT):
                     raise disk_full(target.parent) from failed
-                raise unreadable(source, _reason(failed)) from failed
+                raise unreadable(source, reason_of(failed)) from failed
 
 
 def open_unchanged(path: Path | str, *, dir_fd: int | None = None) -> int:
@@ -109,11 +112,11 @@ def require_foreign_database(path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         raise unreadable(path, "there is no such file") from None
     except (OSError, ValueError) as failed:
-        raise unreadable(path, _reason(failed)) from failed
+        raise unreadable(path, reason_of(failed)) from failed
     try:
         head = os.read(descriptor, _HEAD) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
     except OSError as failed:
-        raise unreadable(path, _reason(failed)) from failed
+        raise unreadable(path, reason_of(failed)) from failed
     finally:
         os.close(descriptor)
     if head is None:
@@ -122,9 +125,3 @@ def require_foreign_database(path: Path) -> None:
         raise unreadable(path, "it is a database of this program itself (am doctor backups and restore move those)")
     if not is_sqlite(head):
         raise unreadable(path, "it is empty" if not head else "it is no SQLite database")
-
-
-def _reason(failed: OSError | ValueError) -> str:
-    if isinstance(failed, OSError):
-        return "it is a link" if failed.errno == errno.ELOOP else str(failed.strerror or failed)
-    return str(failed)
