@@ -1,13 +1,13 @@
 """A mailbox at a door, whose server is killed over and over while somebody takes its mail away.
 
 What a client was answered in full it has had. What it was told to be there comes, sooner or later, and once: twice may
-come only the last answer that a client had before a kill, which had been written and not yet been marked.
+come only the last answer that a client had before a kill, which had been written and not yet been marked. What was sent
+without an answer may come or not, and once.
 """
 
 from __future__ import annotations
 
 import http.client
-import json
 import random
 import signal
 import threading
@@ -15,11 +15,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from mcp_agent_mail.core.failpoints import FailPoint
 from tests.crash.launched import LaunchedServer
-from tests.served import Connection
+from tests.crash.pop_doors import PopDoor
 
 READERS = 2
 SENT_EACH_ROUND = 6
@@ -36,7 +35,7 @@ class Taken:
     had: list[str] = field(default_factory=list)
     last: list[str] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
-    """Sent without an answer: sent again under the same id."""
+    """Sent without an answer: sent again under the same id, where the door knows ids."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def lost(self) -> list[str]:
@@ -83,23 +82,33 @@ class Outlived:
         )
 
 
-def outlive(root: Path, kills: Sequence[PopKill], seed: int) -> Outlived:
+@dataclass(frozen=True)
+class PopStore:
+    """A store whose server is killed, and the door that it is asked through."""
+
+    server: LaunchedServer
+    door: PopDoor
+    taken: Taken
+
+
+def outlive(root: Path, door: PopDoor, kills: Sequence[PopKill], seed: int) -> Outlived:
     """So many kills of one store's server; afterwards all that is left is taken."""
     chance, taken = random.Random(seed), Taken()
-    server = LaunchedServer(root, settings={"POSTAL_ENABLED": "true"})
+    server = LaunchedServer(root, settings=door.settings)
+    store = PopStore(server, door, taken)
     by_kill: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     try:
         for number, kill in enumerate(kills):
             server.doom(**kill.doom(chance))
             server.start()
-            _send(server, taken, number)
+            _send(store, number)
             by_kill += _new(taken, seen, kills[number - 1].name if number else "")
-            _die(server, taken, kill, chance)
+            _die(store, kill, chance)
         server.doom()
         server.start()
-        _send(server, taken, len(kills), count=0)
-        _take_until(server, taken, lambda _: False)
+        _send(store, len(kills), count=0)
+        _take_until(store, lambda: False)
         by_kill += _new(taken, seen, kills[-1].name)
     finally:
         if server.process is not None:
@@ -114,93 +123,89 @@ def _new(taken: Taken, seen: Counter[str], name: str) -> Counter[str]:
     return Counter({name: new.total()})
 
 
-def _send(server: LaunchedServer, taken: Taken, number: int, count: int = SENT_EACH_ROUND) -> None:
+def _send(store: PopStore, number: int, count: int = SENT_EACH_ROUND) -> None:
     """What nobody answered for before comes first, from its own sender and under its own id."""
-    repeated = [("carol", body) for body in taken.unsure]
+    taken = store.taken
+    repeated = [("carol", body) for body in taken.unsure if store.door.knows_ids]
     taken.unsure.clear()
-    with server.connect() as connection:
+    with store.door.connect(store.server) as connection:
         for sender, body in [*repeated, *(("alice", f"{number}.{index}") for index in range(count))]:
-            assert _call(connection, sender, "send_to_agent", name="bob", msg=body, msg_id=body) == body
+            store.door.send(connection, sender, body)
             taken.promised.append(body)
 
 
-def _die(server: LaunchedServer, taken: Taken, kill: PopKill, chance: random.Random) -> None:
+def _die(store: PopStore, kill: PopKill, chance: random.Random) -> None:
+    server = store.server
     pid = server.pid
     if kill.point is not None:
         server.arm()
-        _take_until(server, taken, lambda _: False, forever=True)
+        _take_until(store, lambda: False, forever=True)
         assert server.await_own_end() == -signal.SIGKILL
         return
     if kill is AT_ONCE:
-        after = chance.randint(1, SENT_EACH_ROUND)
+        after = len(store.taken.had) + chance.randint(1, SENT_EACH_ROUND)
 
-        def is_over(had: int) -> bool:
-            if had == after:
-                server.kill_at_once([pid])
-            return had >= after
+        def is_over() -> bool:
+            if len(store.taken.had) < after:
+                return False
+            server.kill_at_once([pid])
+            return True
 
-        _take_until(server, taken, is_over)
+        _take_until(store, is_over)
     else:
         timer = threading.Timer(chance.uniform(0, _AT_MOST_S), server.kill_at_once, ([pid],))
         timer.start()
-        _take_until(server, taken, lambda _: False, forever=True)
+        _take_until(store, lambda: False, forever=True)
         timer.join()
     server.await_own_end()
 
 
-def _take_until(server: LaunchedServer, taken: Taken, is_over: Callable[[int], bool], *, forever: bool = False) -> None:
-    """Readers take mail until the server is gone, or `is_over` says so of what one of them has had; without `forever`
+def _take_until(store: PopStore, is_over: Callable[[], bool], *, forever: bool = False) -> None:
+    """Readers take mail until the server is gone, or `is_over` says so after one has had something; without `forever`
     until there is none. With it one more sends meanwhile.
     """
-    readers = [threading.Thread(target=_read, args=(server, taken, is_over, forever)) for _ in range(READERS)]
+    readers = [threading.Thread(target=_read, args=(store, is_over, forever)) for _ in range(READERS)]
     if forever:
-        readers.append(threading.Thread(target=_keep_sending, args=(server, taken)))
+        readers.append(threading.Thread(target=_keep_sending, args=(store,)))
     for one in readers:
         one.start()
     for one in readers:
         one.join()
 
 
-def _read(server: LaunchedServer, taken: Taken, is_over: Callable[[int], bool], forever: bool) -> None:
-    had = 0
-    last: str | None = None
+def _read(store: PopStore, is_over: Callable[[], bool], forever: bool) -> None:
+    taken = store.taken
+    last: Sequence[str] = ()
     try:
-        with server.connect() as connection:
-            while (message := _call(connection, "bob", "check_mail")) is not None or forever:
-                if message is None:
+        with store.door.connect(store.server) as connection:
+            while (look := store.door.look(connection)).bodies or forever:
+                if not look.bodies:
                     continue
-                last, had = message["content"], had + 1
-                over = is_over(had)
+                last = look.bodies
                 with taken.lock:
-                    taken.had.append(message["content"])
+                    taken.had.extend(last)
+                over = is_over()
+                if look.settle is not None:
+                    look.settle()
+                    last = ()
                 if over:
                     break
     except (OSError, http.client.HTTPException):
         pass
-    if last is not None:
-        with taken.lock:
-            taken.last.append(last)
+    with taken.lock:
+        taken.last.extend(last)
 
 
-def _keep_sending(server: LaunchedServer, taken: Taken) -> None:
-    number = 0
+def _keep_sending(store: PopStore) -> None:
+    number, taken = 0, store.taken
     try:
-        with server.connect() as connection:
+        with store.door.connect(store.server) as connection:
             while True:
-                body = f"{server.pid}.{number}"
+                body = f"{store.server.pid}.{number}"
                 number += 1
                 taken.unsure.append(body)
-                assert _call(connection, "carol", "send_to_agent", name="bob", msg=body, msg_id=body) == body
+                store.door.send(connection, "carol", body)
                 taken.unsure.remove(body)
                 taken.promised.append(body)
     except (OSError, http.client.HTTPException):
         pass
-
-
-# Plain JSON, as the door gives it.
-def _call(connection: Connection, agent: str, tool: str, **args: str) -> Any:
-    body = json.dumps({"tool": tool, "args": args}).encode()
-    answer = connection.request("POST", f"/agents/{agent}/mcp/", body, {"Content-Type": "application/json"})
-    if answer.status != http.client.OK:
-        raise ConnectionError(f"{answer.status} {answer.value!r:.200}")
-    return answer.value

@@ -8,24 +8,33 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.pop_doors import MailboxDoor, PopDoor, PostalDoor, WindowDoor
 from tests.crash.pop_kills import KILLS, Taken, outlive
 
 ROUNDS = 28
 SEED = 20_261_127
 
 
-def test_a_few_kills_lose_nothing_that_a_mailbox_was_given(tmp_path: Path) -> None:
-    outlived = outlive(tmp_path / "store", KILLS, SEED)
+@pytest.fixture(params=["postal", "claude-mailbox", "agentmail"])
+def door(request: pytest.FixtureRequest, tmp_path: Path) -> PopDoor:
+    doors: list[PopDoor] = [PostalDoor(), MailboxDoor(), WindowDoor(tmp_path / "code")]
+    return next(one for one in doors if one.name == request.param)
+
+
+def test_a_few_kills_lose_nothing_that_a_mailbox_was_given(door: PopDoor, tmp_path: Path) -> None:
+    outlived = outlive(tmp_path / "store", door, KILLS, SEED)
 
     assert outlived.taken.lost() == []
     assert outlived.taken.wrongly_twice() == Counter()
 
 
 @pytest.mark.crash
-def test_a_mailbox_outlives_a_hundred_kills(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    outlived = outlive(tmp_path / "store", KILLS * ROUNDS, SEED)
+def test_a_mailbox_outlives_a_hundred_kills(
+    door: PopDoor, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    outlived = outlive(tmp_path / "store", door, KILLS * ROUNDS, SEED)
 
-    print(f"door: {outlived}")  # noqa: T201  # for a person
+    print(f"{door.name}: {outlived}")  # noqa: T201  # for a person
     record_property("kills", outlived.kills)
     record_property("twice", outlived.taken.twice().total())
     assert outlived.kills >= 100

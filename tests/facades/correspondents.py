@@ -26,7 +26,8 @@ _MAILBOX_AT = re.compile(rb"claude-mailbox at http://[^ ]+:(\d+)")
 _JSON = {"Content-Type": "application/json"}
 _PROFILE = {"program": "tests", "model": "none"}
 _ALL = 1_000
-_AGENTMAIL = "import sys; from mcp_agent_mail.cli.agentmail.entry import main; sys.exit(main())"
+AGENTMAIL = "import sys; from mcp_agent_mail.cli.agentmail.entry import main; sys.exit(main())"
+"""The command, run by the Python of the tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +212,7 @@ class AgentMailCommand(AgentMail):
 
     def _run(self, *words: str, told: str = "") -> str:
         done = subprocess.run(
-            [sys.executable, "-c", _AGENTMAIL, *words],
+            [sys.executable, "-c", AGENTMAIL, *words],
             input=told,
             capture_output=True,
             text=True,
