@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import httpx
 import pytest
 
-from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.errors import AgentMailError, Conflict
 from mcp_agent_mail.core.params import Text
 from mcp_agent_mail.core.resources import ResourceTable
@@ -52,7 +52,7 @@ class Toy:
         async def take() -> Json:
             """Take something."""
             current_hearing().unless_heard(self._lost)
-            current_hearing().once_sent(lambda: self.heard.append("sent"), _nothing, _nothing)
+            current_hearing().once_sent(SentPromise(sent=lambda: self.heard.append("sent")))
             with current_hearing().watched(self.left.set):
                 self.waits.set()
                 await self.go_on.wait()
@@ -61,7 +61,7 @@ class Toy:
         async def stay() -> Json:
             """End as if nothing had happened, though the call was cancelled."""
             current_hearing().unless_heard(self._lost)
-            current_hearing().once_sent(lambda: self.heard.append("sent"), _nothing, _nothing)
+            current_hearing().once_sent(SentPromise(sent=lambda: self.heard.append("sent")))
             self.waits.set()
             with suppress(asyncio.CancelledError):
                 await self.go_on.wait()

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import current_credentials
@@ -52,7 +52,7 @@ class _Echo:
                 raise Conflict("It is taken.", hint="Take another.")
             if body == b"crash":
                 raise ValueError(body)
-            current_hearing().once_sent(lambda: self.heard.append("sent"), _nothing, _nothing)
+            current_hearing().once_sent(SentPromise(sent=lambda: self.heard.append("sent")))
             current_hearing().unless_heard(lambda: self.heard.append("lost"))
             said = current_credentials()
             value = {"path": request.path, "as": said.door_name, "body": body.decode(), "query": dict(request.query)}

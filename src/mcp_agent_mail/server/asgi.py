@@ -18,6 +18,7 @@ from types import FrameType
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
+from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.failpoints import NO_FAULTS
 from mcp_agent_mail.core.settings.kinds import is_loopback
@@ -30,7 +31,7 @@ from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.rendering.responses import send_detail
 from mcp_agent_mail.server.serve import quiet_fastmcp
-from mcp_agent_mail.server.transport.answers import OUTPUT, SentPromise
+from mcp_agent_mail.server.transport.answers import OUTPUT
 from mcp_agent_mail.server.transport.listener import base_url
 from mcp_agent_mail.store.engine.faults import faults_told
 from mcp_agent_mail.store.engine.free_space import told_when_full

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.concurrency.hearing import heard_by
+from mcp_agent_mail.core.concurrency.hearing import SentPromise, heard_by
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.agents import Agent
@@ -26,7 +26,7 @@ class Wire:
 
     def __init__(self, began_s: float) -> None:
         self.began_s = began_s
-        self.promises: list[tuple[Callable[[], None], Callable[[], None], Callable[[], None]]] = []
+        self.promises: list[SentPromise] = []
 
     def watched(self, tell: Callable[[], None]) -> AbstractContextManager[object]:
         raise NotImplementedError
@@ -34,14 +34,14 @@ class Wire:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         raise NotImplementedError
 
-    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
-        self.promises.append((sent, read, unread))
+    def once_sent(self, promise: SentPromise) -> None:
+        self.promises.append(promise)
 
     def sent(self, *, is_read: bool = True) -> None:
-        for sent, read, _ in self.promises:
-            sent()
+        for promise in self.promises:
+            promise.sent()
             if is_read:
-                read()
+                promise.read()
 
 
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
@@ -182,8 +182,8 @@ async def test_a_session_that_acts_in_more_projects_than_it_may_proves_nothing(
 
 def _kept(wire: Wire) -> tuple[int, ...]:
     """The messages that the promises of its answer hold."""
-    ((sent, _, _),) = wire.promises
-    (answer,) = (one for one in gc.get_referents(*(sent.__closure__ or ())) if isinstance(one, _Answer))
+    (promise,) = wire.promises
+    (answer,) = (one for one in gc.get_referents(*(promise.sent.__closure__ or ())) if isinstance(one, _Answer))
     return answer.message_ids
 
 
@@ -232,8 +232,8 @@ async def test_what_is_proven_is_bounded_too(desk: Desk) -> None:
 async def test_an_answer_that_was_not_read_shows_nothing(desk: Desk) -> None:
     wire = await desk.gives(1)
     wire.sent(is_read=False)
-    for _, _, unread in wire.promises:
-        unread()
+    for promise in wire.promises:
+        promise.unread()
 
     desk.now_s = 200.0
     await desk.acts()

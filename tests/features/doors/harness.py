@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.contacts import ContactRules
 from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
@@ -103,12 +104,15 @@ async def open_doors(
 
 @dataclass
 class ToldHearing:
-    """A request of which the test says what became of its answer."""
+    """A request of which the test says what became of its answer: it could not be begun (`lost`), was cut, or was
+    written.
+    """
 
     began_s: float = 0.0
     leave: list[Callable[[], None]] = field(default_factory=list)
     lost: list[Callable[[], None]] = field(default_factory=list)
     written: list[Callable[[], None]] = field(default_factory=list)
+    cut: list[Callable[[], None]] = field(default_factory=list)
 
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
@@ -118,10 +122,14 @@ class ToldHearing:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         self.lost.append(undo)
 
-    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
-        assert read is not None
-        assert unread is not None
-        self.written.append(sent)
+    def once_sent(self, promise: SentPromise) -> None:
+        self.written.append(promise.sent)
+        self.cut.append(promise.cut)
+
+    def tell(self, how: str) -> None:
+        """What became of it, by the name of the list."""
+        for one in getattr(self, how):
+            one()
 
 
 async def waiting(harness: DoorsHarness, name: str, count: int = 1) -> None:

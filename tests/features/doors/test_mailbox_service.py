@@ -42,7 +42,8 @@ async def test_checks_at_once_share_what_waits_and_double_nothing(harness: Doors
     assert sorted(body for bodies_of_one in got for body in bodies_of_one) == sorted(bodies)
 
 
-async def test_a_check_is_read_once_its_answer_was_written_and_given_back_else(harness: DoorsHarness) -> None:
+@pytest.mark.parametrize("how", ["lost", "cut"])
+async def test_a_check_is_read_once_its_answer_was_written_and_given_back_else(harness: DoorsHarness, how: str) -> None:
     await send(harness, "alice", "bob", "1")
     await send(harness, "alice", "bob", "2")
     lost, heard = ToldHearing(), ToldHearing()
@@ -50,7 +51,7 @@ async def test_a_check_is_read_once_its_answer_was_written_and_given_back_else(h
     with heard_by(lost):
         await harness.mailboxes.check(box("bob"))
     meanwhile = await check(harness, "bob")
-    lost.lost[0]()
+    lost.tell(how)
     await settled(harness)
     with heard_by(heard):
         await harness.mailboxes.check(box("bob"))

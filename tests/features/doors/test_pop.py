@@ -30,14 +30,15 @@ async def test_it_is_read_once_its_answer_was_written_and_at_that_time(harness: 
     assert await harness.rows("SELECT count(*) FROM pops") == [(0,)]
 
 
-async def test_it_is_the_next_ones_where_its_answer_was_not_written(harness: DoorsHarness) -> None:
+@pytest.mark.parametrize("how", ["lost", "cut"])
+async def test_it_is_the_next_ones_where_its_answer_was_not_written(harness: DoorsHarness, how: str) -> None:
     await harness.send("alice", "bob", "1")
     await harness.send("alice", "bob", "2")
     hearing = ToldHearing()
     with heard_by(hearing):
         await harness.doors.pop(at("bob"), wait_s=0)
 
-    hearing.lost[0]()
+    hearing.tell(how)
     got = [await harness.pop("bob"), await harness.pop("bob"), await harness.pop("bob")]
 
     assert [one and one.body for one in got] == ["1", "2", None]

@@ -28,11 +28,12 @@ async def test_it_is_read_once_its_caller_says_so_and_not_when_the_answer_was_wr
 
     with heard_by(hearing):
         popped = await given_to(harness, "bob")
+    hearing.tell("written")
+    await settled(harness)
     before = await unread(harness, "bob")
     harness.seeded.clock.step(3)
     is_read = await harness.doors.settle_claimed(popped.claim or "")
 
-    assert hearing.written == []
     assert (before, is_read, await unread(harness, "bob")) == (1, True, 0)
     assert await harness.rows("SELECT read_ts FROM recipients") == [(harness.seeded.clock.now,)]
     assert await harness.doors.settle_claimed(popped.claim or "") is False
@@ -66,13 +67,14 @@ async def test_without_a_word_it_is_given_to_who_waits_and_the_late_word_is_void
         assert await unread(harness, "bob") == 0
 
 
-async def test_an_answer_that_was_not_written_gives_it_back_at_once(harness: DoorsHarness) -> None:
+@pytest.mark.parametrize("how", ["lost", "cut"])
+async def test_an_answer_that_was_not_written_gives_it_back_at_once(harness: DoorsHarness, how: str) -> None:
     await harness.send("alice", "bob", "hi")
     hearing = ToldHearing()
     with heard_by(hearing):
         first = await given_to(harness, "bob")
 
-    hearing.lost[0]()
+    hearing.tell(how)
     await settled(harness)
 
     assert await harness.doors.settle_claimed(first.claim or "") is False

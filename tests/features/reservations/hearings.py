@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from mcp_agent_mail.core.concurrency.hearing import heard_by
+from mcp_agent_mail.core.concurrency.hearing import SentPromise, heard_by
 
 
 class Deaf:
@@ -32,7 +32,7 @@ class Deaf:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         self._undo.append(undo)
 
-    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
+    def once_sent(self, promise: SentPromise) -> None:
         raise NotImplementedError
 
     def leave(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.server.transport.answers import begin_stream
@@ -109,19 +109,27 @@ CALL = b"POST /rpc/%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/j
 
 
 class Told:
-    """What answers promised: `sent`, `read` and `unread` name the calls."""
+    """What answers promised, and what came of it: `made`, `sent`, `read`, `unread` and `cut` name the calls."""
 
     def __init__(self) -> None:
+        self.made: list[str] = []
         self.sent: list[str] = []
         self.read: list[str] = []
         self.unread: list[str] = []
+        self.cut: list[str] = []
         self.began = asyncio.Event()
         self.left = asyncio.Event()
 
     def specs(self) -> tuple[ToolSpec, ...]:
         def promise(name: str) -> None:
+            self.made.append(name)
             current_hearing().once_sent(
-                lambda: self.sent.append(name), lambda: self.read.append(name), lambda: self.unread.append(name)
+                SentPromise(
+                    sent=lambda: self.sent.append(name),
+                    read=lambda: self.read.append(name),
+                    unread=lambda: self.unread.append(name),
+                    cut=lambda: self.cut.append(name),
+                )
             )
 
         async def large() -> Json:
@@ -247,7 +255,7 @@ def test_an_answer_that_is_cut_is_never_sent(new_loop: Any, more: bytes, took_by
 
     told = served(new_loop, scenario)
 
-    assert (told.sent, told.unread) == ([], [])
+    assert (told.sent, told.unread, told.cut) == ([], [], ["large"])
 
 
 @LOOPS
@@ -261,7 +269,7 @@ def test_an_answer_to_a_client_that_has_left_is_never_sent(new_loop: Any) -> Non
 
     told = served(new_loop, scenario)
 
-    assert (told.sent, told.unread) == ([], [])
+    assert (told.sent, told.unread, told.cut) == ([], [], ["late"])
 
 
 @LOOPS
@@ -276,6 +284,7 @@ def test_of_calls_sent_ahead_those_are_sent_whose_answers_were_taken(new_loop: A
     told = served(new_loop, scenario)
 
     assert told.sent == ["small", "small"]
+    assert told.cut == told.made[2:]
 
 
 @LOOPS

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_agent_mail.server.transport.answers import SentPromise
+from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.server.transport.client_kernel import has_acknowledged, has_taken_all
 from tests.server.transport.test_protocol import connected
 

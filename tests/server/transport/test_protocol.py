@@ -11,7 +11,7 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from mcp_agent_mail.server.transport.answers import SentPromise
+from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
 from mcp_agent_mail.server.transport.http_refusals import MAX_TARGET_BYTES
 from mcp_agent_mail.server.transport.protocol import KEPT_FOR_EVIDENCE, LINGER_BYTES, BoundedHttp

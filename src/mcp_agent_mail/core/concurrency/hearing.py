@@ -12,7 +12,25 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Protocol
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SentPromise:
+    """What is called when an answer has left the process as a whole: `sent`, or `cut` where the connection was lost
+    with some of it unsent. After `sent` each of the others is called at most once: `read` when its client went on as
+    one that has read all of it, `unread` if it has left without, also after `read` where that is found out only then.
+    """
+
+    sent: Callable[[], None]
+    read: Callable[[], None] = _nothing
+    unread: Callable[[], None] = _nothing
+    cut: Callable[[], None] = _nothing
 
 
 class Hearing(Protocol):
@@ -28,13 +46,12 @@ class Hearing(Protocol):
         """Within, `tell` is called once if the caller leaves. Only who waits watches: it costs a task."""
 
     def unless_heard(self, undo: Callable[[], None]) -> None:
-        """Call `undo` if the answer cannot be written; whatever is not known to be lost counts as heard."""
-
-    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
-        """Call `sent` once the whole answer has left the process: never for an answer that was cut, nor for an error.
-        After it each of the others is called at most once: `read` when its client went on as one that has read all of
-        it, `unread` if it has left without, also after `read` where that is found out only then.
+        """Call `undo` if the answer cannot be written, or is an error; whatever is not known to be lost counts as
+        heard. Of one that was begun to be written `once_sent` tells more.
         """
+
+    def once_sent(self, promise: SentPromise) -> None:
+        """Keep the promise once the whole answer has left the process: never for an error."""
 
 
 class _AlwaysHeard:
@@ -46,7 +63,7 @@ class _AlwaysHeard:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         pass
 
-    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
+    def once_sent(self, promise: SentPromise) -> None:
         pass
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+
+import orjson
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.tools import JsonObject
@@ -145,8 +146,8 @@ class MailboxRest:
 
 def _read_object(body: bytes) -> JsonObject:
     try:
-        given = json.loads(body)
-    except (ValueError, RecursionError) as broken:
+        given = orjson.loads(body)
+    except orjson.JSONDecodeError as broken:
         raise UnfitBody("The body is no JSON", hint="Send one JSON object in UTF-8.") from broken
     if not isinstance(given, dict):
         raise UnfitBody("The body must be a JSON object", hint="Send its fields by name.")

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary, finalize
 
-from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId, token_hash
 from mcp_agent_mail.core.tools import Credentials, find_credentials
 from mcp_agent_mail.domain.agents import Agent
@@ -93,7 +93,11 @@ class DeliveryEvidence:
             return
         answer = _Answer(agent_id=agent.id, message_ids=fresh, token=_token_digest(credentials))
         current_hearing().once_sent(
-            lambda: self._handed(proof, answer), lambda: self._read(answer), lambda: self._forget(answer)
+            SentPromise(
+                sent=lambda: self._handed(proof, answer),
+                read=lambda: self._read(answer),
+                unread=lambda: self._forget(answer),
+            )
         )
 
     def note_acting(self, agent: Agent) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
@@ -233,9 +234,9 @@ class MailboxService:
 
     def _promise(self, taken: list[Popped]) -> None:
         if taken:
-            hearing = current_hearing()
-            hearing.unless_heard(lambda: self._give_back_soon(taken))
-            hearing.once_sent(lambda: self._settle_soon(taken), _nothing, _nothing)
+            hearing, back = current_hearing(), partial(self._give_back_soon, taken)
+            hearing.unless_heard(back)
+            hearing.once_sent(SentPromise(sent=partial(self._settle_soon, taken), cut=back))
 
     async def settle(self, taken: Sequence[Popped]) -> None:
         """As `DoorService.settle`, for what was taken together."""
@@ -253,7 +254,3 @@ class MailboxService:
 
         self._store.write_soon(unit)
         self._doors.wake(taken[0].agent_id)
-
-
-def _nothing() -> None:
-    pass

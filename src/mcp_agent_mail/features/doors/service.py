@@ -6,8 +6,9 @@ import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from mcp_agent_mail.core.concurrency.hearing import current_hearing
+from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.doors.ids import require_wire_id
@@ -140,9 +141,10 @@ class DoorService:
         if popped is None:
             return None
         given = self._claims.make(popped) if settles_itself else popped
-        current_hearing().unless_heard(lambda: self._give_back_soon(given))
-        if not settles_itself:
-            current_hearing().once_sent(lambda: self._settle_soon(given), _nothing, _nothing)
+        hearing, back = current_hearing(), partial(self._give_back_soon, given)
+        hearing.unless_heard(back)
+        sent = _nothing if settles_itself else partial(self._settle_soon, given)
+        hearing.once_sent(SentPromise(sent=sent, cut=back))
         return given
 
     async def _look(self, caller: DoorCaller) -> _Taken | None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from starlette.types import Scope
 
+from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.server.transport.client_kernel import has_acknowledged
 
 ANSWERED = "mcp_agent_mail.answered"
@@ -23,14 +24,6 @@ BEGAN = "mcp_agent_mail.began"
 """Key of when the first byte of the request came, by `time.monotonic`."""
 MAX_UNCERTAIN = 32
 """Of one connection, of so many answers last sent it is found out whether they were read."""
-
-
-class SentPromise(NamedTuple):
-    """As `core.concurrency.hearing.Hearing.once_sent` has it."""
-
-    sent: Callable[[], None]
-    read: Callable[[], None]
-    unread: Callable[[], None]
 
 
 class AnsweredConnection(Protocol):
@@ -93,10 +86,10 @@ class AnswerOutput:
 
     def tell_sent(self, promises: Iterable[SentPromise]) -> None:
         """Keep the promises of the answer that has just been written as a whole, once the socket has taken it all."""
-        if self._is_cut:
-            return
         self._under_way.extend(promises)
-        if self._transport.get_write_buffer_size():
+        if self._is_cut:
+            self.cut()
+        elif self._transport.get_write_buffer_size():
             # With bounds of zero the transport says when it has written the last byte.
             self._transport.set_write_buffer_limits(high=0)
         else:
@@ -117,7 +110,9 @@ class AnswerOutput:
     def cut(self) -> None:
         """Something of an answer is lost, or may be: nothing counts as sent any more."""
         self._is_cut = True
-        self._under_way.clear()
+        lost, self._under_way = self._under_way, []
+        for promise in lost:
+            promise.cut()
 
     def client_went_on(self) -> None:
         """Its next request begins: it has read what was sent before, unless its kernel has not even got that, or it

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 
 from starlette.types import Message, Receive, Scope, Send
 
-from mcp_agent_mail.server.transport.answers import BEGAN, OUTPUT, AnswerOutput, SentPromise
+from mcp_agent_mail.core.concurrency.hearing import SentPromise
+from mcp_agent_mail.server.transport.answers import BEGAN, OUTPUT, AnswerOutput
 
 HEARING = "mcp_agent_mail.hearing"
 """Key of a request's `RequestHearing` in its ASGI scope."""
@@ -59,9 +60,9 @@ class RequestHearing:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         self._undo.append(undo)
 
-    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
+    def once_sent(self, promise: SentPromise) -> None:
         if self._output is not None:
-            self._once_sent.append(SentPromise(sent, read, unread))
+            self._once_sent.append(promise)
 
     def is_error(self) -> None:
         """The answer is an error instead: what was to be in it is not."""
@@ -80,8 +81,13 @@ class RequestHearing:
             return
         promises, self._once_sent = self._once_sent, []
         # The connection writes without waiting, so that nobody can have come in between.
-        with self._output.ending(promises):
-            await self._send(message)
+        try:
+            with self._output.ending(promises):
+                await self._send(message)
+        except BaseException:
+            for promise in promises:
+                promise.cut()
+            raise
 
     def _judge(self, message: Message) -> None:
         """In the same step as the message is written: nobody can leave in between."""

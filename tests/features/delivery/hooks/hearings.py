@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.concurrency.hearing import SentPromise
+
 
 @dataclass(frozen=True, slots=True)
 class Heard:
@@ -20,5 +22,5 @@ class Heard:
     def unless_heard(self, undo: Callable[[], None]) -> None:
         pass
 
-    def once_sent(self, sent: Callable[[], None], read: Callable[[], None], unread: Callable[[], None]) -> None:
+    def once_sent(self, promise: SentPromise) -> None:
         pass
