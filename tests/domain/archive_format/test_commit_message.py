@@ -90,16 +90,7 @@ def test_of_very_many_events_so_many_have_a_line_and_the_rest_are_counted() -> N
     lines = commit_text([mail(entry("R"))] * (LINES_SHOWN + 7)).lines
 
     assert len(lines) == LINES_SHOWN + 1
-    assert lines[-1] == "and 7 more, none of profiles and leases"
-
-
-def test_whose_act_files_do_not_say_is_told_before_all_else_in_its_place() -> None:
-    mails, joined = [mail(entry("R"))] * (LINES_SHOWN + 7), happened(EventKind.PROFILE, PROFILE)
-
-    lines = commit_text([*mails, joined, mails[0]]).lines
-
-    assert lines[-2:] == ("RedStone joined", "and 9 more, none of profiles and leases")
-    assert commit_text([joined] * (LINES_SHOWN + 1)).lines[-1] == "and 1 more"
+    assert lines[-1] == "and 7 more"
 
 
 AT = Micros(1_000)

@@ -21,9 +21,6 @@ VERSION_TRAILER = "Archive-Format"
 """Of the one commit that brings an archive to a version of the format."""
 
 LINES_SHOWN = 50
-TOLD_FIRST = frozenset({EventKind.PROFILE, EventKind.RESERVATION, EventKind.SLOT})
-NONE_OF_AGENTS = ", none of profiles and leases"
-"""Behind how many more there are: of TOLD_FIRST everything is shown."""
 _LINE_LENGTH = 100
 _NAMES_SHOWN = 3
 _LEASE_ENDS = {"expiry": "expired", "idle": "ended: idle", "force": "ended by force", "retirement": "ended: retired"}
@@ -64,26 +61,15 @@ def commit_text(events: Sequence[OutboxEvent]) -> CommitText:
     first = _told(told[0]) if told else "archive: records"
     if len(told) < 2:  # one is all said in the subject
         return CommitText(subject=_short(first), agents=tuple(agents), last_seq=events[-1].seq)
+    lines = [_short(_told(event)) for event in told[:LINES_SHOWN]]
+    if len(told) > LINES_SHOWN:
+        lines.append(f"and {len(told) - LINES_SHOWN} more")
     return CommitText(
         subject=_short(first, f" (+{len(told) - 1})"),
         agents=tuple(agents),
         last_seq=events[-1].seq,
-        lines=tuple(_lines(told)),
+        lines=tuple(lines),
     )
-
-
-def _lines(told: Sequence[OutboxEvent]) -> list[str]:
-    """LINES_SHOWN at most, in their order, and how many more there are. What files do not say themselves, whose act it
-    was, is shown before all else.
-    """
-    if len(told) <= LINES_SHOWN:
-        return [_short(_told(event)) for event in told]
-    first = [place for place, event in enumerate(told) if event.kind in TOLD_FIRST]
-    others = [place for place, event in enumerate(told) if event.kind not in TOLD_FIRST]
-    shown = sorted([*first, *others][:LINES_SHOWN])
-    more = f"and {len(told) - LINES_SHOWN} more"
-    is_all = len(first) <= LINES_SHOWN
-    return [*(_short(_told(told[place])) for place in shown), f"{more}{NONE_OF_AGENTS}" if is_all else more]
 
 
 def attachments_text(count: int, last_seq: OutboxSeq) -> CommitText:

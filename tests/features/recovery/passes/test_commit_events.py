@@ -144,9 +144,3 @@ def test_the_first_line_is_told_with_how_many_others_there_are() -> None:
 
 def test_of_a_commit_that_does_not_tell_everything_nothing_is_known() -> None:
     assert changed_by_others(commit(told=("profile of RedStone (+60)", "RedStone read 7", "and 11 more"))) == set()
-
-
-def test_of_one_that_tells_everything_but_mail_and_receipts_it_is() -> None:
-    told = ("profile of RedStone (+60)", "RedStone read 7", "and 11 more, none of profiles and leases")
-
-    assert changed_by_others(commit(told=told)) == {(EventKind.PROFILE, "RedStone")}

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mcp_agent_mail.archive.reading.branch import BranchCommit
-from mcp_agent_mail.domain.archive_format.commit_message import NONE_OF_AGENTS
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.events import EventKind
 
@@ -38,7 +37,7 @@ _WHOSE = (
 )
 """How a commit tells of an agent's own act, and of another's or the server's."""
 _FIRST_OF_SEVERAL = re.compile(r" \(\+[0-9]+\)$")
-_MORE = re.compile(rf"and [0-9]+ more(?P<but>{NONE_OF_AGENTS})?")
+_MORE = re.compile(r"and [0-9]+ more")
 _LEASE_KINDS = {"file_reservations": EventKind.RESERVATION, "build_slots": EventKind.SLOT}
 
 
@@ -103,9 +102,9 @@ def told_of_receipts(commit: BranchCommit) -> frozenset[str]:
 
 def changed_by_others(commit: BranchCommit) -> frozenset[tuple[EventKind, str]]:
     """Names of agents whose profile was written in this commit, or whose leases ended, by no act of their own: what
-    they did in it was something else. Nobody where the commit does not tell all that it has of these.
+    they did in it was something else. Nobody where the commit does not tell everything.
     """
-    if any(found and not found["but"] for found in map(_MORE.fullmatch, commit.told)):
+    if any(_MORE.fullmatch(line) for line in commit.told):
         return frozenset()
     told = [_FIRST_OF_SEVERAL.sub("", line) for line in commit.told]
     return frozenset(
