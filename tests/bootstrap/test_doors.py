@@ -12,7 +12,7 @@ from tests.server.whole_app import settings_of
 
 def test_postal_is_closed_unless_it_is_switched_on_and_names_its_own_port(tmp_path: Path) -> None:
     closed, opened = (
-        next(place for place in door_places(settings_of(tmp_path, **settings)) if place.door is Door.POSTAL)
+        next(place for place in door_places(settings_of(tmp_path, **settings)) if place.door == Door.POSTAL)
         for settings in ({}, {"POSTAL_ENABLED": "true", "POSTAL_PORT": "7777"})
     )
 
@@ -32,5 +32,6 @@ def test_every_door_is_named_with_its_setting(tmp_path: Path) -> None:
         Door.POSTAL: "POSTAL_ENABLED",
         Door.AGENTMAIL: "AGENTMAIL_ENABLED",
         Door.CLAUDE_MAILBOX: "CLAUDE_MAILBOX_ENABLED",
+        "claims": "CLAIMS_ENABLED",
     }
     assert not any(place.is_open for place in places)

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.domain.doors.names import CLAIMS_DOOR, Door
 from mcp_agent_mail.features.doors.results import DoorPlace
 
 
 def door_places(settings: Settings) -> tuple[DoorPlace, ...]:
     """Every door that there is, open or not."""
-    return (_postal(settings), _agentmail(settings), _claude_mailbox(settings))
+    return (_postal(settings), _agentmail(settings), _claude_mailbox(settings), _claims(settings))
 
 
 def _agentmail(settings: Settings) -> DoorPlace:
     return DoorPlace(
-        door=Door.AGENTMAIL,
+        door=Door.AGENTMAIL.value,
         is_open=settings.agentmail_enabled,
         setting="AGENTMAIL_ENABLED",
         at=("the command agentmail",),
     )
 
 
+def _claims(settings: Settings) -> DoorPlace:
+    return DoorPlace(
+        door=CLAIMS_DOOR,
+        is_open=settings.claims_enabled,
+        setting="CLAIMS_ENABLED",
+        at=(f"{settings.http_path}?profile={CLAIMS_DOOR}",),
+    )
+
+
 def _claude_mailbox(settings: Settings) -> DoorPlace:
     return DoorPlace(
-        door=Door.CLAUDE_MAILBOX,
+        door=Door.CLAUDE_MAILBOX.value,
         is_open=settings.claude_mailbox_enabled,
         setting="CLAUDE_MAILBOX_ENABLED",
         at=tuple(f"port {port} of {settings.facades_host}" for port in settings.claude_mailbox_ports),
@@ -33,7 +42,7 @@ def _claude_mailbox(settings: Settings) -> DoorPlace:
 def _postal(settings: Settings) -> DoorPlace:
     own = (f"port {settings.postal_port} of {settings.facades_host}",) if settings.postal_port else ()
     return DoorPlace(
-        door=Door.POSTAL,
+        door=Door.POSTAL.value,
         is_open=settings.postal_enabled,
         setting="POSTAL_ENABLED",
         at=("/agents/{agent}/mcp", *own),

@@ -16,8 +16,8 @@ from tests.features.doors.harness import OPERATOR, DoorsHarness, at
 
 HERE = Credentials(via="local")
 PLACES = (
-    DoorPlace(door=Door.POSTAL, is_open=True, setting="POSTAL_ENABLED", at=("/agents/{agent}/mcp", "port 7777")),
-    DoorPlace(door=Door.AGENTMAIL, is_open=False, setting="AGENTMAIL_ENABLED", at=()),
+    DoorPlace(door=Door.POSTAL.value, is_open=True, setting="POSTAL_ENABLED", at=("/agents/{agent}/mcp", "port 7777")),
+    DoorPlace(door=Door.AGENTMAIL.value, is_open=False, setting="AGENTMAIL_ENABLED", at=()),
 )
 
 

@@ -30,6 +30,10 @@ class Door(StrEnum):
     CLAUDE_MAILBOX = "claude-mailbox"
 
 
+CLAIMS_DOOR = "claims"
+"""The profile of that name: a way in for another system's users too, who are agents as all others here."""
+
+
 class UnfitWireName(InvalidInput):
     """What was written is no name at this door."""
 

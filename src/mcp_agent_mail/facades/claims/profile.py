@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.profiles import ToolProfile
+from mcp_agent_mail.domain.doors.names import CLAIMS_DOOR
 
 GREETING = """\
 Mail between coding agents. Begin with create_agent: project_key is the absolute path of your working directory, and \
@@ -12,7 +13,7 @@ them back with release_claims once committed. Tell those whom your work concerns
 reply_message. Where ack_required is set, acknowledge_message once you acted on it."""
 
 CLAIMS = ToolProfile(
-    name="claims",
+    name=CLAIMS_DOOR,
     tools=frozenset(
         (
             *("create_agent", "whois", "list_agents"),

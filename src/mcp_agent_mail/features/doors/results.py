@@ -56,9 +56,11 @@ class KnownWireName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorPlace:
-    """A door as the settings have it: `setting` opens it, and it is `at` these places while it is open."""
+    """A door as the settings have it: `setting` opens it, and it is `at` these places while it is open. `door` is what
+    it is called: the profile `claims` is one too, whose callers are agents as all others.
+    """
 
-    door: Door
+    door: str
     is_open: bool
     setting: str
     at: tuple[str, ...]

@@ -56,7 +56,7 @@ def door_tools(service: DoorService, current_caller: Callable[[], Awaitable[Call
 
 def show_place(place: DoorPlace) -> JsonObject:
     """A door as the operator sees it."""
-    return {"door": place.door.value, "open": place.is_open, "setting": place.setting, "at": list(place.at)}
+    return {"door": place.door, "open": place.is_open, "setting": place.setting, "at": list(place.at)}
 
 
 def show_name(known: KnownWireName) -> JsonObject:
