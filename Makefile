@@ -113,8 +113,8 @@ llm: $(TOKENS) ## Summaries refined through the real LiteLLM, against a model se
 	@$(BIN)/pytest -n 0 -m llm tests/llm $(ARGS)
 
 .PHONY: faults
-faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
-	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/faults tests/cli/test_doctor_check.py $(ARGS)
+faults: $(DEV) ## Every fault of store, archive, server and stores that are brought in, the slow ones too
+	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/faults tests/cli/test_doctor_check.py tests/facades/importers $(ARGS)
 
 .PHONY: homes
 homes: $(DEV) ## `am setup` on made-up homes: ten clients, twelve kinds, each with the proof by a real server; a kill at each write

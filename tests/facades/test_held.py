@@ -27,14 +27,21 @@ class Way:
     sent: Any
 
 
+def _leads_to_what_there_is(said: object) -> None:
+    """To no tool that the door lacks."""
+    assert "list_contacts" not in repr(said)
+
+
 def _postal(server: Server) -> Any:
     """Of held mail too it tells no more than the id."""
     answer = server.post("/agents/pat/mcp/", {"tool": "send_to_agent", "args": {"name": TO, "msg": "hi"}})
+    _leads_to_what_there_is(answer.value)
     return type(answer.value) if answer.status == 200 else (answer.status, answer.error_type, answer.error["message"])
 
 
 def _mailbox(server: Server) -> Any:
     answer = server.post("/v1/send", {"to": TO, "body": "hi"}, {"X-Mailbox": "cleo-1a2b"}, port=server.mailbox_port)
+    _leads_to_what_there_is(answer.value)
     if answer.status != 200:
         return (answer.status, answer.value["error"].startswith(WHY))
     return {key: answer.value[key] for key in answer.value if key in ("to", "held")}
@@ -51,6 +58,7 @@ def _window(server: Server) -> Any:
         cwd=server.project,
         env={**server.served.environment(), "AGENTMAIL_NAME": "amy"},
     )
+    _leads_to_what_there_is(done.stderr)
     is_why = done.stderr.startswith(f"error: {WHY}")
     return (done.returncode, done.stdout != "", "refused" if is_why else done.stderr)
 

@@ -65,7 +65,7 @@ _SEEN_BY_NOBODY: Mapping[str, str] = {
     "leases.is_folder": "decides of live leases alone",
     "leases.ended_by": "its file says it",
     "leases.promises": "whether a repeated call is told of it",
-    "messages.is_verified": "not rebuilt; hooks tell of it, whose sessions are not rebuilt either",
+    "messages.is_verified": "proof of a call, which is not rebuilt",
     "messages.scope": "an index of what is asked",
     "messages.body_bytes": "a bound of answers",
     "product_projects.linked_ts": "its file says it",

@@ -110,7 +110,8 @@ class ToolProfile:
 
     One that has a tool table of its own has words of its own: `greeting` is said to a client when it connects,
     `instead` and `arguments` are what it calls the tools and the arguments that texts of ours name, `suggested` what
-    the arguments of a call are there that a refusal suggests, by our tool.
+    the arguments of a call are there that a refusal suggests, by our tool. Without a `name` nobody can choose it, nor
+    another one: it is what doors have of our tools.
     """
 
     name: str
@@ -125,6 +126,7 @@ class ToolProfile:
 
 
 FULL = ToolProfile(name="full", tools=None)
+NONE_OF_OURS = ToolProfile(name="", tools=frozenset())
 
 
 class UnknownProfile(InvalidInput):

@@ -284,16 +284,16 @@ def reply_subject(original: str, prefix: str) -> str:
     return original if len(subject) > MAX_SUBJECT else parse_subject(subject)
 
 
-def require_body_fits(body_md: str, max_bytes: int) -> None:
-    """Raise BodyTooLong for a body of more than `max_bytes` bytes in UTF-8."""
+def require_body_fits(body_md: str, max_bytes: int, *, called: str = "body_md") -> None:
+    """Raise BodyTooLong for a body of more than `max_bytes` bytes in UTF-8. `called`: the parameter that it came in."""
     if len(body_md) * 4 <= max_bytes:
         return
     size = len(body_md.encode())
     if size > max_bytes:
         raise BodyTooLong(
-            f"body_md has {size} bytes; at most {max_bytes} are accepted.",
+            f"{called} has {size} bytes; at most {max_bytes} are accepted.",
             hint="Send the essence and say in which file the rest stands.",
-            data={"parameter": "body_md", "bytes": size, "max_bytes": max_bytes},
+            data={"parameter": called, "bytes": size, "max_bytes": max_bytes},
         )
 
 

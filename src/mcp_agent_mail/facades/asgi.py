@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Credentials, Json
 from mcp_agent_mail.facades.tool_door import DoorTools
 
@@ -95,6 +96,12 @@ class AsgiParts(Protocol):
         """Answer with what `work` makes of the request's body, which is bounded. It runs as a call by the request's
         credentials, so that what it takes from a mailbox is read once this answer was written, and only then. What it
         raises is answered as everywhere: `{"error": …}` with a status that fits; a bug is INTERNAL.
+        """
+        ...
+
+    def fitted(self, error: AgentMailError) -> AgentMailError:
+        """The refusal without what leads to tools of this server's own, for a door that words it itself. What MCP and
+        `answer_plain` answer with is fitted there.
         """
         ...
 

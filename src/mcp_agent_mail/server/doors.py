@@ -14,12 +14,14 @@ from starlette.types import Receive, Scope, Send
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.profiles import NONE_OF_OURS
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json, call_as
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest, PlainAnswer
 from mcp_agent_mail.server.dispatch import Calls, masked
 from mcp_agent_mail.server.plain_calls import is_json, send_error
+from mcp_agent_mail.server.rendering.profile_texts import fitted_error
 from mcp_agent_mail.server.rendering.responses import send_json
 from mcp_agent_mail.server.transport.hearing import RequestHearing
 from mcp_agent_mail.server.transport.limits import read_body, replay
@@ -82,7 +84,7 @@ class ServerParts:
                 try:
                     answer = await self._run(request, await read_body(receive), work)
                 except AgentMailError as error:
-                    await send_error(hearing.send, error)
+                    await send_error(hearing.send, self.fitted(error))
                 else:
                     await send_json(hearing.send, answer.status, orjson.dumps(answer.value), *answer.headers)
         finally:
@@ -102,6 +104,10 @@ class ServerParts:
             raise masked(error, what="a door's request", request_id=request.request_id) from None
         assert isinstance(answer, PlainAnswer)
         return answer
+
+    def fitted(self, error: AgentMailError) -> AgentMailError:
+        """See `AsgiParts`."""
+        return fitted_error(error, NONE_OF_OURS)
 
     def is_json(self, request: DoorRequest) -> bool:
         return is_json(request.headers)

@@ -59,3 +59,22 @@ def test_settling_what_nobody_has_given_ends(tmp_path: Path) -> None:
         _door(tmp_path).settle("no-such-ticket", is_heard=True)
 
     _door(tmp_path).settle("no-such-ticket", is_heard=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("body", "message"), ("to", "recipient"), ("name", "name"), ("project", "the path of the project")],
+)
+def test_what_came_as_other_bytes_than_utf8_is_named_and_not_sent(tmp_path: Path, key: str, said: str) -> None:
+    value = {
+        "project": "/x",
+        "name": "a1",
+        "to": "a2",
+        "body": "hi",
+        "window": False,
+        key: b"a\xff".decode(errors="surrogateescape"),
+    }
+    settings = DoorSettings({"HOME": str(tmp_path), "STORAGE_ROOT": str(tmp_path / "none")})
+
+    with pytest.raises(Failure, match=f"^{said} is not valid UTF-8$"):
+        DoorClient(settings, starts=False).ask("send", value)

@@ -51,6 +51,15 @@ def test_postal_refuses_all_else_in_its_own_words(name: str) -> None:
         require_wire_name(Door.POSTAL, name)
 
 
+@pytest.mark.parametrize("door", Door)
+def test_nobody_is_called_as_the_server_itself_is(door: Door) -> None:
+    for name in ("System", "system", "SYSTEM"):
+        with pytest.raises(UnfitWireName) as refused:
+            require_wire_name(door, name)
+        assert refused.value.hint == "System is the server's own sender."
+    assert require_wire_name(door, "System-1") == "System-1"
+
+
 @pytest.mark.parametrize("door", [Door.AGENTMAIL, Door.CLAUDE_MAILBOX])
 def test_elsewhere_a_name_is_a_line_of_text_without_the_blanks_around_it(door: Door) -> None:
     assert require_wire_name(door, "  my window: 2 ") == "my window: 2"

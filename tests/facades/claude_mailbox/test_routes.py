@@ -142,7 +142,7 @@ def test_another_name_takes_what_waits_along(server: MailboxServer) -> None:
     [
         ("e-alice", {"to": "e-bob"}, 409, "target-exists"),
         ("e-alice", {"to": "E-BOB"}, 409, "target-exists"),
-        ("e-alice", {"to": "System"}, 409, "target-exists"),
+        ("e-alice", {"to": "System"}, 400, "invalid"),
         ("e-nobody", {"to": "e-x"}, 400, "source-missing"),
         (None, {"to": "e-x"}, 400, "source-missing"),
         ("e-alice", {"to": ""}, 400, "invalid"),

@@ -29,6 +29,7 @@ MAX_ANSWER_BYTES = 16 << 20
 """A body of 3 MiB may have six bytes of JSON for each of its own."""
 
 _AGAIN_AFTER_S = 0.1
+_SAID = {"body": "message", "to": "recipient", "project": "the path of the project"}
 _NO_DOOR = "HTTP 404"
 
 
@@ -46,8 +47,9 @@ class DoorClient:
         self, what: str, value: dict[str, Json], *, answers: str | None = None, within_s: float | None = None
     ) -> dict[str, Json]:
         """The answer has `answers`. Raises NoAnswer where no server of ours runs, and none is to be started; Failure
-        with the server's refusal, and where its door is shut.
+        with the server's refusal, where its door is shut, and of what is no UTF-8.
         """
+        _require_utf8(value)
         patience = wire.Deadline(self.within_s if within_s is None else within_s)
         server = self._server()
         try:
@@ -95,6 +97,16 @@ class DoorClient:
         if not self._settings.says_door:
             os.environ[ENABLED] = "true"
         return start_server(START_WITHIN_S, self._tell)
+
+
+def _require_utf8(value: dict[str, Json]) -> None:
+    """Arguments, names and folders come as bytes: what is no text of theirs is not guessed at. Raises Failure."""
+    for key, text in value.items():
+        try:
+            if isinstance(text, str):
+                text.encode()
+        except UnicodeEncodeError:
+            raise Failure(f"{_SAID.get(key, key)} is not valid UTF-8") from None
 
 
 def _words(refused: wire.Refused, url: str) -> str:

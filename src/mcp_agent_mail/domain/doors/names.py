@@ -11,6 +11,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.identity.caller import AgentAuth
+from mcp_agent_mail.domain.identity.names import SYSTEM
 
 MAX_WIRE_NAME = 128
 """Characters."""
@@ -72,20 +73,24 @@ def wire_key(name: str) -> str:
     return unicodedata.normalize("NFC", folded)
 
 
+_SYSTEM_KEY = wire_key(SYSTEM)
+
+
 def require_wire_name(door: Door, name: str) -> str:
     """The name as it is kept. Raises UnfitWireName.
 
     At postal it is letters, digits, `-` and `_`. Elsewhere it is any line of text: window names, and what a header may
-    hold; blanks around it are no part of it.
+    hold; blanks around it are no part of it. Nobody is called as the server itself is.
     """
     kept = name if door is Door.POSTAL else name.strip()
     is_fit = _is_url_word(kept) if door is Door.POSTAL else _is_line(kept)
-    if 0 < len(kept) <= MAX_WIRE_NAME and is_fit and len(wire_key(kept)) <= 2 * MAX_WIRE_NAME:
+    is_servers = wire_key(kept) == _SYSTEM_KEY
+    if 0 < len(kept) <= MAX_WIRE_NAME and is_fit and len(wire_key(kept)) <= 2 * MAX_WIRE_NAME and not is_servers:
         return kept
     form = "letters, digits, - and _" if door is Door.POSTAL else "characters of one line"
     raise UnfitWireName(
         "Invalid agent name.",
-        hint=f"A name has 1 to {MAX_WIRE_NAME} {form}.",
+        hint=f"{SYSTEM} is the server's own sender." if is_servers else f"A name has 1 to {MAX_WIRE_NAME} {form}.",
         data={"parameter": "name", "name": _printed(name), "door": door.value, "max_length": MAX_WIRE_NAME},
     )
 

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
 from mcp_agent_mail.facades.claude_mailbox.callers import caller_of, header_name
-from mcp_agent_mail.facades.claude_mailbox.refusals import in_words, refused
+from mcp_agent_mail.facades.claude_mailbox.refusals import refused
 from mcp_agent_mail.facades.claude_mailbox.routes import MailboxRest
 from mcp_agent_mail.facades.claude_mailbox.tools import door_tools
 from mcp_agent_mail.features.doors.mailbox_service import MailboxService
@@ -83,7 +83,7 @@ class MailboxDoor:
         try:
             name = header_name(request)
         except AgentMailError as unfit:
-            refusal = refused(unfit)
+            refusal = refused(self._parts.fitted(unfit))
             await self._parts.answer_plain(request, receive, send, _answering(refusal))
             return
         if name is not None:
@@ -109,7 +109,10 @@ class MailboxDoor:
             )
         if (route.has_body or body) and not self._parts.is_json(request):
             return PlainAnswer(value={"error": "Send Content-Type: application/json"}, status=415)
-        return await in_words(route.handle(request, body), of_rename=path == "/v1/rename")
+        try:
+            return await route.handle(request, body)
+        except AgentMailError as error:
+            return refused(self._parts.fitted(error), of_rename=path == "/v1/rename")
 
 
 def _answering(answer: PlainAnswer) -> Callable[[bytes], Awaitable[PlainAnswer]]:

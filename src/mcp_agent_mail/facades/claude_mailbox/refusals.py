@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.doors.mailbox_rules import MailPending, MissingMailbox, NameNotOwned, UsedName
 from mcp_agent_mail.domain.doors.names import UnfitWireName
@@ -44,11 +42,3 @@ def refused(error: AgentMailError, *, of_rename: bool = False) -> PlainAnswer:
     reason = next((reason for kind, reason in reasons if isinstance(error, kind)), None)
     status = 413 if isinstance(error, BodyTooLong) else _STATUS.get(error.code, 500)
     return PlainAnswer(value=value if reason is None else {**value, "reason": reason}, status=status)
-
-
-async def in_words(work: Awaitable[PlainAnswer], *, of_rename: bool = False) -> PlainAnswer:
-    """What it answers, or its refusal."""
-    try:
-        return await work
-    except AgentMailError as error:
-        return refused(error, of_rename=of_rename)

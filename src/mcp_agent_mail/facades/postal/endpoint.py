@@ -97,7 +97,7 @@ class PostalDoor:
             raise
         except AgentMailError as error:
             status = 404 if isinstance(error, UnknownTool) else 400
-            return PlainAnswer(status=status, value={"error": error.to_wire()})
+            return PlainAnswer(status=status, value={"error": self._parts.fitted(error).to_wire()})
 
     async def _refuse(self, request: DoorRequest, receive: Receive, send: Send, refusal: PlainAnswer) -> None:
         async def work(_body: bytes) -> PlainAnswer:

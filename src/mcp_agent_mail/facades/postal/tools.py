@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.params import Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, current_credentials, tool
 from mcp_agent_mail.domain.doors.names import Door
@@ -45,10 +44,9 @@ def postal_tools(doors: DoorService, options: PostalOptions, *, wait_s: float) -
         msg_id: Annotated[str | None, TextOption()] = None,
     ) -> Json:
         """Sends a message to another agent."""
-        try:
-            sent = await doors.send(_caller(), name, msg, external_id=msg_id, mailbox_max=options.mailbox_max)
-        except InvalidInput as unfit:
-            raise _in_its_words(unfit) from unfit
+        sent = await doors.send(
+            _caller(), name, msg, external_id=msg_id, mailbox_max=options.mailbox_max, body_called="msg"
+        )
         return sent.id
 
     async def check_mail() -> Json:
@@ -60,14 +58,6 @@ def postal_tools(doors: DoorService, options: PostalOptions, *, wait_s: float) -
         tool(send_to_agent, cluster="postal", title="Send a message", idempotent=False),
         tool(check_mail, cluster="postal", title="Take the oldest message", destructive=True),
     ]
-
-
-def _in_its_words(error: InvalidInput) -> InvalidInput:
-    """A body is called `msg` here."""
-    if error.data.get("parameter") != "body_md":
-        return error
-    told = error.message.replace("body_md", "msg")
-    return error.reworded(message=told, hint=error.hint, data={**error.data, "parameter": "msg"})
 
 
 def show_popped(popped: Popped) -> Json:

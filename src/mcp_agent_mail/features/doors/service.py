@@ -94,9 +94,11 @@ class DoorService:
         external_id: str | None = None,
         mailbox_max: int = 0,
         makes_recipient: bool = True,
+        body_called: str = "body",
     ) -> DoorSent:
         """Deliver one message; a mailbox that is not there is made, unless only known names are to be written to
-        (UnknownWireName then). A repeat with an id of the sender's own gives what the first one gave.
+        (UnknownWireName then). A repeat with an id of the sender's own gives what the first one gave. `body_called`:
+        the parameter that the body came in.
 
         Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, UnfitWireId, IdTaken, MailboxFull, and what sending
         raises: then nothing was stored.
@@ -109,7 +111,7 @@ class DoorService:
             makes_recipient=makes_recipient,
         )
         require_wire_name(caller.door, caller.name)
-        await self._services.messaging.before_sending(body)
+        await self._services.messaging.before_sending(body, called=body_called)
 
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)

@@ -182,11 +182,11 @@ class MessagingService:
         presences = {one.agent_id: self._presence_of(one.agent_id) for one in sent.recipients}
         return replace(sent, images_left=images_left, presences=presences)
 
-    async def before_sending(self, body_md: str) -> None:
+    async def before_sending(self, body_md: str, *, called: str = "body_md") -> None:
         """Check the body's size and wait for backpressure, before a unit of work with `send_within` in it. Raises
         BodyTooLong.
         """
-        require_body_fits(body_md, self._body_max_bytes)
+        require_body_fits(body_md, self._body_max_bytes, called=called)
         await self._throttle()
 
     def send_within(

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.profiles import ToolProfile
+from mcp_agent_mail.core.profiles import NONE_OF_OURS, ToolProfile
 from mcp_agent_mail.core.tools import Json, ToolSpec
 from mcp_agent_mail.facades.tool_door import DoorTools
 from mcp_agent_mail.server.rendering.formats import Output, take_argument
-from mcp_agent_mail.server.rendering.profile_texts import instructions
+from mcp_agent_mail.server.rendering.profile_texts import fitted_error, instructions
 from mcp_agent_mail.server.rendering.wire import tool_error, tool_result, worded_result
 
 SERVER_NAME = "mcp-agent-mail"
@@ -50,7 +50,7 @@ def words_of(door: DoorTools) -> McpWords:
         return worded_result(answer.text, answer.structured, is_error=False)
 
     def show_error(name: str, error: AgentMailError) -> dict[str, Any]:
-        answer = door.show_error(name, error)
+        answer = door.show_error(name, fitted_error(error, NONE_OF_OURS))
         return worded_result(answer.text, answer.structured, is_error=True)
 
     return McpWords(

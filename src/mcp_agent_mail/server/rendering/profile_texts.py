@@ -73,7 +73,7 @@ def fitted(text: str, profile: ToolProfile) -> str:
 
 def fitted_error(error: AgentMailError, profile: ToolProfile) -> AgentMailError:
     """The refusal with its hint and its suggested calls in the tools of `profile`. Never without a next step, where it
-    has one.
+    has one, but at a door.
     """
     if profile.tools is None:
         return error
@@ -104,6 +104,8 @@ def way_to(tool: str, profile: ToolProfile) -> str | None:
 
 
 def _elsewhere(tools: Sequence[str], profile: ToolProfile) -> str:
+    if not profile.name:
+        return ""
     name = "core" if NAMED["core"].issuperset(tools) else "full"
     lacks = f"That takes a tool which the tool profile {profile.name} lacks"
     return f"{lacks}: connect with ?profile={name}, or ask Human."

@@ -62,7 +62,7 @@ class MailReader:
             self._undated += 1
         else:
             self._last = row.created_ts
-        sender = self._people.person(row.sender)
+        sender = self._people.sender(row.sender, row.project)
         if sender is None:  # All were looked for before: the copy is ours, and does not change.
             raise AssertionError(row.sender)
         key = self._key_of(tables, row.number) or message_key(sender.project_key, row.number, row.created_ts)

@@ -125,18 +125,30 @@ class SourcePeople:
         return self.persons.get(key_of(project_key, wire_key(name)))
 
     def add_lost(self, number: int | None, project: int | None, seen_ts: Micros) -> None:
-        """A sender that no row tells of any more."""
-        person = self.add_person(self.project_key(project), f"agent-{number or 0}", first_ts=seen_ts, last_ts=seen_ts)
+        """A sender that no row tells of any more, or that has no number that can be read."""
+        name = _lost_name(number)
+        person = self.add_person(self.project_key(project), name, first_ts=seen_ts, last_ts=seen_ts)
         if number is not None:
             self._person_of_number[number] = person.key
+
+    def sender(self, number: int | None, project: int | None) -> MailAgent | None:
+        """`person`, else the one that was added for this number as lost."""
+        return self.person(number) or self.person_named(self.project_key(project), _lost_name(number))
 
     def take_for(self, number: int, real: MailAgent) -> None:
         """What is of this row is of that agent from now on; its own record is not given any more."""
         ghost = self.persons.get(self._person_of_number[number])
         if ghost is not None and ghost is not real and ghost.number == number:
             del self.persons[ghost.key]
+            # Other rows may have its name there too.
+            for other in [other for other, key in self._person_of_number.items() if key == ghost.key]:
+                self._person_of_number[other] = real.key
         self._person_of_number[number] = real.key
 
     def numbers(self) -> dict[int, str]:
         """The key of each row's agent, by the row's number."""
         return self._person_of_number
+
+
+def _lost_name(number: int | None) -> str:
+    return f"agent-{number or 0}"
