@@ -224,6 +224,17 @@ def test_a_commit_says_the_same_whatever_few_may_know_of_is_in_it() -> None:
     assert texts == {"mail: BlueLake -> RedStone | Plan\n\nAgent: BlueLake\nOutbox-Seq: 7\n"}
 
 
+def test_what_each_agent_did_tells_nothing_of_what_few_may_know_of() -> None:
+    texts = {
+        commit_text([*[first] * (LINES_SHOWN + 1), *others]).message
+        for first in (PLAIN, WITH_HELD)
+        for others in ([], [APPROVED, REQUEST, CONSENT, NOTICE, RECEIPT, PRIVATE_RECEIPT])
+    }
+
+    (text,) = texts
+    assert text.endswith("\n\nAgent: BlueLake\nDid: BlueLake mail\nOutbox-Seq: 7\n")
+
+
 @pytest.mark.parametrize(
     "events",
     [
