@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.domain.project_identity import MARKER_FILE
 from tests.rebuild import door_steps, lease_steps, mail_steps, people_steps, project_steps
 from tests.rebuild.history import LATE, PROGRAM, History, Step, chosen
 from tests.rebuild.world import open_world
@@ -90,6 +91,7 @@ async def _begin(history: History) -> None:
 
 
 def _write_code(code: Path) -> None:
+    """`app` is a project by its repository, `lib` by the uid that a file of its own gives it."""
     for directory in ("app/sub", "lib", "late"):
         (code / directory / "deep").mkdir(parents=True)
         for name in mail_steps.FILES:
@@ -100,4 +102,5 @@ def _write_code(code: Path) -> None:
         (code / "app" / name).parent.mkdir(exist_ok=True)
         (code / "app" / name).write_text(f"{name} of app\n")
     (code / "link-to-app").symlink_to("app")
+    (code / "lib" / MARKER_FILE).write_text("lib-of-the-histories\n")
     subprocess.run(["git", "init", "-q", str(code / "app")], check=True)

@@ -155,6 +155,34 @@ def test_the_subject_line_says_what_happened(event: OutboxEvent, subject: str) -
     assert commit_text([event]).subject == subject
 
 
+def _trailers(events: list[OutboxEvent]) -> list[str]:
+    return commit_text(events).message.rstrip("\n").rpartition("\n\n")[2].split("\n")
+
+
+def test_where_lines_are_left_out_the_trailers_say_what_each_agent_did() -> None:
+    others = [
+        happened(EventKind.PROFILE, PROFILE, agent_id=None),
+        happened(EventKind.RESERVATION, LEASE),
+        happened(EventKind.RECEIPT, {"agent": "RedStone", "step": "read", "message_id": 38}),
+        happened(EventKind.SLOT, ended("force") | {"acting": "Human"}),
+    ]
+    agents = ["Agent: BlueLake", "Agent: Human", "Agent: RedStone"]
+    did = ["Did: BlueLake mail, reservation", "Did: Human", "Did: RedStone receipt"]
+
+    assert _trailers([mail(entry("R"))] * (LINES_SHOWN - 4) + others) == [*agents, "Outbox-Seq: 7"]
+    assert _trailers([mail(entry("R"))] * (LINES_SHOWN - 3) + others) == [*agents, *did, "Outbox-Seq: 7"]
+
+
+def test_where_the_line_of_a_lease_is_cut_the_trailers_say_so_too() -> None:
+    read = happened(EventKind.RECEIPT, {"agent": "BlueLake", "step": "read", "message_id": 38})
+
+    def expired(pattern: str) -> OutboxEvent:
+        return happened(EventKind.RESERVATION, ended("expiry") | {"path_pattern": pattern, "acting": None})
+
+    assert _trailers([read, expired("x" * 68)]) == ["Agent: BlueLake", "Outbox-Seq: 7"]
+    assert _trailers([read, expired("x" * 69)]) == ["Agent: BlueLake", "Did: BlueLake receipt", "Outbox-Seq: 7"]
+
+
 @pytest.mark.parametrize(
     "said", ["a\n\nOutbox-Seq: 9", "a\u2028Outbox-Seq: 9", "\u202eb", "x\x1b[31m", "\ufeff", "\u061c", "\U000e0041"]
 )
@@ -194,6 +222,17 @@ def test_a_commit_says_the_same_whatever_few_may_know_of_is_in_it() -> None:
     }
 
     assert texts == {"mail: BlueLake -> RedStone | Plan\n\nAgent: BlueLake\nOutbox-Seq: 7\n"}
+
+
+def test_what_each_agent_did_tells_nothing_of_what_few_may_know_of() -> None:
+    texts = {
+        commit_text([*[first] * (LINES_SHOWN + 1), *others]).message
+        for first in (PLAIN, WITH_HELD)
+        for others in ([], [APPROVED, REQUEST, CONSENT, NOTICE, RECEIPT, PRIVATE_RECEIPT])
+    }
+
+    (text,) = texts
+    assert text.endswith("\n\nAgent: BlueLake\nDid: BlueLake mail\nOutbox-Seq: 7\n")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ Everything comes as a stream: memory does not grow with the archive. Nothing is 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from mcp_agent_mail.core.clock import Micros, from_seconds
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.parse.commit_message import parse_commit
+from mcp_agent_mail.domain.events import EventKind
 
 _LIMIT_S = 6 * 3_600.0
 """For all that one archive holds, with what its reader does meanwhile."""
@@ -35,7 +36,8 @@ class BranchFile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchCommit:
     """`last_seq` is None for a commit that a person made; `agents` acted in it, by name; `told` are the lines that say
-    what happened, the subject first. `changed` are the paths that differ from its first parent, `added` the new ones.
+    what happened, the subject first; where they do not tell everything, `did` says what each agent did. `changed` are
+    the paths that differ from its first parent, `added` the new ones.
     """
 
     hexsha: str
@@ -45,6 +47,7 @@ class BranchCommit:
     agents: tuple[str, ...]
     subject: str
     told: tuple[str, ...]
+    did: Mapping[str, frozenset[EventKind]]
     changed: tuple[str, ...]
     added: frozenset[str]
 
@@ -192,6 +195,7 @@ def _commit(head: str, fields: list[str]) -> BranchCommit:
         agents=sealed.agents,
         subject=sealed.subject,
         told=tuple(message.split("\n")),
+        did=sealed.did,
         changed=tuple(paths),
         added=frozenset(path for kind, path in zip(changes[::2], paths, strict=False) if kind == "A"),
     )

@@ -4,8 +4,8 @@ has been written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.escaping import printable
 from mcp_agent_mail.core.ids import OutboxSeq
@@ -16,6 +16,8 @@ from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
 AGENT_TRAILER = "Agent"
+DID_TRAILER = "Did"
+"""Of a commit whose lines do not tell everything: `BlueLake mail, profile`, once per agent that acted."""
 SEQ_TRAILER = "Outbox-Seq"
 VERSION_TRAILER = "Archive-Format"
 """Of the one commit that brings an archive to a version of the format."""
@@ -23,13 +25,14 @@ VERSION_TRAILER = "Archive-Format"
 LINES_SHOWN = 50
 _LINE_LENGTH = 100
 _NAMES_SHOWN = 3
+_LEASES = (EventKind.RESERVATION, EventKind.SLOT)
 _LEASE_ENDS = {"expiry": "expired", "idle": "ended: idle", "force": "ended by force", "retirement": "ended: retired"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitText:
     """`author` is the one agent that acted, None when several did or none. `lines` say what happened, one by one, where
-    it was more than the subject tells.
+    it was more than the subject tells. `did`: where they do not tell everything, what each agent did, by its name.
     """
 
     subject: str
@@ -37,6 +40,7 @@ class CommitText:
     last_seq: OutboxSeq
     lines: tuple[str, ...] = ()
     version: int | None = None
+    did: Mapping[str, frozenset[EventKind]] = field(default_factory=dict)
 
     @property
     def author(self) -> str | None:
@@ -47,6 +51,7 @@ class CommitText:
         """The trailers are a paragraph of their own, the last one: no line above them is taken for one."""
         told = [*self.lines, ""] if self.lines else []
         trailers = [f"{AGENT_TRAILER}: {name}" for name in self.agents]
+        trailers += [f"{DID_TRAILER}: {name} {', '.join(sorted(kinds))}".rstrip() for name, kinds in self.did.items()]
         if self.version is not None:
             trailers.append(f"{VERSION_TRAILER}: {self.version}")
         return "\n".join([self.subject, "", *told, *trailers, f"{SEQ_TRAILER}: {self.last_seq}", ""])
@@ -56,20 +61,40 @@ def commit_text(events: Sequence[OutboxEvent]) -> CommitText:
     """For a batch, which is never empty. It says the same whether or not something is in it that few may know of: a
     blind or held copy, what asks for and gives consent, a receipt that may be for such a copy.
     """
-    agents = sorted({name for event in events if (name := _acting(event)) is not None})
+    did = _did(events)
     told = [event for event in events if _is_told(event)]
     first = _told(told[0]) if told else "archive: records"
     if len(told) < 2:  # one is all said in the subject
-        return CommitText(subject=_short(first), agents=tuple(agents), last_seq=events[-1].seq)
+        return CommitText(subject=_short(first), agents=tuple(did), last_seq=events[-1].seq)
     lines = [_short(_told(event)) for event in told[:LINES_SHOWN]]
     if len(told) > LINES_SHOWN:
         lines.append(f"and {len(told) - LINES_SHOWN} more")
     return CommitText(
         subject=_short(first, f" (+{len(told) - 1})"),
-        agents=tuple(agents),
+        agents=tuple(did),
         last_seq=events[-1].seq,
         lines=tuple(lines),
+        did={} if _tell_who_did_what(told) else did,
     )
+
+
+def _did(events: Sequence[OutboxEvent]) -> dict[str, frozenset[EventKind]]:
+    """What each agent did that all may know of, by its name; names rising. Of leases its own alone: whoever ends
+    another's by force did nothing to its own.
+    """
+    did: dict[str, set[EventKind]] = {}
+    for event in events:
+        if (name := _acting(event)) is not None:
+            kinds = did.setdefault(name, set())
+            if event.kind not in _LEASES or event.snapshot["agent"] == name:
+                kinds.add(event.kind)
+    return {name: frozenset(did[name]) for name in sorted(did)}
+
+
+def _tell_who_did_what(told: Sequence[OutboxEvent]) -> bool:
+    """Do the lines say by themselves who did what? A cut line of a lease may have lost how it ended."""
+    leases = (_told(event) for event in told if event.kind in _LEASES)
+    return len(told) <= LINES_SHOWN and all(len(printable(line).strip()) <= _LINE_LENGTH for line in leases)
 
 
 def attachments_text(count: int, last_seq: OutboxSeq) -> CommitText:

@@ -7,27 +7,37 @@ from hypothesis import strategies as st
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
 from mcp_agent_mail.domain.archive_format.parse.commit_message import SealedText, number_of, parse_commit
+from mcp_agent_mail.domain.events import EventKind
 
 lines = st.one_of(
-    st.sampled_from(["mail: a -> b | c", "Outbox-Seq: 9", "Agent: Mallory", "Archive-Format: 7"]),
+    st.sampled_from(["mail: a -> b | c", "Outbox-Seq: 9", "Agent: Mallory", "Did: Mallory mail", "Archive-Format: 7"]),
     st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20),
 )
+
+names = st.sampled_from(["BlueLake", "RedStone", "GreyOwl@lib-1"])
 
 
 @given(
     st.builds(
         CommitText,
         subject=lines,
-        agents=st.lists(st.sampled_from(["BlueLake", "RedStone", "GreyOwl@lib-1"]), max_size=3).map(tuple),
+        agents=st.lists(names, max_size=3).map(tuple),
         last_seq=st.integers(0, 1 << 50).map(OutboxSeq),
         lines=st.lists(lines, max_size=3).map(tuple),
         version=st.sampled_from([None, 2]),
+        did=st.dictionaries(names, st.frozensets(st.sampled_from(EventKind)), max_size=3),
     )
 )
 def test_what_a_commit_says_is_read_and_nothing_that_its_lines_tell(text: CommitText) -> None:
     assert parse_commit(text.message) == SealedText(
-        subject=text.subject, agents=text.agents, last_seq=text.last_seq, version=text.version
+        subject=text.subject, agents=text.agents, last_seq=text.last_seq, version=text.version, did=text.did
     )
+
+
+def test_of_what_an_agent_did_what_a_later_program_knows_is_passed_over() -> None:
+    said = parse_commit("mail\n\nAgent: BlueLake\nDid: BlueLake dream, mail\nDid: Human\nOutbox-Seq: 5\n")
+
+    assert said.did == {"BlueLake": {EventKind.MAIL}, "Human": frozenset()}
 
 
 def test_a_commit_of_a_person_has_no_number() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mcp_agent_mail.archive.reading.branch import BranchCommit
 from mcp_agent_mail.core.clock import Micros
@@ -21,6 +21,7 @@ def commit(
     added: Sequence[str] = (),
     told: Sequence[str] = ("archive: records",),
     agents: Sequence[str] = (),
+    did: Mapping[str, frozenset[EventKind]] | None = None,
 ) -> BranchCommit:
     return BranchCommit(
         hexsha="a" * 40,
@@ -30,6 +31,7 @@ def commit(
         agents=tuple(agents),
         subject=told[0],
         told=tuple(told),
+        did=did or {},
         changed=changed,
         added=frozenset(added),
     )
@@ -142,5 +144,23 @@ def test_the_first_line_is_told_with_how_many_others_there_are() -> None:
     }
 
 
-def test_of_a_commit_that_does_not_tell_everything_nothing_is_known() -> None:
+def test_where_the_lines_do_not_tell_everything_it_is_known_by_what_each_agent_did() -> None:
+    did = {
+        "BlueLake": frozenset({EventKind.MAIL, EventKind.PROFILE}),
+        "RedStone": frozenset({EventKind.RECEIPT, EventKind.RESERVATION}),
+        "Human": frozenset[EventKind](),
+    }
+    told = ("profile of BlueLake (+60)", "profile of RedStone", "and 11 more")
+    cut = commit(told=told, agents=list(did), did=did)
+
+    assert acted_in(cut) == did.keys()
+    assert told_of_receipts(cut) == {"RedStone"}
+    assert changed_by_others(cut) == {
+        *((kind, "BlueLake") for kind in (EventKind.RESERVATION, EventKind.SLOT)),
+        *((kind, "RedStone") for kind in (EventKind.PROFILE, EventKind.SLOT)),
+        *((kind, "Human") for kind in (EventKind.PROFILE, EventKind.RESERVATION, EventKind.SLOT)),
+    }
+
+
+def test_of_an_earlier_programs_commit_that_does_not_tell_everything_nothing_is_known() -> None:
     assert changed_by_others(commit(told=("profile of RedStone (+60)", "RedStone read 7", "and 11 more"))) == set()

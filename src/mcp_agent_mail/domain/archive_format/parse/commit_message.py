@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.ids import MOST_NUMBER, OutboxSeq
-from mcp_agent_mail.domain.archive_format.commit_message import AGENT_TRAILER, SEQ_TRAILER, VERSION_TRAILER
+from mcp_agent_mail.domain.archive_format.commit_message import (
+    AGENT_TRAILER,
+    DID_TRAILER,
+    SEQ_TRAILER,
+    VERSION_TRAILER,
+)
+from mcp_agent_mail.domain.events import EventKind
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
+_KINDS = {kind.value: kind for kind in EventKind}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedText:
-    """`last_seq` is None for a commit that a person made; `version` for all but one that brings another one."""
+    """`last_seq` is None for a commit that a person made; `version` for all but one that brings another one. `did` is
+    what each agent did, by its name, where the lines do not tell everything; of other commits, and of earlier
+    programs', empty.
+    """
 
     subject: str
     agents: tuple[str, ...]
     last_seq: OutboxSeq | None
     version: int | None
+    did: Mapping[str, frozenset[EventKind]] = field(default_factory=dict)
 
 
 def parse_commit(message: str) -> SealedText:
@@ -32,7 +44,15 @@ def parse_commit(message: str) -> SealedText:
         agents=tuple(value for key, value in trailers if key == AGENT_TRAILER),
         last_seq=None if last_seq is None else OutboxSeq(last_seq),
         version=_number_of(trailers, VERSION_TRAILER),
+        did=dict(_did(value for key, value in trailers if key == DID_TRAILER)),
     )
+
+
+def _did(trailers: Iterable[str]) -> Iterable[tuple[str, frozenset[EventKind]]]:
+    """A kind that a later program has is passed over."""
+    for trailer in trailers:
+        name, _, said = trailer.partition(" ")
+        yield name, frozenset(_KINDS[kind] for kind in said.split(", ") if kind in _KINDS)
 
 
 def _number_of(trailers: list[tuple[str, str]], wanted: str) -> int | None:

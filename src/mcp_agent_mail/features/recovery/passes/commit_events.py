@@ -36,6 +36,8 @@ _WHOSE = (
     ),
 )
 """How a commit tells of an agent's own act, and of another's or the server's."""
+_OF_ONE = tuple(kind for kinds, _, _ in _WHOSE for kind in kinds)
+"""Kinds of which each file is one agent's, and others may change it."""
 _FIRST_OF_SEVERAL = re.compile(r" \(\+[0-9]+\)$")
 _MORE = re.compile(r"and [0-9]+ more")
 _LEASE_KINDS = {"file_reservations": EventKind.RESERVATION, "build_slots": EventKind.SLOT}
@@ -97,13 +99,17 @@ def _folder_of(path: str) -> str:
 
 def told_of_receipts(commit: BranchCommit) -> frozenset[str]:
     """Names of agents of whose receipts the commit speaks."""
+    if commit.did:
+        return frozenset(name for name, kinds in commit.did.items() if EventKind.RECEIPT in kinds)
     return frozenset(found[1] for line in commit.told if (found := _TOLD_RECEIPT.match(line)))
 
 
 def changed_by_others(commit: BranchCommit) -> frozenset[tuple[EventKind, str]]:
     """Names of agents whose profile was written in this commit, or whose leases ended, by no act of their own: what
-    they did in it was something else. Nobody where the commit does not tell everything.
+    they did in it was something else. Nobody where the commit does not tell everything, as of earlier programs.
     """
+    if commit.did:
+        return frozenset((kind, name) for name, did in commit.did.items() for kind in _OF_ONE if kind not in did)
     if any(_MORE.fullmatch(line) for line in commit.told):
         return frozenset()
     told = [_FIRST_OF_SEVERAL.sub("", line) for line in commit.told]
@@ -123,6 +129,8 @@ def acted_in(commit: BranchCommit) -> frozenset[str]:
     """Names of those who did something that all may know of. Commits of earlier programs name an agent too whose
     profile was merely written: it counts where one of their lines tells of an act that may be its own.
     """
+    if commit.did:
+        return frozenset(commit.agents)
     return frozenset(name for name in commit.agents if not _is_merely_written(commit, name))
 
 

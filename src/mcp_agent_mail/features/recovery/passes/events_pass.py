@@ -136,7 +136,8 @@ class EventsPass:
         self, project_id: ProjectId, commit: BranchCommit, events: Sequence[CommitEvent], changes: ChangesOfMail
     ) -> Iterator[Fields]:
         """Each event with who acted. Commits name everybody who did something that all may know of."""
-        named = ((name, self._people.named(project_id, name)) for name in acted_in(commit) if "@" not in name)
+        names = (name for name in sorted(acted_in(commit)) if "@" not in name)
+        named = ((name, self._people.named(project_id, name)) for name in names)
         acting = {agent_id: name for name, agent_id in named if agent_id is not None}
         brought, others_did = new_mail(commit), changed_by_others(commit)
         acted = (self._with_actor(project_id, event, acting, brought, others_did) for event in events)

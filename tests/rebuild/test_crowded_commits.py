@@ -1,0 +1,104 @@
+"""Who acted in a commit of so many events that its lines do not tell of all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mcp_agent_mail.domain.archive_format.commit_message import LINES_SHOWN
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.features.doors.requests import DoorCaller
+from mcp_agent_mail.store.rebuild.dump import dump
+from tests.rebuild.histories import Played, begun, played_by
+from tests.rebuild.history import HOUR, PROGRAM, History
+from tests.rebuild.rebuilding import rebuild
+from tests.seeded_store import SetClock
+
+
+async def _join(history: History) -> dict[str, str]:
+    """Two that write letters, as the caller of a tool and as whoever gets it."""
+    project = str(history.code / "app")
+    for name in ("Writer", "Reader"):
+        await history.do("register_agent", project_key=project, name=name, **PROGRAM)
+    return {"project_key": project, "sender_name": "Writer"}
+
+
+async def _crowd(history: History, who: dict[str, str]) -> None:
+    """More letters than a commit has lines."""
+    for number in range(LINES_SHOWN):
+        await history.do("send_message", **who, to=["Reader"], subject=f"Letter {number}", body_md="body")
+
+
+async def _send(history: History, who: dict[str, str], to: str) -> int:
+    sent = await history.do("send_message", **who, to=[to], subject="Plan", body_md="body")
+    return int(sent["deliveries"][0]["payload"]["id"])
+
+
+async def _reserve(history: History, who: dict[str, str]) -> int:
+    """A lease of the reader's, for more than an hour."""
+    holder = {"project_key": who["project_key"], "agent_name": "Reader"}
+    taken = await history.do("file_reservation_paths", **holder, paths=["src/**"], ttl_seconds=2 * HOUR)
+    return int(taken["granted"][0]["id"])
+
+
+async def _write_in_vain(history: History, who: dict[str, str]) -> None:
+    """A letter that was withdrawn before anybody read it is nobody's act that all may know of."""
+    await history.do("withdraw_message", **who, message_id=await _send(history, who, "Reader"))
+
+
+def _acts(database: Path) -> list[str]:
+    return [line for line in dump(database) if line.startswith('["outbox.acted')]
+
+
+def _assert_acts_alike(played: Played, folder: Path) -> None:
+    acts = _acts(played.database)
+    assert acts
+    assert _acts(rebuild(played, folder)) == acts
+
+
+async def test_a_profile_that_a_door_made_is_no_act_of_the_agents(tmp_path: Path) -> None:
+    clock = SetClock()
+    async with begun(tmp_path / "played", 0, clock) as history:
+        crowding = await _join(history)
+        await history.world.drain()
+        postal = DoorCaller(door=Door.POSTAL, name="bob", project_key=crowding["project_key"])
+        await history.world.services.doors.send(postal, "gemini", "hi")
+        await _write_in_vain(history, crowding | {"sender_name": "gemini"})
+        await _crowd(history, crowding)
+        await history.world.drain()
+
+    _assert_acts_alike(played_by(history, clock), tmp_path / "rebuilt")
+
+
+async def test_a_lease_that_expired_is_no_act_of_its_holders(tmp_path: Path) -> None:
+    clock = SetClock()
+    async with begun(tmp_path / "played", 0, clock) as history:
+        crowding = await _join(history)
+        await _reserve(history, crowding)
+        await history.world.drain()
+        clock.step(2 * HOUR)
+        await history.world.services.leases.sweeper.sweep()
+        await _write_in_vain(history, crowding | {"sender_name": "Reader"})
+        await _crowd(history, crowding)
+        await history.world.drain()
+
+    _assert_acts_alike(played_by(history, clock), tmp_path / "rebuilt")
+
+
+async def test_who_ended_anothers_lease_is_not_taken_for_somebody_who_read(tmp_path: Path) -> None:
+    clock = SetClock()
+    async with begun(tmp_path / "played", 0, clock) as history:
+        crowding = await _join(history)
+        project = crowding["project_key"]
+        for name in ("Abel", "Warden"):
+            await history.do("register_agent", project_key=project, name=name, **PROGRAM)
+        lease = await _reserve(history, crowding)
+        number = await _send(history, crowding, "Abel")
+        await history.world.drain()
+        clock.step(1.5 * HOUR)
+        await _crowd(history, crowding)
+        await history.do("mark_message_read", project_key=project, agent_name="Abel", message_id=number)
+        force = {"project_key": project, "agent_name": "Warden", "file_reservation_id": lease}
+        assert await history.do("force_release_file_reservation", **force, note="it is idle", notify_previous=False)
+        await history.world.drain()
+
+    _assert_acts_alike(played_by(history, clock), tmp_path / "rebuilt")
