@@ -82,28 +82,30 @@ class ServerParts:
         try:
             with heard_by(hearing):
                 try:
-                    answer = await self._run(request, await read_body(receive), work)
+                    answer, content = await self._run(request, await read_body(receive), work)
                 except AgentMailError as error:
                     await send_error(hearing.send, self.fitted(error))
                 else:
-                    await send_json(hearing.send, answer.status, orjson.dumps(answer.value), *answer.headers)
+                    await send_json(hearing.send, answer.status, content, *answer.headers)
         finally:
             hearing.close()
 
     async def _run(
         self, request: DoorRequest, body: bytes, work: Callable[[bytes], Awaitable[PlainAnswer]]
-    ) -> PlainAnswer:
+    ) -> tuple[PlainAnswer, bytes]:
+        """What is to be answered, and as which bytes."""
+
         async def run(body: bytes) -> Json:
             return await work(body)
 
         try:
             answer = await call_as(request.credentials, run, {"body": body})
+            assert isinstance(answer, PlainAnswer)
+            return answer, orjson.dumps(answer.value)
         except AgentMailError:
             raise
         except Exception as error:  # noqa: BLE001  # a bug becomes INTERNAL, as for tools
             raise masked(error, what="a door's request", request_id=request.request_id) from None
-        assert isinstance(answer, PlainAnswer)
-        return answer
 
     def fitted(self, error: AgentMailError) -> AgentMailError:
         """See `AsgiParts`."""

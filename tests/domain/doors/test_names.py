@@ -103,16 +103,16 @@ OPEN, STRICT = AgentAuth.OPEN, AgentAuth.STRICT
 
 @pytest.mark.parametrize("auth", [OPEN, STRICT])
 def test_the_first_door_that_speaks_as_a_mailbox_gets_it(auth: AgentAuth) -> None:
-    assert require_to_speak(Door.POSTAL, known(), has_token=False, auth=auth) is True
+    assert require_to_speak(Door.POSTAL, known(), is_unspoken=True, auth=auth) is True
 
 
 @pytest.mark.parametrize("auth", [OPEN, STRICT])
-@pytest.mark.parametrize("has_token", [True, False])
-def test_its_owner_and_linked_doors_speak_as_a_name(auth: AgentAuth, has_token: bool) -> None:
+@pytest.mark.parametrize("is_unspoken", [True, False])
+def test_its_owner_and_linked_doors_speak_as_a_name(auth: AgentAuth, is_unspoken: bool) -> None:
     own, linked = known(Door.POSTAL), known(Door.AGENTMAIL, Door.POSTAL)
     native = known(None, Door.POSTAL)
 
-    taken = [require_to_speak(Door.POSTAL, one, has_token=has_token, auth=auth) for one in (own, linked, native)]
+    taken = [require_to_speak(Door.POSTAL, one, is_unspoken=is_unspoken, auth=auth) for one in (own, linked, native)]
 
     assert taken == [False, False, False]
 
@@ -120,7 +120,7 @@ def test_its_owner_and_linked_doors_speak_as_a_name(auth: AgentAuth, has_token: 
 @pytest.mark.parametrize("auth", [OPEN, STRICT])
 def test_another_door_is_refused_with_the_owner_and_the_command(auth: AgentAuth) -> None:
     with pytest.raises(NameOwnedElsewhere, match="a name of postal") as refused:
-        require_to_speak(Door.AGENTMAIL, known(Door.POSTAL), has_token=True, auth=auth)
+        require_to_speak(Door.AGENTMAIL, known(Door.POSTAL), is_unspoken=False, auth=auth)
 
     assert refused.value.hint is not None
     assert "am facade link bob agentmail" in refused.value.hint
@@ -128,14 +128,14 @@ def test_another_door_is_refused_with_the_owner_and_the_command(auth: AgentAuth)
 
 
 def test_a_native_agent_is_any_doors_under_open_and_no_unlinked_doors_under_strict() -> None:
-    assert require_to_speak(Door.POSTAL, known(), has_token=True, auth=OPEN) is False
+    assert require_to_speak(Door.POSTAL, known(), is_unspoken=False, auth=OPEN) is False
     with pytest.raises(DoorNotLinked):
-        require_to_speak(Door.POSTAL, known(), has_token=True, auth=STRICT)
+        require_to_speak(Door.POSTAL, known(), is_unspoken=False, auth=STRICT)
 
 
 def test_a_name_is_quoted_where_a_shell_reads_it() -> None:
     with pytest.raises(NameOwnedElsewhere) as refused:
-        require_to_speak(Door.POSTAL, known(Door.AGENTMAIL, name="it's $HOME"), has_token=True, auth=OPEN)
+        require_to_speak(Door.POSTAL, known(Door.AGENTMAIL, name="it's $HOME"), is_unspoken=False, auth=OPEN)
 
     assert refused.value.hint is not None
     assert r"am facade link 'it'\''s $HOME' postal" in refused.value.hint

@@ -17,6 +17,13 @@ MAX_WIRE_NAME = 128
 """Characters."""
 
 _SHOWN = 100
+_MAX_KEY = 8 * MAX_WIRE_NAME
+"""Of one letter several may be made."""
+# Letters and marks that are drawn as nothing, beside the invisible formats.
+_UNSEEN = frozenset(
+    {"\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u3164", "\uffa0"}
+    | {chr(one) for one in (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))}
+)
 # Controls, halves of surrogates, what breaks a line, and what turns the direction of the text that stands beside it.
 _UNPRINTED = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _TURNING = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -69,12 +76,18 @@ class WireName:
     created_ts: Micros
 
 
+def plain_name(name: str) -> str:
+    """As it looks: without what nobody sees, in the letters that other forms of them stand for."""
+    seen = "".join(one for one in name if unicodedata.category(one) != "Cf" and one not in _UNSEEN)
+    return unicodedata.normalize("NFKC", seen).strip()
+
+
 def wire_key(name: str) -> str:
-    """What wire names are compared by: letter case, outer blanks and the way in which accents are written are ignored.
-    For names of the native form it is their `name_key`.
+    """What wire names are compared by: letter case, outer blanks, what nobody sees, and the way in which letters and
+    accents are written are ignored. For names of the native form it is their `name_key`.
     """
-    folded = unicodedata.normalize("NFD", name.strip()).casefold()
-    return unicodedata.normalize("NFC", folded)
+    folded = unicodedata.normalize("NFD", plain_name(name)).casefold()
+    return unicodedata.normalize("NFKC", folded)
 
 
 _SYSTEM_KEY = wire_key(SYSTEM)
@@ -89,7 +102,7 @@ def require_wire_name(door: Door, name: str) -> str:
     kept = name if door is Door.POSTAL else name.strip()
     is_fit = _is_url_word(kept) if door is Door.POSTAL else _is_line(kept)
     is_servers = wire_key(kept) == _SYSTEM_KEY
-    if 0 < len(kept) <= MAX_WIRE_NAME and is_fit and len(wire_key(kept)) <= 2 * MAX_WIRE_NAME and not is_servers:
+    if 0 < len(kept) <= MAX_WIRE_NAME and is_fit and 0 < len(wire_key(kept)) <= _MAX_KEY and not is_servers:
         return kept
     form = "letters, digits, - and _" if door is Door.POSTAL else "characters of one line"
     raise UnfitWireName(
@@ -101,7 +114,8 @@ def require_wire_name(door: Door, name: str) -> str:
 
 def is_wire_name(name: str) -> bool:
     """Whether some door takes it, as it stands: what is kept of names."""
-    return 0 < len(name) <= MAX_WIRE_NAME and name == name.strip() and _is_line(name)
+    is_seen = 0 < len(name) <= MAX_WIRE_NAME and plain_name(name) != ""
+    return is_seen and name == name.strip() and _is_line(name)
 
 
 def _is_url_word(name: str) -> bool:
@@ -116,12 +130,13 @@ def _printed(name: str) -> str:
     return name[:_SHOWN].encode("utf-8", "backslashreplace").decode()
 
 
-def require_to_speak(door: Door, known: WireName, *, has_token: bool, auth: AgentAuth) -> bool:
+def require_to_speak(door: Door, known: WireName, *, is_unspoken: bool, auth: AgentAuth) -> bool:
     """May a caller of the door speak as the name? True where it is the door's own by that from now on. Raises
     NameOwnedElsewhere and DoorNotLinked.
 
-    A mailbox that nobody has spoken as is the first one's. An agent with a token of its own that no door owns is a
-    native one: under `open` any door is taken at its word, as any caller is; under `strict` only one that is linked.
+    A mailbox that a door has made for mail and that nobody has spoken as is the first one's. Any other agent that no
+    door owns is a native one: under `open` any door is taken at its word, as any caller is; under `strict` only one
+    that is linked.
     """
     if known.owner is door or door in known.linked:
         return False
@@ -131,11 +146,11 @@ def require_to_speak(door: Door, known: WireName, *, has_token: bool, auth: Agen
             hint=f"Use another name, or let the operator run: {_link(known.name, door)}",
             data={"name": known.name, "owner": known.owner.value, "door": door.value},
         )
-    if not has_token:
+    if is_unspoken:
         return True
     if auth is AgentAuth.STRICT:
         raise DoorNotLinked(
-            f"{known.name} is an agent with a token of its own (AGENT_AUTH=strict): no door speaks as it unasked.",
+            f"{known.name} is an agent of this server (AGENT_AUTH=strict): no door speaks as it unasked.",
             hint=f"Use another name, or let the operator run: {_link(known.name, door)}",
             data={"name": known.name, "door": door.value},
         )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import Json, JsonObject
 from mcp_agent_mail.features.doors.results import Checked, DoorSent, MailboxList, NameChange, Pending, Popped
+
+_NUMBER = re.compile("0|[1-9][0-9]{0,17}")
 
 
 def show_sent(sent: DoorSent, *, sender: str, to: str) -> JsonObject:
@@ -65,5 +69,5 @@ def show_watched(seen: Popped | NameChange | None, name: str) -> JsonObject:
 
 
 def _number(wire_id: str) -> int | str:
-    """Ids are numbers here; one that another program chose is as it is."""
-    return int(wire_id) if wire_id.isascii() and wire_id.isdigit() else wire_id
+    """Ids are numbers here; one that another program chose is as it is, also where a number would not say the same."""
+    return int(wire_id) if _NUMBER.fullmatch(wire_id) else wire_id

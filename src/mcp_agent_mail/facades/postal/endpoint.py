@@ -110,8 +110,7 @@ def plain_call(body: bytes) -> JsonObject | None:
     """The call that a body is in the plain form: it has `tool` and no `jsonrpc`. None for what may be MCP's, which is
     read by who answers it. Raises JSONDecodeError for what is no JSON at all.
     """
-    is_object = body.lstrip().startswith(b"{")
-    if is_object and (b'"jsonrpc"' in body or b'"tool"' not in body):
+    if b'"tool"' not in body and body.lstrip().startswith(b"{"):
         return None
     value = orjson.loads(body)
     return value if isinstance(value, dict) and "tool" in value and "jsonrpc" not in value else None

@@ -10,7 +10,7 @@ from typing import TypeVar
 from mcp_agent_mail.domain.projects import Project, is_path
 from mcp_agent_mail.features.doors.names import MissingNames, NameSupplies, NamingRule, draw_supplies
 from mcp_agent_mail.features.doors.requests import DoorCaller
-from mcp_agent_mail.features.projects.lookup import find_known_path, require_project
+from mcp_agent_mail.features.projects.lookup import find_known_path, require_project, require_writable
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -46,7 +46,8 @@ class Homes:
         self, caller: DoorCaller, unit: UnitAtHome[T], *, unheard: Callable[[Tx, T], object] | None = None
     ) -> T:
         """`Store.write` of a unit in the caller's project. Almost always that and its names are there: nobody looks
-        before. Where they are not, the unit is undone and run again, with the project made and names drawn.
+        before. Where they are not, the unit is undone and run again, with the project made and names drawn. Raises
+        ProjectArchived.
         """
         key, supplies = self.key_of(caller), draw_supplies(self.rule, None)
 
@@ -54,13 +55,25 @@ class Homes:
             project = find_home(tx, key)
             if project is None:
                 raise MissingNames
-            return unit(tx, project, supplies)
+            return unit(tx, require_writable(project), supplies)
 
         try:
             return await self._store.write(with_what_is_there, unheard=unheard)
         except MissingNames:
             project, drawn = await self.ready(caller)
-        return await self._store.write(lambda tx: unit(tx, project, drawn), unheard=unheard)
+        return await self._store.write(lambda tx: unit(tx, require_writable(project), drawn), unheard=unheard)
+
+    async def change(self, caller: DoorCaller | None, unit: Callable[[Tx, Project | None], T]) -> T:
+        """`Store.write` of a unit that makes nothing: the project is None where there is none. Raises
+        ProjectArchived.
+        """
+        key = self.key_of(caller)
+
+        def with_what_is_there(tx: Tx) -> T:
+            project = find_home(tx, key)
+            return unit(tx, None if project is None else require_writable(project))
+
+        return await self._store.write(with_what_is_there)
 
     async def ready(self, caller: DoorCaller) -> tuple[Project, NameSupplies]:
         """The project, made where it is not there yet, and names drawn for who is new in it."""

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.doors.mailbox_rules import (
     may_retire,
     require_nothing_pending,
 )
-from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, shown_to, wire_key
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, plain_name, shown_to, wire_key
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import recipient_name
 from mcp_agent_mail.domain.projects import Project
@@ -80,7 +80,7 @@ def rename(tx: Tx, project: Project | None, door: Door, name: str, to: str) -> N
 def _is_taken(view: View, known: WireName, to: str) -> bool:
     if view.wire_names.find(known.project_id, to) is not None:
         return True
-    native = view.agents.find_by_name(known.project_id, recipient_name(to))
+    native = view.agents.find_by_name(known.project_id, recipient_name(plain_name(to)))
     return native is not None and native.id != known.agent_id
 
 
@@ -136,14 +136,14 @@ def list_mailboxes(
 
 def retire(tx: Tx, project: Project | None, door: Door, name: str, auth: AgentAuth) -> bool:
     """The mailbox leaves lists; its mail and history stay, and the next call by its name, or to it, brings it back.
-    False where it had retired. Raises UnknownWireName, MailPending, and what speaking as it raises.
+    False where it had retired. Raises UnknownWireName, NameNotOwned, MailPending, and what speaking as it raises.
     """
     known = None if project is None else tx.wire_names.find(project.id, name)
     agent = None if known is None else tx.agents.find(known.agent_id)
     if known is None or agent is None:
         raise UnknownWireName(f"There is no mailbox {name!r:.100}.", data={"name": name[:100]})
-    resolve_door_caller(tx, door, known, agent, auth)
-    if known.owner is not door and known.owner is not None:
+    _, becomes_own = resolve_door_caller(tx, door, known, agent, auth)
+    if known.owner is not door and not becomes_own:
         raise _not_ours(known.name)
     require_nothing_pending(
         known.name,
@@ -169,6 +169,10 @@ def retire_idle(
     found = [] if before is None else tx.mailboxes.idle(door, before, after=after, limit=IDLE_AT_ONCE)
     retired = 0
     for _, agent_id in found:
+        agent = tx.agents.find(agent_id)
+        home = None if agent is None else tx.projects.find(agent.project_id)
+        if home is None or home.is_archived:
+            continue
         if may_retire(pending=tx.pops.count_waiting(agent_id), is_waiting=is_waited_for(agent_id)):
             record_event(tx, tx.agents.set_retired(agent_id, tx.now, tx.now), None)
             retired += 1

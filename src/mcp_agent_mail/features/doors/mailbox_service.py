@@ -23,6 +23,7 @@ from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import Checked, MailboxList, NameChange, Popped
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.doors.wait_lines import WaitLines
+from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -139,14 +140,12 @@ class MailboxService:
         MissingMailbox, UsedName, NameNotOwned.
         """
         name, wanted = require_wire_name(caller.door, caller.name), require_wire_name(caller.door, to)
-        key = self._doors.homes.key_of(caller)
 
-        def unit(tx: Tx) -> tuple[NameChange, AgentId]:
-            project = find_home(tx, key)
+        def unit(tx: Tx, project: Project | None) -> tuple[NameChange, AgentId]:
             source = units.require_source(tx, project, caller.door, name)
             return units.rename(tx, project, caller.door, name, wanted), source.agent_id
 
-        renamed, agent_id = await self._store.write(unit)
+        renamed, agent_id = await self._doors.homes.change(caller, unit)
         for waiter in self._waiters.of(agent_id):
             waiter.wake()
         return renamed
@@ -176,9 +175,8 @@ class MailboxService:
         """Its session ends: the mailbox leaves lists, and mail and history stay. False where it had before. Raises
         UnknownWireName, MailPending, NameOwnedElsewhere.
         """
-        name, key = require_wire_name(caller.door, caller.name), self._doors.homes.key_of(caller)
-        auth = self._doors.homes.rule.auth
-        return await self._store.write(lambda tx: units.retire(tx, find_home(tx, key), caller.door, name, auth))
+        name, auth = require_wire_name(caller.door, caller.name), self._doors.homes.rule.auth
+        return await self._doors.homes.change(caller, lambda tx, home: units.retire(tx, home, caller.door, name, auth))
 
     async def retire_idle(self, door: Door) -> int:
         """Retire mailboxes of the door that have long been idle, those apart in which mail waits. How many did."""
@@ -206,7 +204,7 @@ class MailboxService:
             agent = None if found is None or found.owner is not caller.door else view.agents.find(found.agent_id)
             if project is None or found is None or agent is None or agent.is_retired:
                 return None
-            return _Speaking(agent=agent, project=project, name=found.name)
+            return _Speaking(agent=agent, project=require_writable(project), name=found.name)
 
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> _Speaking:
             speaker = speak_as(tx, project, caller.door, written, supplies)

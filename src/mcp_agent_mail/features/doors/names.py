@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, plain_name, require_wire_name
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import (
@@ -77,7 +77,7 @@ def _find(view: View, project: Project, name: str) -> tuple[Agent | None, WireNa
     known = view.wire_names.find(project.id, name)
     if known is not None:
         return view.agents.find(known.agent_id), known
-    agent = view.agents.find_by_name(project.id, recipient_name(name))
+    agent = view.agents.find_by_name(project.id, recipient_name(plain_name(name)))
     if agent is None or agent.kind is AgentKind.SYSTEM:
         return None, None
     return (None if has_other_name(view, agent) else agent), None
@@ -181,7 +181,6 @@ def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupp
     """Who calls by the name: a mailbox that nobody had is the door's own by that, and one of its own that had retired
     comes back. Raises UnfitWireName, ReservedIdentity, NameOwnedElsewhere, DoorNotLinked, and MissingNames.
     """
-    require_writable(project)
     agent, known = _ensure(tx, project, door, name, supplies)
     if agent.kind is not AgentKind.AGENT:
         require_to_act(newcomers_caller(supplies.rule.auth), agent)

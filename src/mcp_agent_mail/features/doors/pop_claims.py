@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
 from mcp_agent_mail.core.errors import Busy
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.features.doors.results import Popped
 
 CLAIMED_S = 30.0
-MAX_CLAIMED = 1_000
-"""Of all callers together. Those that wait meanwhile come on top: they have places of their own."""
+MAX_CLAIMED = 10_000
+"""Of all mailboxes together. Those that wait meanwhile come on top: they have places of their own."""
+MAX_CLAIMED_EACH = 8
+"""Of one mailbox: a window has one command that prints, seldom a few."""
 
 _RETRY_AFTER_S = 5
 
@@ -33,22 +37,26 @@ class PopClaims:
         self._give_back = give_back
         self._within_s = within_s
         self._open: dict[str, tuple[Popped, asyncio.TimerHandle]] = {}
+        self._each: Counter[AgentId] = Counter()
 
-    def require_room(self) -> None:
-        """Raise TooManyPopped."""
-        if len(self._open) >= MAX_CLAIMED:
+    def _require_room(self, agent_id: AgentId) -> None:
+        of_agent = self._each[agent_id]
+        if len(self._open) >= MAX_CLAIMED or of_agent >= MAX_CLAIMED_EACH:
+            given, limit = (of_agent, MAX_CLAIMED_EACH) if of_agent >= MAX_CLAIMED_EACH else (MAX_CLAIMED, MAX_CLAIMED)
             raise TooManyPopped(
-                f"{MAX_CLAIMED} messages are given to callers that have not said yet whether they have them.",
+                f"{given} messages are given to callers that have not said yet whether they have them.",
                 retry_after_s=_RETRY_AFTER_S,
-                data={"given": len(self._open), "limit": MAX_CLAIMED},
+                data={"given": given, "limit": limit},
             )
 
     def make(self, popped: Popped) -> Popped:
-        """The same with a claim, which is nobody else's to know."""
+        """The same with a claim, which is nobody else's to know. Raises TooManyPopped."""
+        self._require_room(popped.agent_id)
         promised = replace(popped, claim=secrets.token_urlsafe(16))
         assert promised.claim is not None
         timer = asyncio.get_running_loop().call_later(self._within_s, self._break, promised)
         self._open[promised.claim] = (promised, timer)
+        self._each[promised.agent_id] += 1
         return promised
 
     def find(self, claim: str) -> Popped | None:
@@ -61,6 +69,9 @@ class PopClaims:
         found = self._open.pop(popped.claim or "", None)
         if found is not None:
             found[1].cancel()
+            self._each[popped.agent_id] -= 1
+            if not self._each[popped.agent_id]:
+                del self._each[popped.agent_id]
 
     def close(self) -> None:
         """Nothing is given back any more by itself. A repeat does nothing more."""

@@ -27,13 +27,14 @@ from mcp_agent_mail.features.doors.names import (
     require_known,
     speak_as,
 )
-from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims
+from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims, TooManyPopped
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorPlace, DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
 from mcp_agent_mail.features.doors.wait_figures import DoorWaits
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.messaging.service import MessagingService
+from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -133,8 +134,6 @@ class DoorService:
         written.
         Raises as `send` does, as waiting does (NoPlaceToWait, WaitingEnds, WaiterLeft), and TooManyPopped.
         """
-        if settles_itself:
-            self._claims.require_room()
         require_wire_name(caller.door, caller.name)
         taken = await self._look(caller) or await self._take(caller)
         popped = taken.popped
@@ -142,12 +141,19 @@ class DoorService:
             popped = await self._wait(caller, taken.agent.id, min(wait_s, MAX_WAIT_S))
         if popped is None:
             return None
-        given = self._claims.make(popped) if settles_itself else popped
+        given = await self._claimed(popped) if settles_itself else popped
         hearing, back = current_hearing(), partial(self._give_back_soon, given)
         hearing.unless_heard(back)
         sent = _nothing if settles_itself else partial(self._settle_soon, given)
         hearing.once_sent(SentPromise(sent=sent, cut=back))
         return given
+
+    async def _claimed(self, popped: Popped) -> Popped:
+        try:
+            return self._claims.make(popped)
+        except TooManyPopped:
+            await asyncio.shield(self.give_back(popped))  # Also if the call is cancelled meanwhile.
+            raise
 
     async def _look(self, caller: DoorCaller) -> _Taken | None:
         """None where there is something to write: mail to be given, or who calls."""
@@ -155,7 +161,9 @@ class DoorService:
 
         def look(view: View) -> Agent | None:
             project = find_home(view, key)
-            return None if project is None else popping.find_idle(view, project, caller.door, caller.name)
+            if project is None:
+                return None
+            return popping.find_idle(view, require_writable(project), caller.door, caller.name)
 
         idle = await self._store.read(look)
         if idle is None:
@@ -280,8 +288,7 @@ class DoorService:
         require_operator(caller)
         key = self.homes.key_of(None)
 
-        def unit(tx: Tx) -> KnownWireName:
-            project = find_home(tx, key)
+        def unit(tx: Tx, project: Project | None) -> KnownWireName:
             agent = None if project is None else find_agent(tx, project, name)
             if project is None or agent is None or agent.kind is not AgentKind.AGENT:
                 raise UnknownWireName(
@@ -295,7 +302,7 @@ class DoorService:
                 record_event(tx, agent, None)
             return _row(tx, changed)
 
-        return await self._store.write(unit)
+        return await self.homes.change(None, unit)
 
 
 def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:

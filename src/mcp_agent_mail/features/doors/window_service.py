@@ -139,10 +139,8 @@ class WindowMailboxService:
         """
         name = require_wire_name(caller.door, caller.name)
         before = require_wire_name(caller.door, was)
-        key = self._doors.homes.key_of(caller)
 
-        def unit(tx: Tx) -> bool:
-            project = find_home(tx, key)
+        def unit(tx: Tx, project: Project | None) -> bool:
             known = None if project is None else tx.wire_names.find(project.id, before)
             if project is None or known is None or not _is_own(tx, caller.door, known):
                 return False
@@ -155,7 +153,7 @@ class WindowMailboxService:
             record_event(tx, agent, None)
             return True
 
-        return await self._store.write(unit)
+        return await self._doors.homes.change(caller, unit)
 
     async def set_status(self, caller: DoorCaller, status: AgentStatus) -> Agent:
         """The caller's word on whether it is to be disturbed. Raises as DoorService.send does."""
@@ -243,7 +241,8 @@ class WindowMailboxService:
         )
         if request.dry_run:
             return counted
-        retired = await self._store.write(lambda tx: _retire(tx, [one.agent_id for one in (*offline, *stale)]))
+        gone = [one.agent_id for one in (*offline, *stale)]
+        retired = await self._doors.homes.change(caller, lambda tx, _: _retire(tx, gone))
         return replace(
             counted,
             offline=sum(one.agent_id in retired for one in offline),
