@@ -164,13 +164,28 @@ def test_where_lines_are_left_out_the_trailers_say_what_each_agent_did() -> None
         happened(EventKind.PROFILE, PROFILE, agent_id=None),
         happened(EventKind.RESERVATION, LEASE),
         happened(EventKind.RECEIPT, {"agent": "RedStone", "step": "read", "message_id": 38}),
-        happened(EventKind.SLOT, ended("force") | {"acting": "Human"}),
+        happened(EventKind.SLOT, LEASE | {"agent": "Human", "acting": "Human"}),
     ]
     agents = ["Agent: BlueLake", "Agent: Human", "Agent: RedStone"]
-    did = ["Did: BlueLake mail, reservation", "Did: Human", "Did: RedStone receipt"]
+    did = ["Did: BlueLake mail, reservation", "Did: Human slot", "Did: RedStone receipt"]
 
     assert _trailers([mail(entry("R"))] * (LINES_SHOWN - 4) + others) == [*agents, "Outbox-Seq: 7"]
     assert _trailers([mail(entry("R"))] * (LINES_SHOWN - 3) + others) == [*agents, *did, "Outbox-Seq: 7"]
+
+
+@pytest.mark.parametrize(
+    ("act", "acting", "did"),
+    [
+        (happened(EventKind.RESERVATION, ended("force") | {"acting": "RedStone"}), "RedStone", "force"),
+        (happened(EventKind.SLOT, ended("force") | {"acting": "RedStone"}), "RedStone", "force"),
+        (happened(EventKind.RESERVATION, ended("retirement")), "BlueLake", "reservation"),
+        (happened(EventKind.PROJECT, PROJECT | {"acting": "RedStone"}), "RedStone", "project"),
+    ],
+)
+def test_where_a_line_does_not_begin_with_who_acted_the_trailers_say_it(
+    act: OutboxEvent, acting: str, did: str
+) -> None:
+    assert _trailers([act]) == [f"Agent: {acting}", f"Did: {acting} {did}", "Outbox-Seq: 7"]
 
 
 def test_where_the_line_of_a_lease_is_cut_the_trailers_say_so_too() -> None:

@@ -18,7 +18,6 @@ from mcp_agent_mail.core.clock import Micros, from_seconds
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.parse.commit_message import parse_commit
-from mcp_agent_mail.domain.events import EventKind
 
 _LIMIT_S = 6 * 3_600.0
 """For all that one archive holds, with what its reader does meanwhile."""
@@ -36,7 +35,7 @@ class BranchFile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchCommit:
     """`last_seq` is None for a commit that a person made; `agents` acted in it, by name; `told` are the lines that say
-    what happened, the subject first; where they do not tell everything, `did` says what each agent did. `changed` are
+    what happened, the subject first; where they do not say who did what, `did` says what each agent did. `changed` are
     the paths that differ from its first parent, `added` the new ones.
     """
 
@@ -47,7 +46,7 @@ class BranchCommit:
     agents: tuple[str, ...]
     subject: str
     told: tuple[str, ...]
-    did: Mapping[str, frozenset[EventKind]]
+    did: Mapping[str, frozenset[str]]
     changed: tuple[str, ...]
     added: frozenset[str]
 

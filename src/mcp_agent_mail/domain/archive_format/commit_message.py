@@ -17,7 +17,11 @@ from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
 AGENT_TRAILER = "Agent"
 DID_TRAILER = "Did"
-"""Of a commit whose lines do not tell everything: `BlueLake mail, profile`, once per agent that acted."""
+"""Of a commit whose lines do not say who did what: `BlueLake mail, profile`, once per agent that acted. What it did are
+kinds of events, of leases its own; and FORCE.
+"""
+FORCE = "force"
+"""It ended another's lease."""
 SEQ_TRAILER = "Outbox-Seq"
 VERSION_TRAILER = "Archive-Format"
 """Of the one commit that brings an archive to a version of the format."""
@@ -32,7 +36,7 @@ _LEASE_ENDS = {"expiry": "expired", "idle": "ended: idle", "force": "ended by fo
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitText:
     """`author` is the one agent that acted, None when several did or none. `lines` say what happened, one by one, where
-    it was more than the subject tells. `did`: where they do not tell everything, what each agent did, by its name.
+    it was more than the subject tells. `did`: where they do not say it, what each agent did, by its name.
     """
 
     subject: str
@@ -40,7 +44,7 @@ class CommitText:
     last_seq: OutboxSeq
     lines: tuple[str, ...] = ()
     version: int | None = None
-    did: Mapping[str, frozenset[EventKind]] = field(default_factory=dict)
+    did: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def author(self) -> str | None:
@@ -51,7 +55,7 @@ class CommitText:
         """The trailers are a paragraph of their own, the last one: no line above them is taken for one."""
         told = [*self.lines, ""] if self.lines else []
         trailers = [f"{AGENT_TRAILER}: {name}" for name in self.agents]
-        trailers += [f"{DID_TRAILER}: {name} {', '.join(sorted(kinds))}".rstrip() for name, kinds in self.did.items()]
+        trailers += [f"{DID_TRAILER}: {name} {', '.join(sorted(acts))}" for name, acts in self.did.items()]
         if self.version is not None:
             trailers.append(f"{VERSION_TRAILER}: {self.version}")
         return "\n".join([self.subject, "", *told, *trailers, f"{SEQ_TRAILER}: {self.last_seq}", ""])
@@ -64,37 +68,46 @@ def commit_text(events: Sequence[OutboxEvent]) -> CommitText:
     did = _did(events)
     told = [event for event in events if _is_told(event)]
     first = _told(told[0]) if told else "archive: records"
-    if len(told) < 2:  # one is all said in the subject
-        return CommitText(subject=_short(first), agents=tuple(did), last_seq=events[-1].seq)
-    lines = [_short(_told(event)) for event in told[:LINES_SHOWN]]
-    if len(told) > LINES_SHOWN:
-        lines.append(f"and {len(told) - LINES_SHOWN} more")
     return CommitText(
-        subject=_short(first, f" (+{len(told) - 1})"),
+        subject=_short(first, f" (+{len(told) - 1})" if len(told) > 1 else ""),
         agents=tuple(did),
         last_seq=events[-1].seq,
-        lines=tuple(lines),
-        did={} if _tell_who_did_what(told) else did,
+        lines=tuple(_lines(told)),
+        did={} if _say_who_did_what(told) else did,
     )
 
 
-def _did(events: Sequence[OutboxEvent]) -> dict[str, frozenset[EventKind]]:
-    """What each agent did that all may know of, by its name; names rising. Of leases its own alone: whoever ends
-    another's by force did nothing to its own.
-    """
-    did: dict[str, set[EventKind]] = {}
+def _lines(told: Sequence[OutboxEvent]) -> list[str]:
+    """Of one event none: it is all said in the subject."""
+    if len(told) < 2:
+        return []
+    more = [f"and {len(told) - LINES_SHOWN} more"] if len(told) > LINES_SHOWN else []
+    return [*(_short(_told(event)) for event in told[:LINES_SHOWN]), *more]
+
+
+def _did(events: Sequence[OutboxEvent]) -> dict[str, frozenset[str]]:
+    """What each agent did that all may know of, by its name; names rising."""
+    did: dict[str, set[str]] = {}
     for event in events:
         if (name := _acting(event)) is not None:
-            kinds = did.setdefault(name, set())
-            if event.kind not in _LEASES or event.snapshot["agent"] == name:
-                kinds.add(event.kind)
+            is_anothers = event.kind in _LEASES and event.snapshot["agent"] != name
+            did.setdefault(name, set()).add(FORCE if is_anothers else event.kind.value)
     return {name: frozenset(did[name]) for name in sorted(did)}
 
 
-def _tell_who_did_what(told: Sequence[OutboxEvent]) -> bool:
-    """Do the lines say by themselves who did what? A cut line of a lease may have lost how it ended."""
-    leases = (_told(event) for event in told if event.kind in _LEASES)
-    return len(told) <= LINES_SHOWN and all(len(printable(line).strip()) <= _LINE_LENGTH for line in leases)
+def _say_who_did_what(told: Sequence[OutboxEvent]) -> bool:
+    """Do the lines? They do not where some are left out, where one does not begin with who acted, and where that of a
+    lease is cut, which says at its end how that came.
+    """
+    if len(told) > LINES_SHOWN:
+        return False
+    return all(_is_said(_told(event), event) for event in told if event.kind not in (EventKind.MAIL, EventKind.RECEIPT))
+
+
+def _is_said(line: str, event: OutboxEvent) -> bool:
+    acting = _acting(event)
+    is_cut = event.kind in _LEASES and len(printable(line).strip()) > _LINE_LENGTH
+    return not is_cut and (acting is None or line.startswith(f"{acting} "))
 
 
 def attachments_text(count: int, last_seq: OutboxSeq) -> CommitText:

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from mcp_agent_mail.archive.reading.branch import BranchCommit
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.archive_format.commit_message import FORCE
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.features.recovery.passes.commit_events import (
     CommitEvent,
+    acted_beside_mail,
     acted_in,
     changed_by_others,
     events_of,
@@ -21,7 +23,7 @@ def commit(
     added: Sequence[str] = (),
     told: Sequence[str] = ("archive: records",),
     agents: Sequence[str] = (),
-    did: Mapping[str, frozenset[EventKind]] | None = None,
+    did: Mapping[str, frozenset[str]] | None = None,
 ) -> BranchCommit:
     return BranchCommit(
         hexsha="a" * 40,
@@ -37,6 +39,7 @@ def commit(
     )
 
 
+LEASES = (EventKind.RESERVATION, EventKind.SLOT)
 MAIL = "2026/11/0-499/2026-11-21T20-38-32Z__plan__7.md"
 
 
@@ -148,18 +151,36 @@ def test_where_the_lines_do_not_tell_everything_it_is_known_by_what_each_agent_d
     did = {
         "BlueLake": frozenset({EventKind.MAIL, EventKind.PROFILE}),
         "RedStone": frozenset({EventKind.RECEIPT, EventKind.RESERVATION}),
-        "Human": frozenset[EventKind](),
+        "Human": frozenset({FORCE}),
+        "GreyOwl": frozenset({EventKind.MAIL, EventKind.RECEIPT}),
     }
     told = ("profile of BlueLake (+60)", "profile of RedStone", "and 11 more")
     cut = commit(told=told, agents=list(did), did=did)
 
     assert acted_in(cut) == did.keys()
-    assert told_of_receipts(cut) == {"RedStone"}
+    assert acted_beside_mail(cut) == {"BlueLake", "RedStone", "Human"}
+    assert told_of_receipts(cut) == {"RedStone", "GreyOwl"}
     assert changed_by_others(cut) == {
-        *((kind, "BlueLake") for kind in (EventKind.RESERVATION, EventKind.SLOT)),
+        *((kind, "BlueLake") for kind in LEASES),
         *((kind, "RedStone") for kind in (EventKind.PROFILE, EventKind.SLOT)),
-        *((kind, "Human") for kind in (EventKind.PROFILE, EventKind.RESERVATION, EventKind.SLOT)),
+        *((kind, one) for one in ("Human", "GreyOwl") for kind in (*LEASES, EventKind.PROFILE)),
     }
+
+
+def test_who_did_something_beside_mail_is_read_from_lines_that_begin_with_it() -> None:
+    told = (
+        "BlueLake renewed src/** (+6)",
+        "RedStone read 7",
+        "mail: GreyOwl -> RedStone | Zoe reserved src/**",
+        "slot web of GreyOwl expired",
+        "profile of RedStone",
+        "Human linked product Shop",
+        "Guest joined",
+    )
+
+    found = acted_beside_mail(commit(told=told, agents=["BlueLake", "RedStone", "GreyOwl", "Human", "Zoe"]))
+
+    assert found == {"BlueLake", "Human"}
 
 
 def test_of_an_earlier_programs_commit_that_does_not_tell_everything_nothing_is_known() -> None:

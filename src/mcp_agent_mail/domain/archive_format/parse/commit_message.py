@@ -10,19 +10,20 @@ from mcp_agent_mail.core.ids import MOST_NUMBER, OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import (
     AGENT_TRAILER,
     DID_TRAILER,
+    FORCE,
     SEQ_TRAILER,
     VERSION_TRAILER,
 )
 from mcp_agent_mail.domain.events import EventKind
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_KINDS = {kind.value: kind for kind in EventKind}
+_ACTS = frozenset({*(kind.value for kind in EventKind), FORCE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedText:
     """`last_seq` is None for a commit that a person made; `version` for all but one that brings another one. `did` is
-    what each agent did, by its name, where the lines do not tell everything; of other commits, and of earlier
+    what each agent did, by its name, where the lines do not say it; of other commits, and of earlier
     programs', empty.
     """
 
@@ -30,7 +31,7 @@ class SealedText:
     agents: tuple[str, ...]
     last_seq: OutboxSeq | None
     version: int | None
-    did: Mapping[str, frozenset[EventKind]] = field(default_factory=dict)
+    did: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def parse_commit(message: str) -> SealedText:
@@ -48,11 +49,11 @@ def parse_commit(message: str) -> SealedText:
     )
 
 
-def _did(trailers: Iterable[str]) -> Iterable[tuple[str, frozenset[EventKind]]]:
-    """A kind that a later program has is passed over."""
+def _did(trailers: Iterable[str]) -> Iterable[tuple[str, frozenset[str]]]:
+    """What a later program knows besides is passed over."""
     for trailer in trailers:
         name, _, said = trailer.partition(" ")
-        yield name, frozenset(_KINDS[kind] for kind in said.split(", ") if kind in _KINDS)
+        yield name, _ACTS.intersection(said.split(", "))
 
 
 def _number_of(trailers: list[tuple[str, str]], wanted: str) -> int | None:

@@ -36,6 +36,8 @@ _WHOSE = (
     ),
 )
 """How a commit tells of an agent's own act, and of another's or the server's."""
+_LINKED = re.compile(rf"{_NAME} linked product .*")
+_OF_MAIL = frozenset({EventKind.MAIL.value, EventKind.RECEIPT.value})
 _OF_ONE = tuple(kind for kinds, _, _ in _WHOSE for kind in kinds)
 """Kinds of which each file is one agent's, and others may change it."""
 _FIRST_OF_SEVERAL = re.compile(r" \(\+[0-9]+\)$")
@@ -119,6 +121,17 @@ def changed_by_others(commit: BranchCommit) -> frozenset[tuple[EventKind, str]]:
         for name in _names_in(told, others) - _names_in(told, own)
         for kind in kinds
     )
+
+
+def acted_beside_mail(commit: BranchCommit) -> frozenset[str]:
+    """Names of those who surely did something else than write, read and acknowledge: it shows even where their mail
+    does no more. Where `did` does not say it, those of whom a line tells it.
+    """
+    if commit.did:
+        return frozenset(name for name, acts in commit.did.items() if acts - _OF_MAIL)
+    told = [_FIRST_OF_SEVERAL.sub("", line) for line in commit.told]
+    forms = (*(own for _, own, _ in _WHOSE), _LINKED)
+    return frozenset(name for form in forms for name in _names_in(told, form)).intersection(commit.agents)
 
 
 def _names_in(told: list[str], form: re.Pattern[str]) -> set[str]:

@@ -20,6 +20,7 @@ from mcp_agent_mail.domain.messages import ReceiptStep
 from mcp_agent_mail.features.doctor.external_sort import Spool
 from mcp_agent_mail.features.recovery.passes.commit_events import (
     CommitEvent,
+    acted_beside_mail,
     acted_in,
     changed_by_others,
     events_of,
@@ -35,6 +36,8 @@ from mcp_agent_mail.store.rebuild.database import RebuiltDatabase, RebuiltEvent
 _LEASES = (EventKind.RESERVATION, EventKind.SLOT)
 _ANYBODY = (*_LEASES, EventKind.PRODUCT, EventKind.PROJECT)
 """Events that do not say themselves who acted."""
+
+_OF_MAIL = (EventKind.MAIL, EventKind.RECEIPT)
 
 _ORDER = (EventKind.PROJECT, EventKind.PROFILE, *(kind for kind in EventKind if kind not in ("project", "profile")))
 """In which events of one commit most likely came."""
@@ -232,17 +235,21 @@ class EventsPass:
 
 def _share(found: Sequence[Fields], acting: Mapping[AgentId, str], commit: BranchCommit) -> list[Fields]:
     """With all who acted: whoever did something to another's lease, or to what is nobody's, gets one of the events that
-    do not say who, or else one more of the same (spare ones), since a file that several changed is there once.
+    do not say who, or else one more (spare ones), since a file that several changed is there once, and one that was
+    written as it was not at all. An agent's mail does not stand for what else it did: it may be withdrawn since.
     """
     told = {fields["agent"] for fields in found}
-    with_receipts = told_of_receipts(commit)
-    left = [one for one, name in acting.items() if one not in told and name not in with_receipts]
-    unclaimed = [fields for fields in found if fields["kind"] in _ANYBODY]
-    for fields in unclaimed:
-        if left and fields["agent"] is None:
-            fields["agent"] = left.pop(0)
-    more = unclaimed[:1] or [fields for fields in found if fields["kind"] == EventKind.PROFILE][:1]
-    return [*found, *({**fields, "agent": one, "is_spare": True} for fields in more for one in left)]
+    told_beside = {fields["agent"] for fields in found if fields["kind"] not in _OF_MAIL}
+    with_receipts, beside = told_of_receipts(commit), acted_beside_mail(commit)
+    sure = [one for one, name in acting.items() if name in beside and one not in told_beside]
+    left = [one for one, name in acting.items() if one not in told and name not in with_receipts and name not in beside]
+    for fields in found:
+        if fields["kind"] in _ANYBODY and fields["agent"] is None and (of := sure or left):
+            fields["agent"] = of.pop(0)
+    if not any(fields["kind"] in (*_ANYBODY, EventKind.PROFILE) for fields in found):
+        left = []  # There is nothing that they may have done.
+    spare = {"kind": EventKind.PROFILE.value, "message": None, "is_spare": True}
+    return [*found, *(spare | {"agent": one} for one in (*sure, *left))]
 
 
 def _line(fields: Mapping[str, Any]) -> bytes:

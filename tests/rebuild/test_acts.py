@@ -1,4 +1,6 @@
-"""Who acted in a commit of so many events that its lines do not tell of all of them."""
+"""Who acted in a commit whose files do not tell it: the agent's mail is gone, others wrote its profile, there are more
+events than lines.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,10 @@ async def _send(history: History, who: dict[str, str], to: str) -> int:
     return int(sent["deliveries"][0]["payload"]["id"])
 
 
-async def _reserve(history: History, who: dict[str, str]) -> int:
-    """A lease of the reader's, for more than an hour."""
+async def _reserve(history: History, who: dict[str, str], *, hours: int = 2) -> int:
+    """A lease of the reader's."""
     holder = {"project_key": who["project_key"], "agent_name": "Reader"}
-    taken = await history.do("file_reservation_paths", **holder, paths=["src/**"], ttl_seconds=2 * HOUR)
+    taken = await history.do("file_reservation_paths", **holder, paths=["src/**"], ttl_seconds=hours * HOUR)
     return int(taken["granted"][0]["id"])
 
 
@@ -99,6 +101,34 @@ async def test_who_ended_anothers_lease_is_not_taken_for_somebody_who_read(tmp_p
         await history.do("mark_message_read", project_key=project, agent_name="Abel", message_id=number)
         force = {"project_key": project, "agent_name": "Warden", "file_reservation_id": lease}
         assert await history.do("force_release_file_reservation", **force, note="it is idle", notify_previous=False)
+        await history.world.drain()
+
+    _assert_acts_alike(played_by(history, clock), tmp_path / "rebuilt")
+
+
+async def test_who_ended_anothers_lease_is_known_though_its_mail_is_gone(tmp_path: Path) -> None:
+    clock = SetClock()
+    async with begun(tmp_path / "played", 0, clock) as history:
+        who = await _join(history)
+        lease = await _reserve(history, who)
+        await history.world.drain()
+        clock.step(1.5 * HOUR)
+        await _write_in_vain(history, who)
+        force = {"project_key": who["project_key"], "agent_name": "Writer", "file_reservation_id": lease}
+        assert await history.do("force_release_file_reservation", **force, note="it is idle", notify_previous=False)
+        await history.world.drain()
+
+    _assert_acts_alike(played_by(history, clock), tmp_path / "rebuilt")
+
+
+async def test_who_renewed_a_lease_that_stayed_as_it_was_is_known_though_its_mail_is_gone(tmp_path: Path) -> None:
+    clock = SetClock()
+    async with begun(tmp_path / "played", 0, clock) as history:
+        who = await _join(history)
+        await _reserve(history, who)
+        await history.world.drain()
+        await _write_in_vain(history, who | {"sender_name": "Reader"})
+        await _reserve(history, who, hours=1)
         await history.world.drain()
 
     _assert_acts_alike(played_by(history, clock), tmp_path / "rebuilt")
