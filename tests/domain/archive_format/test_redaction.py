@@ -129,6 +129,12 @@ _TRAILERS = "\n\nAgent: {}\nOutbox-Seq: 5\n"
             "mail: Fox -> Red | x\n\nmail: Fox -> Red | x" + _TRAILERS.format("Fox"),
             True,
         ),
+        (
+            f"Fox read {BLIND}\n\nAgent: Fox\nDid: Fox receipt\nOutbox-Seq: 5\n",
+            "Fox",
+            "archive: records\n\nOutbox-Seq: 5\n",
+            False,
+        ),
         (f"mail: Blue -> Red | Fox read {BLIND}", "Blue", f"mail: Blue -> Red | Fox read {BLIND}", True),
     ],
 )

@@ -31,6 +31,7 @@ _CONTACT = re.compile(CONTACTS_FOLDER + r"/([^/]+)/([^/]+)\.json")
 _MARKED = re.compile(r"(?P<name>\S+) (?:read|acknowledged) (?P<id>[0-9]{1,18})(?: \(\+[0-9]+\))?")
 _MORE = re.compile(r" \(\+([0-9]+)\)$")
 _ACTED = "Agent: "
+_DID = "Did: "
 _RECORDS = "archive: records"
 _REMEMBERED = 4_096
 
@@ -120,6 +121,7 @@ class Redaction:
         gone = set(self._hidden_in([subject, *lines]))
         if not gone:
             return message, True
+        lines = [line for line in lines if not line.startswith(_DID)]  # They count hidden receipts in.
         told = [line for line in lines if not self._tells_of_hidden(line)]
         if self._tells_of_hidden(subject):
             subject = _RECORDS
