@@ -68,7 +68,7 @@ def test_launchd_gets_a_property_list() -> None:
 
 
 def test_windows_gets_a_task() -> None:
-    unit = replace(UNIT, environment={"CLAUDE_MAILBOX_ENABLED": "true", "STORAGE_ROOT": "/home/my mail"})
+    unit = replace(UNIT, environment={"STORAGE_ROOT": "/home/my mail", "CLAUDE_MAILBOX_ENABLED": "true"})
     file = unit_file(ServiceKind.WINDOWS, unit, {"HOME": "/home/me"})
     task = ET.fromstring(file.content)
     space = "{http://schemas.microsoft.com/windows/2004/02/mit/task}"
