@@ -18,7 +18,6 @@ from mcp_agent_mail.core.tools import current_credentials
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.agentmail.door import PART
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
-from mcp_agent_mail.facades.postal.endpoint import PREFIX
 from mcp_agent_mail.server.door_ports import WantedPort, opened_ports
 from mcp_agent_mail.server.doors import NO_DOORS, OPENINGS, Opening, open_doors
 from tests.server.hosted import hosted, toy_app, toy_gate
@@ -166,7 +165,7 @@ def test_doors_that_are_shut_cost_a_start_nothing() -> None:
 
 def test_a_door_is_found_below_the_part_that_it_takes_for_its_own() -> None:
     assert {door: one.part for door, one in OPENINGS.items()} == {
-        Door.POSTAL: PREFIX,
+        Door.POSTAL: "/agents/",
         Door.AGENTMAIL: PART,
         Door.CLAUDE_MAILBOX: None,
     }

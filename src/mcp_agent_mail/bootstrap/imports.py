@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.features.importing.contents import ImportedContents
 from mcp_agent_mail.features.importing.service import ImportService
 from mcp_agent_mail.features.importing.unit_of_work import ImportRules
@@ -31,6 +32,7 @@ def import_service(
             body_max_bytes=settings.message_body_max_bytes,
             attachment_max_bytes=settings.attachment_max_bytes,
             inline_max_bytes=settings.inline_image_max_bytes,
+            auth=AgentAuth(settings.agent_auth),
         ),
         throttle=throttle,
     )

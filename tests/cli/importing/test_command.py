@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +17,7 @@ from tests.cli.shell import Shell
 from tests.facades.importers.mcp_store import make_mcp_store
 from tests.facades.importers.small_sources import make_agentmail, make_claude_mailbox, make_postal
 from tests.facades.importers.untouched import state_of
+from tests.served import pause
 
 _MAKERS: dict[str, Callable[[Path], Path]] = {
     "postal": lambda folder: make_postal(folder / "messages.sqlite"),
@@ -102,3 +107,24 @@ def test_what_is_not_there_is_refused(shell: Shell) -> None:
 
         assert refused.code == 1
         assert "nowhere cannot be read" in refused.err
+
+
+def test_one_that_is_ended_leaves_no_copy_of_the_source(tmp_path: Path) -> None:
+    path, temporary = make_postal(tmp_path / "messages.sqlite", messages=20_000), tmp_path / "temporary"
+    temporary.mkdir()
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "STORAGE_ROOT": str(tmp_path / "store")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcp_agent_mail", "import", "postal", str(path), "--apply"],
+        env={**environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
+    )
+    for _ in range(3_000):
+        if any(temporary.glob("am-import-*/source.sqlite3")):
+            break
+        pause()
+    process.terminate()
+
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert list(temporary.glob("am-import-*")) == []

@@ -6,6 +6,7 @@ import plistlib
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,8 @@ def test_launchd_gets_a_property_list() -> None:
 
 
 def test_windows_gets_a_task() -> None:
-    file = unit_file(ServiceKind.WINDOWS, UNIT, {"HOME": "/home/me"})
+    unit = replace(UNIT, environment={"STORAGE_ROOT": "/home/my mail", "CLAUDE_MAILBOX_ENABLED": "true"})
+    file = unit_file(ServiceKind.WINDOWS, unit, {"HOME": "/home/me"})
     task = ET.fromstring(file.content)
     space = "{http://schemas.microsoft.com/windows/2004/02/mit/task}"
     arguments = task.findtext(f"{space}Actions/{space}Exec/{space}Arguments")
@@ -83,6 +85,23 @@ def test_what_cannot_stand_in_a_line_is_refused(platform: ServiceKind) -> None:
 
     with pytest.raises(ValueError, match="control characters"):
         unit_file(platform, unit, {"HOME": "/home/me"})
+
+
+@pytest.mark.parametrize("platform", ServiceKind)
+def test_bytes_that_are_no_text_are_refused(platform: ServiceKind) -> None:
+    with pytest.raises(ValueError, match="no UTF-8"):
+        unit_file(platform, ServiceUnit(command=["/am"], environment={"STORAGE_ROOT": "/x\udcff"}), {"HOME": "/h"})
+
+
+@pytest.mark.parametrize("unfit", '"%&|<>^!')
+def test_what_windows_shell_would_act_on_is_refused_there_alone(unfit: str) -> None:
+    unit = ServiceUnit(command=["/am"], environment={"STORAGE_ROOT": f"/a{unfit}b"})
+
+    with pytest.raises(ValueError, match="would act on"):
+        unit_file(ServiceKind.WINDOWS, unit, {"HOME": "/h"})
+
+    assert unit_file(ServiceKind.SYSTEMD, unit, {"HOME": "/h"}).content
+    assert unit_file(ServiceKind.LAUNCHD, unit, {"HOME": "/h"}).content
 
 
 def test_it_is_installed_where_its_file_is(tmp_path: Path) -> None:

@@ -65,6 +65,35 @@ def test_the_store_is_known_again_after_mail_was_added_or_it_was_moved(tmp_path:
     assert ids[0] == ids[1] != ids[2]
 
 
+def test_a_message_is_called_the_same_though_those_before_it_are_gone_and_another_one_otherwise(
+    tmp_path: Path,
+) -> None:
+    path = make_postal(tmp_path / "messages.sqlite", messages=5)
+
+    def keys() -> list[str]:
+        with open_source("postal", path) as reader:
+            return [one.key for one in reader.messages()]
+
+    before = keys()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM messages WHERE rowid = 1")
+        connection.execute("UPDATE messages SET content = 'other' WHERE rowid = 5")
+    after = keys()
+
+    assert after[:-1] == before[1:-1]
+    assert after[-1] != before[-1]
+
+
+def test_rows_without_an_id_that_say_the_same_are_messages_each(tmp_path: Path) -> None:
+    path = make_postal(tmp_path / "messages.sqlite", messages=0)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for _ in range(2):
+            connection.execute("INSERT INTO messages VALUES (NULL, 'x', 'y', 'b', '2026-03-01', 0)")
+
+    with open_source("postal", path) as reader:
+        assert len({one.key for one in reader.messages()}) == 2
+
+
 def test_a_message_without_a_time_has_that_of_the_one_before_which_is_noted(tmp_path: Path) -> None:
     path = make_postal(tmp_path / "messages.sqlite", messages=3)
     with closing(sqlite3.connect(path)) as connection, connection:

@@ -109,6 +109,12 @@ def test_a_body_with_a_tool_and_no_jsonrpc_is_the_plain_form(body: bytes, is_pla
     assert (plain_call(body) is not None) == is_plain
 
 
+async def test_words_of_a_message_do_not_make_a_plain_call_anything_else(postal: PostalServer) -> None:
+    sent = await postal.post("alice", {"tool": "send_to_agent", "args": {"name": "jsonrpc", "msg": "jsonrpc"}})
+
+    assert sent.status_code == 200
+
+
 async def test_its_own_port_has_the_same_mailboxes_and_nothing_else(tmp_path: Path, unused_port: int) -> None:
     async with open_postal(tmp_path, POSTAL_PORT=str(unused_port)) as postal:
         sent = await postal.plain("alice", "send_to_agent", name="bob", msg="ping")

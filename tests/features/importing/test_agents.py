@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import is_generated_form
 from mcp_agent_mail.domain.importing.report import WhyRenamed
 from tests.features.importing.scripted import TOKEN, ScriptedReader, agent, at, copy, message, project, whole_store
@@ -169,3 +172,15 @@ async def test_a_longer_profile_than_one_may_have_is_cut(world: World) -> None:
 
     ((program, task),) = world.rows("SELECT program, task_description FROM agents WHERE name = 'BlueLake'")
     assert (len(program), program[-1], len(task), task[-1]) == (128, "…", 4_000, "…")
+
+
+async def test_where_agents_prove_who_they_are_one_without_a_token_is_nobodys_until_the_operator_gives_it_one(
+    world: World,
+) -> None:
+    service = world.services.importing
+    service._rules = replace(service._rules, auth=AgentAuth.STRICT)
+
+    report = await bring(world, ScriptedReader(all_projects=[project()], all_agents=[agent("a1", "BlueLake")]))
+
+    assert world.rows("SELECT token_hash IS NULL FROM agents WHERE name = 'BlueLake'") == [(0,)]
+    assert any("am token reissue" in note for note in report.notes)

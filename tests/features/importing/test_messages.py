@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceMessage, ThreadRef
+from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceKind, SourceMessage, ThreadRef
 from mcp_agent_mail.features.importing.messages import events_of
 from tests.features.importing.scripted import ScriptedReader, agent, at, copy, message, project, whole_store
 from tests.features.importing.test_service import bring
@@ -43,6 +45,16 @@ async def test_a_message_is_as_it_was_for_each_of_its_recipients(world: World) -
         ("GreenField", "bcc", at(230), None),
     ]
     assert world.rows(COPIES, "m1")[0] == ("RedStone", "to", at(200), at(210))
+
+
+async def test_mail_of_a_store_that_has_lost_what_it_is_told_by_comes_in_once(world: World) -> None:
+    reader = two(message("m1", "a1", copy("a2")), message("m2", "a1", copy("a2")))
+    await bring(world, reader)
+
+    again = await bring(world, replace(reader, store_id="by its second row", all_messages=reader.all_messages[1:]))
+
+    assert world.rows("SELECT count(*) FROM messages") == [(2,)]
+    assert again.counts[SourceKind.MESSAGE].known == 1
 
 
 async def test_history_stands_behind_all_mail_that_was_there_in_its_own_order(world: World) -> None:

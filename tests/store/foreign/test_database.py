@@ -79,6 +79,12 @@ def test_views_virtual_tables_and_computed_columns_are_not_there(tmp_path: Path)
         assert database.tables["mail"] == {"id": "id"}
 
 
+def test_no_check_of_the_file_is_run(tmp_path: Path) -> None:
+    script = "PRAGMA ignore_check_constraints = ON; CREATE TABLE mail (id CHECK (id > 5)); INSERT INTO mail VALUES (1)"
+    with _opened(tmp_path, script) as database:
+        assert list(database.rows("mail", ("id",))) == [(1,)]
+
+
 def test_names_that_end_a_statement_are_only_names(tmp_path: Path) -> None:
     name = 'x"; DROP TABLE mail; --'
     quoted = name.replace('"', '""')

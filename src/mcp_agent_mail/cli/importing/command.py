@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -103,6 +106,21 @@ def import_mcp_agent_mail(
     _bring_in("mcp-agent-mail", _path(path, "PATH"), archive=archive_path, project=project, apply=apply, json=json)
 
 
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Inside, SIGTERM and SIGHUP end the command by an exception: private copies of others' mail do not stay."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _path(text: str, name: str) -> Path:
     return given_path(text, name).absolute()
 
@@ -118,7 +136,12 @@ def _bring_in(
     context = load_context()
     into = None if project is None else absolute_key(project, "--project")
     # The source first: what is no such store is said without a server.
-    with open_source(system, path, archive=archive) as reader, open_gateway(context) as gateway, progress_bars() as on:
+    with (
+        _ended_in_order(),
+        open_source(system, path, archive=archive) as reader,
+        open_gateway(context) as gateway,
+        progress_bars() as on,
+    ):
         shown = on.bar("messages")
         report = import_through(gateway, reader, project=into, apply=apply, seen=lambda count: shown(count, count))
     print_report(report, path, json=json)

@@ -68,7 +68,12 @@ def install(request: ServiceRequest, environ: Mapping[str, str] = os.environ) ->
     platform = this_platform()
     carried = {name: _absolute(environ[name]) for name in _CARRIED if environ.get(name)}
     unit = ServiceUnit(command=server_command(), environment={**carried, **request.environment})
-    written = unit_file(platform, unit, environ)
+    try:
+        written = unit_file(platform, unit, environ)
+    except ValueError as unfit:
+        raise ServiceRefused(
+            f"A service cannot be told that: {unfit}.", hint="Name plain paths: am config show tells which are set."
+        ) from unfit
     _write(written)
     state = ServiceState(platform=platform, path=written.path, is_installed=True)
     if not has_user_manager(platform, environ):

@@ -20,6 +20,9 @@ _LASTING = (71, 75, 78)
 """Exit codes that a new start does not mend: a taken port, a store with an owner, settings that are wrong."""
 
 
+_OF_CMD = frozenset('"%&|<>^!')
+
+
 class ServiceKind(StrEnum):
     """By what the server is started with the login."""
 
@@ -73,15 +76,18 @@ def is_installed(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def unit_file(platform: ServiceKind, unit: ServiceUnit, environ: Mapping[str, str]) -> UnitFile:
-    """The file for a platform. Raises ValueError for what cannot stand in one line."""
-    if any(_is_unfit(text) for text in (*unit.command, *unit.environment, *unit.environment.values())):
-        raise ValueError("a path or a setting has control characters")
+    """The file for a platform. Raises ValueError for what cannot stand there as text."""
+    told = (*unit.command, *unit.environment, *unit.environment.values())
+    if any(_is_unfit(text) for text in told):
+        raise ValueError("a path or a setting has control characters, or is no UTF-8")
+    if platform is ServiceKind.WINDOWS and any(_OF_CMD.intersection(text) for text in told):
+        raise ValueError(f"a path or a setting has one of {' '.join(sorted(_OF_CMD))}, which cmd.exe would act on")
     text = _TEXTS[platform](unit)
     return UnitFile(path=unit_path(platform, environ), content=text)
 
 
 def _is_unfit(text: str) -> bool:
-    return any(ord(one) < 32 or ord(one) == 127 for one in text)
+    return any(ord(one) < 32 or ord(one) == 127 or 0xD800 <= ord(one) < 0xE000 for one in text)
 
 
 def _systemd(unit: ServiceUnit) -> bytes:

@@ -11,7 +11,7 @@ import orjson
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.tools import JsonObject
-from mcp_agent_mail.domain.doors.names import Door, UnfitWireName, wire_key
+from mcp_agent_mail.domain.doors.names import Door, UnfitWireName, UnknownWireName, wire_key
 from mcp_agent_mail.facades.asgi import DoorRequest, PlainAnswer
 from mcp_agent_mail.facades.claude_mailbox import answers
 from mcp_agent_mail.facades.claude_mailbox.callers import (
@@ -136,7 +136,11 @@ class MailboxRest:
         caller = require_owner(request, named, "name")
         if (other := await self._followed(request, caller)) is not None:
             await self._mailboxes.retire(caller_of(other))
-        await self._mailboxes.retire(caller_of(caller))
+        try:
+            await self._mailboxes.retire(caller_of(caller))
+        except UnknownWireName:
+            if other is None:  # Else nobody has taken the name that it had.
+                raise
         return PlainAnswer(value={"name": caller, "deleted": True})
 
     async def _followed(self, request: DoorRequest, caller: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +24,12 @@ from mcp_agent_mail.domain.importing.records import (
 )
 from mcp_agent_mail.domain.importing.refusals import unreadable
 from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
-from mcp_agent_mail.facades.importers.values import key_of
+from mcp_agent_mail.facades.importers.values import digest_of, key_of
 
 MOST_AGENTS = 100_000
 """Of one store: they stand in memory while it is read."""
 
+_DIGITS = 32
 PROJECT = "all"
 """The key of the one project."""
 
@@ -50,6 +52,7 @@ class DoorReader(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.said = ReadingNotes()
+        self._alike: Counter[str] = Counter()
 
     @abstractmethod
     def store(self) -> SourceStore: ...
@@ -109,6 +112,16 @@ class DoorReader(ABC):
 
     def notes(self) -> Iterator[SourceNote]:
         yield from self.said.notes()
+
+    def message_key(self, external_id: str, *told: object) -> str:
+        """Of a row by its id and what it says: ids are given out anew, and other stores of the system have the same.
+        Rows without an id that say the same are numbered: each is a message.
+        """
+        digest = digest_of(*told)[:_DIGITS]
+        if external_id:
+            return key_of("id", external_id, digest)
+        self._alike[digest] += 1
+        return key_of("row", digest, self._alike[digest])
 
     def note_undated(self, count: int) -> None:
         if count:

@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.records import SourceCopy, SourceMessage, SourceStore
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
 from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, NameSighting, name_key
-from mcp_agent_mail.facades.importers.values import digest_of, flag_of, key_of, text_of, time_of
+from mcp_agent_mail.facades.importers.values import digest_of, flag_of, text_of, time_of
 from mcp_agent_mail.store.foreign.database import ForeignDatabase, ForeignRow
 
 _TABLE = "messages"
@@ -50,7 +50,7 @@ class PostalReader(DoorReader):
             external_id = text_of(row[0])
             undated += time_of(row[4]) is None
             yield SourceMessage(
-                key=key_of("id", external_id) if external_id else key_of("row", digest_of(*row[:5])),
+                key=self.message_key(external_id, *row[1:5]),
                 project_key=PROJECT,
                 sender_key=name_key(text_of(row[1])),
                 subject=None,

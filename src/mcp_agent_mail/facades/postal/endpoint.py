@@ -17,7 +17,6 @@ from mcp_agent_mail.facades.postal.tools import ALIASES, postal_tools
 from mcp_agent_mail.facades.tool_door import DoorTools, DoorToolTable
 from mcp_agent_mail.features.doors.service import DoorService
 
-PREFIX = "/agents/"
 SERVER_NAME = "generic"
 """As that system's server calls itself."""
 

@@ -9,6 +9,7 @@ from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.core.params import MODEL, PROGRAM, TASK
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.doors.names import WireName, is_wire_name, wire_key
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import first_free, has_names_form
 from mcp_agent_mail.domain.importing.fitted_texts import fit_line, fit_text, fit_time
 from mcp_agent_mail.domain.importing.records import SourceAgent, SourceKind
@@ -34,6 +35,8 @@ def take_agent(unit: RunningUnit, source: SourceAgent) -> None:
         _join(unit, project, source, same)
         return
     name, why = _name(unit, project, source)
+    if source.wire is None and source.token_hash is None and unit.rules.auth is AgentAuth.STRICT:
+        unit.tally.note("Agents without a token cannot act here (AGENT_AUTH=strict): am token reissue gives them one.")
     unit.tally.of(SourceKind.AGENT).added += 1
     if unit.tx is None or project is None:
         unit.new_names.add((source.project_key, wire_key(source.name)))
@@ -93,13 +96,15 @@ def _generated(unit: RunningUnit, project: Project) -> str:
 
 
 def _add(tx: Tx, project: Project, source: SourceAgent, name: str, unit: RunningUnit) -> Agent:
-    """With its policies and its token, or as a name that nobody has registered yet: whoever does has it."""
+    """With its policies and its token. Without one it is a name that nobody has registered yet, and whoever does has
+    it; not where agents prove who they are: then nobody is told its token, and the operator gives it another.
+    """
     tx.require_room()
     hashed = source.token_hash
     if hashed is not None and tx.agents.find_by_token_hash(hashed) is not None:
         unit.tally.note(f"The token of {source.name!r:.100} is another agent's here: am token reissue gives it one.")
         hashed = None
-    if hashed is None and source.wire is not None:
+    if hashed is None and (source.wire is not None or unit.rules.auth is AgentAuth.STRICT):
         # What a door owns is not to be had by registering; this token is told to nobody.
         hashed = token_hash(next(unit.supplies.tokens))
     new = NewAgent(

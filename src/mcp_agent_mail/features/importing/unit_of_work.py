@@ -10,6 +10,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.imports import import_snapshot
 from mcp_agent_mail.domain.attachments import ContentKind, StoredContent
 from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceProject, SourceStore
 from mcp_agent_mail.domain.importing.report import Tally
 from mcp_agent_mail.domain.importing.taken_records import TakenRecord
@@ -20,13 +21,14 @@ from mcp_agent_mail.store.transaction import Tx, View
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRules:
     """Limits of size are kept for history too; sizes in bytes. `home` is the path or slug of the project for sources
-    that know none.
+    that know none. `auth`: how agents of this server prove who they are.
     """
 
     home: str
     body_max_bytes: int
     attachment_max_bytes: int
     inline_max_bytes: int
+    auth: AgentAuth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,8 @@ from mcp_agent_mail.store.engine.migrate import (
 
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
 
-NEWEST_VERSION = 23
-NEWEST_SHA256 = "07f237ba15af2ed4a455c01aee1bf9dee808d61c998132d8cc49b27a575988df"
+NEWEST_VERSION = 24
+NEWEST_SHA256 = "3449b16c159780b93ffd61acfc33d0258796948b9f0c2e43f78c17925f659a79"
 """Of what all migrations make: a database that has it need not be compared with that, which is made in 0.1 s. Another
 SQLite may spell a definition otherwise; it is compared then."""
 

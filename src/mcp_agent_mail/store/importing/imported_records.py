@@ -11,6 +11,9 @@ from mcp_agent_mail.domain.importing.records import SourceKind, SourceStore
 from mcp_agent_mail.domain.importing.taken_records import ImportUnit, TakenRecord
 
 _FIND = "SELECT number FROM imported WHERE system = ? AND store_id = ? AND kind = ? AND source_key = ?"
+_FIND_MAIL = """
+SELECT number FROM imported INDEXED BY imported_key WHERE system = ? AND source_key = ? AND kind = 'messages' LIMIT 1
+"""
 _ADD_UNIT = "INSERT INTO import_units (system, store_id, imported_ts) VALUES (?, ?, ?) RETURNING id"
 _ADD = """
 INSERT INTO imported (system, store_id, kind, source_key, number, project_id, unit_id) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -38,8 +41,13 @@ class Imported:
         self._connection = connection
 
     def find(self, source: SourceStore, kind: SourceKind, key: str) -> int | None:
-        """The number that the thing has here; None for what was never taken over from there."""
-        row = self._connection.execute(_FIND, (source.system, source.store_id, kind.value, key)).fetchone()
+        """The number that the thing has here; None for what was never taken over from there. A message is the same in
+        whichever store of the system: its key tells what it is, and stores lose the rows by which they are told apart.
+        """
+        if kind is SourceKind.MESSAGE:
+            row = self._connection.execute(_FIND_MAIL, (source.system, key)).fetchone()
+        else:
+            row = self._connection.execute(_FIND, (source.system, source.store_id, kind.value, key)).fetchone()
         return None if row is None else int(row[0])
 
     def is_mail(self, message_id: int) -> bool:

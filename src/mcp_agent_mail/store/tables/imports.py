@@ -28,6 +28,7 @@ class ImportedRow(SQLModel, table=True):
         Index("imported_unit", "unit_id", "project_id"),
         Index("imported_project", "project_id", "unit_id"),
         Index("imported_mail", "number", **where("kind = 'messages'")),
+        Index("imported_key", "system", "source_key", **where("kind = 'messages'")),
     )
 
     system: str = Field(primary_key=True, sa_type=Text)
