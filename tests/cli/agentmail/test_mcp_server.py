@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.cli.agentmail.mcp_server import VERSIONS
 from mcp_agent_mail.cli.agentmail.mcp_tools import MAX_MESSAGE_BYTES
+from mcp_agent_mail.cli.stdio.messages import VERSIONS
 from tests.cli.agentmail.mcp_client import McpProcess
 from tests.cli.agentmail.test_commands import NONE, given, sent
 from tests.cli.agentmail.tmux_session import AgentMailHome, TmuxSession, needs_tmux, tmux_session
