@@ -32,6 +32,7 @@ from mcp_agent_mail.clients.hook.descriptors import write_all, write_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mcp_agent_mail.cli.agentmail.tmux_windows import TmuxPane
@@ -52,20 +53,22 @@ def serve() -> int:
     settings = DoorSettings(os.environ)
     place = find_place(settings, os.environ, outside=NO_TMUX, code=REFUSED)
     if place.pane is not None:
-        threading.Thread(target=_end_with, args=(place.pane,), daemon=True).start()
+        threading.Thread(target=end_with, args=(place.pane,), daemon=True).start()
     session = McpSession(settings)
     for line in read_lines(sys.stdin.buffer):
         session.take(line)
     return 0
 
 
-def _end_with(pane: TmuxPane) -> None:
+def end_with(
+    pane: TmuxPane, sleep: Callable[[float], None] = time.sleep, end: Callable[[int], object] = os._exit
+) -> None:
     """On a thread: whoever waits for an answer does not look."""
-    while True:
-        time.sleep(LOOK_EVERY_S)
-        if not pane.is_there():
-            tell("the tmux session is gone")
-            os._exit(REFUSED)
+    sleep(LOOK_EVERY_S)
+    while pane.is_there():
+        sleep(LOOK_EVERY_S)
+    tell("the tmux session is gone")
+    end(REFUSED)
 
 
 class McpSession:
