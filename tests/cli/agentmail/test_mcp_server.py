@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.cli.agentmail.mcp_server import VERSIONS
+from mcp_agent_mail.cli.agentmail.mcp_server import end_with
 from mcp_agent_mail.cli.agentmail.mcp_tools import MAX_MESSAGE_BYTES
+from mcp_agent_mail.cli.agentmail.tmux_windows import TmuxPane
+from mcp_agent_mail.cli.stdio.messages import VERSIONS
 from tests.cli.agentmail.mcp_client import McpProcess
 from tests.cli.agentmail.test_commands import NONE, given, sent
 from tests.cli.agentmail.tmux_session import AgentMailHome, TmuxSession, needs_tmux, tmux_session
@@ -279,19 +281,65 @@ def test_a_window_that_is_renamed_meanwhile_is_the_same_agent(session: TmuxSessi
         assert client.calls("receive")["structuredContent"]["id"] == number
 
 
+class PaneUntil(TmuxPane):
+    """Stands until an instant of the time that is slept."""
+
+    __slots__ = ("now", "until")
+
+    def __init__(self, until: float) -> None:
+        super().__init__({"TMUX": "/s,1,0", "TMUX_PANE": "%0"})
+        self.now = 0.0
+        self.until = until
+
+    def is_there(self) -> bool:
+        return self.now < self.until
+
+    def sleeps(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize("gone_at", [0.01, 7.0, 7.25, 7.5, 60.01])
+def test_it_looks_at_tmux_so_often_that_a_second_is_enough(gone_at: float, capfd: pytest.CaptureFixture[str]) -> None:
+    """By the time that is slept: half of the second is left for the look itself and for the end."""
+    pane, ended = PaneUntil(gone_at), list[tuple[int, float]]()
+
+    end_with(pane, pane.sleeps, lambda code: ended.append((code, pane.now)))
+
+    ((code, at),) = ended
+    assert code == 1
+    assert gone_at <= at <= gone_at + 0.5
+    assert capfd.readouterr().err == "agentmail mcp: the tmux session is gone\n"
+
+
+def test_the_end_of_its_input_is_0_also_behind_a_call_that_failed(home: AgentMailHome) -> None:
+    with McpProcess(home, {**ME, **NO_START}) as client:
+        client.opens()
+        failed = client.calls("receive")
+        code = client.end()
+
+    assert failed["isError"] is True
+    assert code == 0
+
+
 @needs_tmux
-@pytest.mark.parametrize("end", ["kill-server", "kill-session", "kill-pane"])
-def test_it_ends_with_1_within_a_second_when_tmux_is_gone(session: TmuxSession, end: str) -> None:
+def test_the_end_of_its_input_is_0_in_a_window(session: TmuxSession) -> None:
     with McpProcess(session.home, session.environ("a1")) as client:
         client.opens()
-        began = time.monotonic()
+        code = client.end()
+
+    assert code == 0
+
+
+@needs_tmux
+@pytest.mark.parametrize("end", ["kill-server", "kill-session", "kill-pane"])
+def test_it_ends_with_1_when_tmux_is_gone(session: TmuxSession, end: str) -> None:
+    with McpProcess(session.home, session.environ("a1")) as client:
+        client.opens()
         session.tmux(end, *([] if end == "kill-server" else ["-t", session.panes["a1"]]))
         code = client.exit_code()
-        took_s = time.monotonic() - began
 
         assert code == 1
         assert client.complaints().endswith("agentmail mcp: the tmux session is gone\n")
-        assert took_s < 5.0
 
 
 @needs_tmux

@@ -8,6 +8,20 @@ from tests.cli.agentmail.tmux_session import TmuxSession, needs_tmux
 pytestmark = needs_tmux
 
 
+def test_who_acts_is_the_window_of_the_pane_and_others_are_those_of_its_session(session: TmuxSession) -> None:
+    """Neither the window that is looked at (a1), nor what another session of the same tmux has."""
+    session.panes["b1"] = session.tmux(
+        *("new-session", "-d", "-s", "other", "-P", "-F", "#{pane_id}", "-n", "b1", "cat")
+    ).strip()
+
+    number = sent(session.says("a2", "send", "a3", "hi"))
+
+    assert session.says("a3", "receive") == given("a2", number, "hi")
+    assert session.says("a2", "recipients") == ("a1\na2 [you]\na3\n", "", 0)
+    assert session.says("b1", "recipients") == ("b1 [you]\n", "", 0)
+    assert session.says("a2", "send", "b1", "x")[1:] == ("error: recipient not found\n", 1)
+
+
 def test_a_renamed_window_has_its_mail_under_the_new_name(session: TmuxSession) -> None:
     early = sent(session.says("a1", "send", "a2", "before"))
     session.tmux("rename-window", "-t", session.panes["a2"], "b2")

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
+from mcp_agent_mail.cli.stdio.messages import MAX_LINE_BYTES
 from tests.cli.claude_mailbox.mailbox_program import MailboxProgram
 from tests.facades.claude_mailbox.mailbox_server import MailboxServer
 
@@ -114,3 +117,42 @@ def test_what_is_no_message_is_answered_and_the_next_one_goes_on(alone: MailboxP
         -32602,
     ]
     assert (broken["id"], after["result"]) == (None, {})
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"id": 1, "method": "ping"},
+        {"jsonrpc": "1.0", "id": 1, "method": "ping"},
+        {"jsonrpc": "2.0", "id": {"a": 1}, "method": "tools/list"},
+    ],
+)
+def test_what_is_no_request_of_the_protocol_gets_no_result(message: Any, alone: MailboxProgram) -> None:
+    with opened(alone) as stdio:
+        refused = stdio.line(json.dumps(message).encode())
+        after = stdio.ask("ping")
+
+    assert refused == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "Invalid Request"}}
+    assert after["result"] == {}
+
+
+def test_a_line_of_five_megabytes_is_one_message(alone: MailboxProgram) -> None:
+    params = {"name": "send", "arguments": {"to": "bob", "body": "\x01" * (5 << 18)}}
+    message = {"jsonrpc": "2.0", "id": "s", "method": "tools/call", "params": params}
+    with opened(alone) as stdio:
+        broken = stdio.line(b"x" * (5 << 20))
+        called = stdio.line(json.dumps(message).encode())
+        after = stdio.ask("ping")
+
+    assert (broken["id"], broken["error"]["code"]) == (None, -32700)
+    assert (called["id"], called["result"]["isError"]) == ("s", True)
+    assert after["result"] == {}
+
+
+def test_a_line_that_is_too_long_is_refused_once_and_the_next_is_served(alone: MailboxProgram) -> None:
+    with opened(alone) as stdio:
+        refused = stdio.line(b"x" * (MAX_LINE_BYTES * 2))
+        after = stdio.ask("ping")
+
+    assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+    assert after["result"] == {}

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from tests.facades.claims.facts import FACTS as CLAIMS
 from tests.facades.facts import Fact
-from tests.facades.neighbours import agentmail_rows, mailbox_rows, postal_rows
+from tests.facades.neighbours import agentmail_page, agentmail_rows, mailbox_rows, postal_rows
 from tests.pages.blocks import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "neighbours.md"
@@ -59,9 +59,10 @@ def page() -> str:
 
 
 def _section(name: str, rows: tuple[Fact, ...]) -> str:
+    told = f"{agentmail_page.counted()}\n" if rows == agentmail_rows.ROWS else ""
     kept = _table("as there", [row for row in rows if not row.otherwise])
     other = _table("otherwise", [row for row in rows if row.otherwise])
-    return f"\n## {name}\n\n{kept}\n{other}"
+    return f"\n## {name}\n\n{told}{kept}\n{other}"
 
 
 def _table(heading: str, rows: list[Fact]) -> str:

@@ -18,25 +18,32 @@ from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.cli.agentmail.mcp_tools import TOOLS, MessageTooLong, NoSuchTool, ToolAnswer, call
 from mcp_agent_mail.cli.agentmail.place import find_place
 from mcp_agent_mail.cli.agentmail.refusals import NO_TMUX, REFUSED, Failure
+from mcp_agent_mail.cli.stdio.messages import (
+    INVALID_PARAMS,
+    NO_METHOD,
+    Refusal,
+    error_of,
+    read_lines,
+    read_request,
+    result_of,
+    spoken_version,
+)
 from mcp_agent_mail.clients.hook.descriptors import write_all, write_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, BinaryIO
+    from collections.abc import Callable
+    from typing import Any
 
     from mcp_agent_mail.cli.agentmail.tmux_windows import TmuxPane
+    from mcp_agent_mail.cli.stdio.messages import Request
 
     # Any: JSON.
     Json = Any
 
-VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Of the protocol, oldest first. A client that wants another one gets the newest."""
-MAX_LINE_BYTES = 16 << 20
 LOOK_EVERY_S = 0.4
 """At tmux: who is left without it has gone within a second."""
 
-_PARSE_ERROR, _INVALID_REQUEST, _NO_METHOD, _INVALID_PARAMS = -32700, -32600, -32601, -32602
 _SERVER = {"name": "agentmail", "version": "dev"}
 _STDOUT, _STDERR = 1, 2
 
@@ -46,31 +53,22 @@ def serve() -> int:
     settings = DoorSettings(os.environ)
     place = find_place(settings, os.environ, outside=NO_TMUX, code=REFUSED)
     if place.pane is not None:
-        threading.Thread(target=_end_with, args=(place.pane,), daemon=True).start()
+        threading.Thread(target=end_with, args=(place.pane,), daemon=True).start()
     session = McpSession(settings)
-    for line in _lines(sys.stdin.buffer):
+    for line in read_lines(sys.stdin.buffer):
         session.take(line)
     return 0
 
 
-def _end_with(pane: TmuxPane) -> None:
+def end_with(
+    pane: TmuxPane, sleep: Callable[[float], None] = time.sleep, end: Callable[[int], object] = os._exit
+) -> None:
     """On a thread: whoever waits for an answer does not look."""
-    while True:
-        time.sleep(LOOK_EVERY_S)
-        if not pane.is_there():
-            tell("the tmux session is gone")
-            os._exit(REFUSED)
-
-
-def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """The lines that hold something; None for one that is too long."""
-    while line := stream.readline(MAX_LINE_BYTES):
-        if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-            while (rest := stream.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-                pass
-            yield None
-        elif line.strip():
-            yield line
+    sleep(LOOK_EVERY_S)
+    while pane.is_there():
+        sleep(LOOK_EVERY_S)
+    tell("the tmux session is gone")
+    end(REFUSED)
 
 
 class McpSession:
@@ -83,40 +81,28 @@ class McpSession:
 
     def take(self, line: bytes | None) -> None:
         """Answer one message, if it is one that is answered."""
-        if line is None:
-            self._refuse(None, _INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES} bytes")
-            return
         try:
-            message: Json = json.loads(line.decode())
-        except (ValueError, RecursionError):
-            self._refuse(None, _PARSE_ERROR, "Parse error")
-            return
-        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            self._refuse(None, _INVALID_REQUEST, "Invalid Request")
-            return
-        number, method = message.get("id"), message.get("method")
-        if number is None or method is None:
-            return  # A notification, or an answer to what nobody has asked.
-        params = message.get("params")
-        if not isinstance(number, (str, int)) or not isinstance(method, str):
-            self._refuse(None, _INVALID_REQUEST, "Invalid Request")
+            asked = read_request(line)
+        except Refusal as refused:
+            self._refuse(None, refused.code, str(refused))
         else:
-            self._answer(number, method, params if isinstance(params, dict) else {})
+            if asked is not None:
+                self._answer(asked)
 
-    def _answer(self, number: str | int, method: str, params: dict[str, Json]) -> None:
+    def _answer(self, asked: Request) -> None:
+        number, method = asked.number, asked.method
         if method == "initialize":
             self._begin()
-            wanted = params.get("protocolVersion")
-            version = wanted if wanted in VERSIONS else VERSIONS[-1]
+            version = spoken_version(asked.params)
             self._reply(number, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": _SERVER})
         elif method == "ping":
             self._reply(number, {})
         elif method == "tools/list":
             self._reply(number, {"tools": list(TOOLS)})
         elif method == "tools/call":
-            self._call(number, params)
+            self._call(number, asked.params)
         else:
-            self._refuse(number, _NO_METHOD, f"Method not found: {method:.100}")
+            self._refuse(number, NO_METHOD, f"Method not found: {method:.100}")
 
     def _begin(self) -> None:
         """Have a server by the time of the first call."""
@@ -127,16 +113,16 @@ class McpSession:
     def _call(self, number: str | int, params: dict[str, Json]) -> None:
         name, arguments = params.get("name"), params.get("arguments") or {}
         if not isinstance(arguments, dict):
-            self._refuse(number, _INVALID_PARAMS, "arguments must be an object")
+            self._refuse(number, INVALID_PARAMS, "arguments must be an object")
             return
         try:
             # Anew for each call: windows are opened, renamed and closed.
             place = find_place(self._settings, os.environ, outside=NO_TMUX, code=REFUSED)
             answer = call(str(name), arguments, place, self._door)
         except NoSuchTool as unknown:
-            self._refuse(number, _INVALID_PARAMS, str(unknown))
+            self._refuse(number, INVALID_PARAMS, str(unknown))
         except MessageTooLong as long:
-            self._refuse(number, _INVALID_PARAMS, str(long), long.data)
+            self._refuse(number, INVALID_PARAMS, str(long), long.data)
         except Failure as failed:
             tell(f"{name!s:.100}: {failed}")
             self._reply(number, {"content": [{"type": "text", "text": str(failed)}], "isError": True})
@@ -155,12 +141,11 @@ class McpSession:
             self._door.settle(answer.ticket, is_heard=True)
 
     def _reply(self, number: str | int, result: dict[str, Json]) -> None:
-        _write({"jsonrpc": "2.0", "id": number, "result": result})
+        _write(result_of(number, result))
 
     def _refuse(self, number: str | int | None, code: int, words: str, data: Json = None) -> None:
         tell(words)
-        more = {} if data is None else {"data": data}
-        _write({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": words, **more}})
+        _write(error_of(number, code, words, data))
 
 
 def _prepare(door: DoorClient) -> None:

@@ -14,7 +14,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 PROGRAM = "tmux"
 ANSWER_WITHIN_S = 2.0
@@ -93,10 +93,10 @@ class TmuxSession:
 
         return is_free(lines, int(words[1]), int(words[2]))
 
-    def type(self, pane: str, text: str, *, enter_after_s: float) -> None:
+    def type(self, pane: str, text: str, *, enter_after_s: float, sleep: Callable[[float], None]) -> None:
         """As somebody at the keyboard: the text, and the Enter key a while after it."""
         run(["send-keys", "-t", pane, "-l", text], self.environ)
-        time.sleep(enter_after_s)
+        sleep(enter_after_s)
         run(["send-keys", "-t", pane, "Enter"], self.environ)
 
 

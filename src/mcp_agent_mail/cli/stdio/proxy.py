@@ -14,13 +14,14 @@ import socket
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.stdio.listen_stream import AGAIN_AFTER_S, Listening, is_listen
+from mcp_agent_mail.cli.stdio.messages import INVALID_REQUEST, PARSE_ERROR, read_lines
 from mcp_agent_mail.cli.stdio.session_stream import SessionStream, lacks_session, session_of
 from mcp_agent_mail.cli.stdio.upstream import Upstream
 from mcp_agent_mail.cli.stdio.wire import (
@@ -47,15 +48,17 @@ MAX_LISTENING = 16
 END_WITHIN_S = 5.0
 
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 
 
 def serve_stdio(settings: ClientSettings, *, env_file: Path | None) -> int:
     """Serve stdin and stdout until stdin ends. stdout carries the protocol and nothing else."""
     upstream = Upstream(settings, tell=_tell, env_file=env_file)
     proxy = Proxy(upstream, sys.stdout.buffer)
-    for line in _lines(sys.stdin.buffer, proxy.refuse):
-        proxy.take(line)
+    for line in read_lines(sys.stdin.buffer, MAX_LINE_BYTES):
+        if line is None:
+            proxy.refuse(INVALID_REQUEST, f"The message is longer than {MAX_LINE_BYTES} bytes.")
+        else:
+            proxy.take(line.strip())
     proxy.end()
     return 0
 
@@ -63,17 +66,6 @@ def serve_stdio(settings: ClientSettings, *, env_file: Path | None) -> int:
 def _tell(words: str) -> None:
     sys.stderr.write(f"{visible(words)}\n")
     sys.stderr.flush()
-
-
-def _lines(stream: BinaryIO, refuse: Callable[[int, str], None]) -> Iterator[bytes]:
-    """The lines that hold something. One that is too long is skipped and refused."""
-    while line := stream.readline(MAX_LINE_BYTES):
-        if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-            while (rest := stream.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-                pass
-            refuse(_INVALID_REQUEST, f"The message is longer than {MAX_LINE_BYTES} bytes.")
-        elif line.strip():
-            yield line.strip()
 
 
 class _Call:
@@ -107,10 +99,10 @@ class Proxy:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
-            self.refuse(_PARSE_ERROR, "That line is no JSON.")
+            self.refuse(PARSE_ERROR, "That line is no JSON.")
             return
         if not isinstance(message, dict):
-            self.refuse(_INVALID_REQUEST, "A message is one JSON object.")
+            self.refuse(INVALID_REQUEST, "A message is one JSON object.")
             return
         body = line if b"\r" not in line else json.dumps(message).encode()
         call = _Call(message, body, is_modern=modern_version(message) is not None)
