@@ -13,7 +13,7 @@ import pytest
 
 from mcp_agent_mail.cli.agentmail.door import DoorClient
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
-from mcp_agent_mail.cli.agentmail.notice_writer import NoticeWriter, WallClock
+from mcp_agent_mail.cli.agentmail.notice_writer import NoticeClock, NoticeWriter
 from mcp_agent_mail.cli.agentmail.tmux_windows import SessionWindows, TmuxSession
 from mcp_agent_mail.core.running_server import NoAnswer
 
@@ -38,7 +38,7 @@ class Journal:
         return self._path.read_text().splitlines()
 
 
-class NotedClock(WallClock):
+class NotedClock(NoticeClock):
     """Time passes by being slept."""
 
     def __init__(self, journal: Journal) -> None:

@@ -13,7 +13,14 @@ import pytest
 from mcp_agent_mail.cli.agentmail import mcp_server
 from mcp_agent_mail.cli.claude_mailbox import stdio_proxy
 from mcp_agent_mail.cli.stdio import proxy
-from mcp_agent_mail.cli.stdio.messages import MAX_LINE_BYTES, Refusal, read_lines, read_request, spoken_version
+from mcp_agent_mail.cli.stdio.messages import (
+    MAX_LINE_BYTES,
+    VERSIONS,
+    LineRefusal,
+    read_lines,
+    read_request,
+    spoken_version,
+)
 from tests.pages.blocks import ROOT
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -24,10 +31,8 @@ def _of(message: Any) -> Any:
 
 
 def test_every_command_that_serves_lines_reads_them_here() -> None:
-    for command in (mcp_server, stdio_proxy, proxy):
-        assert vars(command)["read_lines"] is read_lines
-    for command in (mcp_server, stdio_proxy):
-        assert vars(command)["read_request"] is read_request
+    assert all(vars(one)["read_lines"] is read_lines for one in (mcp_server, stdio_proxy, proxy))
+    assert all(vars(one)["read_request"] is read_request for one in (mcp_server, stdio_proxy))
 
 
 def test_a_line_that_is_too_long_is_one_none_and_the_next_is_read() -> None:
@@ -52,7 +57,7 @@ def test_a_body_of_three_megabytes_fits_whatever_it_is_written_as() -> None:
 
 @pytest.mark.parametrize("line", [b"{", b"\xff\xfe{}", "{}".encode("utf-16"), b"[" * 100_000, b'{"a": }', b"nonsense"])
 def test_what_is_no_json_is_a_parse_error(line: bytes) -> None:
-    with pytest.raises(Refusal, match=r"^Parse error$") as refused:
+    with pytest.raises(LineRefusal, match=r"^Parse error$") as refused:
         read_request(line)
 
     assert refused.value.code == -32700
@@ -74,14 +79,14 @@ def test_what_is_no_json_is_a_parse_error(line: bytes) -> None:
     ],
 )
 def test_what_is_no_request_is_invalid(message: Any) -> None:
-    with pytest.raises(Refusal, match=r"^Invalid Request$") as refused:
+    with pytest.raises(LineRefusal, match=r"^Invalid Request$") as refused:
         _of(message)
 
     assert refused.value.code == -32600
 
 
 def test_a_line_that_was_too_long_is_invalid_and_says_the_bound() -> None:
-    with pytest.raises(Refusal, match=str(MAX_LINE_BYTES)) as refused:
+    with pytest.raises(LineRefusal, match=str(MAX_LINE_BYTES)) as refused:
         read_request(None)
 
     assert refused.value.code == -32600
@@ -110,9 +115,9 @@ def test_parameters_that_are_no_object_are_none() -> None:
     assert _of({**PING, "params": [1]}).params == {}
 
 
-@pytest.mark.parametrize("wanted", [*messages.VERSIONS, "2099-01-01", None, ["2025-06-18"]])
+@pytest.mark.parametrize("wanted", [*VERSIONS, "2099-01-01", None, ["2025-06-18"]])
 def test_a_version_that_is_known_is_spoken_and_else_the_newest(wanted: Any) -> None:
-    assert spoken_version({"protocolVersion": wanted}) == (wanted if wanted in messages.VERSIONS else "2025-11-25")
+    assert spoken_version({"protocolVersion": wanted}) == (wanted if wanted in VERSIONS else "2025-11-25")
 
 
 def test_nothing_is_imported_for_it_but_json() -> None:

@@ -15,7 +15,7 @@ from mcp_agent_mail.cli.agentmail.arguments import parse
 from mcp_agent_mail.cli.agentmail.commands import print_out
 from mcp_agent_mail.cli.agentmail.door import DoorClient
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
-from mcp_agent_mail.cli.agentmail.notice_writer import NoticeWriter, WallClock
+from mcp_agent_mail.cli.agentmail.notice_writer import NoticeClock, NoticeWriter
 from mcp_agent_mail.cli.agentmail.place import find_place
 from mcp_agent_mail.cli.agentmail.refusals import OUTSIDE, OUTSIDE_TMUX, Failure
 from mcp_agent_mail.cli.agentmail.state_files import STALE, ProjectFiles, already_running
@@ -55,7 +55,7 @@ def run_mailman(arguments: Sequence[str]) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _end)
         asks, listens = DoorClient(settings, starts=True), DoorClient(settings, starts=False)
-        return NoticeWriter(TmuxSession(os.environ), place.project, asks, listens, WallClock()).run()
+        return NoticeWriter(TmuxSession(os.environ), place.project, asks, listens, NoticeClock()).run()
     except _Ended:
         return 0
     finally:

@@ -21,7 +21,7 @@ from mcp_agent_mail.cli.agentmail.refusals import NO_TMUX, REFUSED, Failure
 from mcp_agent_mail.cli.stdio.messages import (
     INVALID_PARAMS,
     NO_METHOD,
-    Refusal,
+    LineRefusal,
     error_of,
     read_lines,
     read_request,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcp_agent_mail.cli.agentmail.tmux_windows import TmuxPane
-    from mcp_agent_mail.cli.stdio.messages import Request
+    from mcp_agent_mail.cli.stdio.messages import LineRequest
 
     # Any: JSON.
     Json = Any
@@ -83,13 +83,13 @@ class McpSession:
         """Answer one message, if it is one that is answered."""
         try:
             asked = read_request(line)
-        except Refusal as refused:
+        except LineRefusal as refused:
             self._refuse(None, refused.code, str(refused))
         else:
             if asked is not None:
                 self._answer(asked)
 
-    def _answer(self, asked: Request) -> None:
+    def _answer(self, asked: LineRequest) -> None:
         number, method = asked.number, asked.method
         if method == "initialize":
             self._begin()

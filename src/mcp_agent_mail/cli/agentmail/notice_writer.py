@@ -31,7 +31,7 @@ _STDERR = 2
 _NAME = "mailman"
 
 
-class WallClock:
+class NoticeClock:
     """The clock on the wall, as the server's are, and what is waited by it."""
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class NoticeWriter:
     """`run` until the session is gone."""
 
     def __init__(
-        self, session: TmuxSession, project: str, asks: DoorClient, listens: DoorClient, clock: WallClock
+        self, session: TmuxSession, project: str, asks: DoorClient, listens: DoorClient, clock: NoticeClock
     ) -> None:
         """`asks` may start a server and does so once; `listens` never does."""
         self._session = session

@@ -14,7 +14,7 @@ from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused
 from mcp_agent_mail.cli.stdio.messages import (
     INVALID_PARAMS,
     NO_METHOD,
-    Refusal,
+    LineRefusal,
     error_of,
     read_lines,
     read_request,
@@ -58,7 +58,7 @@ class LineProxy:
         """What a line of `read_lines` is answered with; None for a notification."""
         try:
             asked = read_request(line)
-        except Refusal as refused:
+        except LineRefusal as refused:
             return error_of(None, refused.code, str(refused))
         return None if asked is None else self._answer(asked.number, asked.method, asked.params)
 

@@ -23,7 +23,7 @@ VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 _INVALID = "Invalid Request"
 
 
-class Refusal(Exception):
+class LineRefusal(Exception):
     """What is no request of JSON-RPC. It has no id that an answer could name. Its text is for people."""
 
     def __init__(self, code: int, words: str) -> None:
@@ -31,7 +31,7 @@ class Refusal(Exception):
         self.code = code
 
 
-class Request:
+class LineRequest:
     """What wants an answer."""
 
     __slots__ = ("method", "number", "params")
@@ -53,22 +53,22 @@ def read_lines(stream: BinaryIO, at_most: int = MAX_LINE_BYTES) -> Iterator[byte
             yield line
 
 
-def read_request(line: bytes | None) -> Request | None:
-    """None for a notification, and for an answer: nobody has asked. `line` is one of `read_lines`. Raises Refusal."""
+def read_request(line: bytes | None) -> LineRequest | None:
+    """None for a notification, and for an answer: nobody has asked. `line` is of `read_lines`. Raises LineRefusal."""
     if line is None:
-        raise Refusal(INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES} bytes")
+        raise LineRefusal(INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES} bytes")
     try:
         message: Json = json.loads(line.decode())
     except (ValueError, RecursionError):
-        raise Refusal(PARSE_ERROR, "Parse error") from None
+        raise LineRefusal(PARSE_ERROR, "Parse error") from None
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise Refusal(INVALID_REQUEST, _INVALID)
+        raise LineRefusal(INVALID_REQUEST, _INVALID)
     number, method, params = message.get("id"), message.get("method"), message.get("params")
     if number is None or method is None:
         return None
     if not isinstance(number, (str, int)) or isinstance(number, bool) or not isinstance(method, str):
-        raise Refusal(INVALID_REQUEST, _INVALID)
-    return Request(number, method, params if isinstance(params, dict) else {})
+        raise LineRefusal(INVALID_REQUEST, _INVALID)
+    return LineRequest(number, method, params if isinstance(params, dict) else {})
 
 
 def spoken_version(params: dict[str, Json]) -> str:
