@@ -139,3 +139,13 @@ async def test_a_server_that_stops_leaves_them_to_its_next_start(tmp_path: Path)
 
         assert (later, given) == (None, 1)
         assert (await given_to(harness, "bob")).message_id == first.message_id
+
+
+async def test_what_is_claimed_keeps_no_body_in_memory(harness: DoorsHarness) -> None:
+    await harness.send("alice", "bob", "hi")
+
+    given = await given_to(harness, "bob")
+
+    kept = harness.doors._claims.find(given.claim or "")
+    assert kept is not None
+    assert (given.body, kept.body) == ("hi", "")

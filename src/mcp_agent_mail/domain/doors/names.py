@@ -78,6 +78,8 @@ class WireName:
 
 def plain_name(name: str) -> str:
     """As it looks: without what nobody sees, in the letters that other forms of them stand for."""
+    if name.isascii():
+        return name.strip()
     seen = "".join(one for one in name if unicodedata.category(one) != "Cf" and one not in _UNSEEN)
     return unicodedata.normalize("NFKC", seen).strip()
 

@@ -169,10 +169,6 @@ def retire_idle(
     found = [] if before is None else tx.mailboxes.idle(door, before, after=after, limit=IDLE_AT_ONCE)
     retired = 0
     for _, agent_id in found:
-        agent = tx.agents.find(agent_id)
-        home = None if agent is None else tx.projects.find(agent.project_id)
-        if home is None or home.is_archived:
-            continue
         if may_retire(pending=tx.pops.count_waiting(agent_id), is_waiting=is_waited_for(agent_id)):
             record_event(tx, tx.agents.set_retired(agent_id, tx.now, tx.now), None)
             retired += 1

@@ -173,7 +173,7 @@ class MailboxService:
 
     async def retire(self, caller: DoorCaller) -> bool:
         """Its session ends: the mailbox leaves lists, and mail and history stay. False where it had before. Raises
-        UnknownWireName, MailPending, NameOwnedElsewhere.
+        UnknownWireName, MailPending, NameNotOwned, NameOwnedElsewhere.
         """
         name, auth = require_wire_name(caller.door, caller.name), self._doors.homes.rule.auth
         return await self._doors.homes.change(caller, lambda tx, home: units.retire(tx, home, caller.door, name, auth))

@@ -40,27 +40,27 @@ class PopClaims:
         self._each: Counter[AgentId] = Counter()
 
     def _require_room(self, agent_id: AgentId) -> None:
-        of_agent = self._each[agent_id]
-        if len(self._open) >= MAX_CLAIMED or of_agent >= MAX_CLAIMED_EACH:
-            given, limit = (of_agent, MAX_CLAIMED_EACH) if of_agent >= MAX_CLAIMED_EACH else (MAX_CLAIMED, MAX_CLAIMED)
-            raise TooManyPopped(
-                f"{given} messages are given to callers that have not said yet whether they have them.",
-                retry_after_s=_RETRY_AFTER_S,
-                data={"given": given, "limit": limit},
-            )
+        for given, limit in ((self._each[agent_id], MAX_CLAIMED_EACH), (len(self._open), MAX_CLAIMED)):
+            if given >= limit:
+                raise TooManyPopped(
+                    f"{given} messages are given to callers that have not said yet whether they have them.",
+                    retry_after_s=_RETRY_AFTER_S,
+                    data={"given": given, "limit": limit},
+                )
 
     def make(self, popped: Popped) -> Popped:
         """The same with a claim, which is nobody else's to know. Raises TooManyPopped."""
         self._require_room(popped.agent_id)
         promised = replace(popped, claim=secrets.token_urlsafe(16))
         assert promised.claim is not None
-        timer = asyncio.get_running_loop().call_later(self._within_s, self._break, promised)
-        self._open[promised.claim] = (promised, timer)
+        kept = replace(promised, body="")  # So many bodies would fill the memory, and nobody asks for one here.
+        timer = asyncio.get_running_loop().call_later(self._within_s, self._break, kept)
+        self._open[promised.claim] = (kept, timer)
         self._each[promised.agent_id] += 1
         return promised
 
     def find(self, claim: str) -> Popped | None:
-        """What the claim is for; None where its promise was kept, or broken, or never made."""
+        """What the claim is for, without its body; None where its promise was kept, or broken, or never made."""
         found = self._open.get(claim)
         return None if found is None else found[0]
 

@@ -27,8 +27,8 @@ SELECT EXISTS (
       AND r.refused_ts IS NULL AND {still_valid("r")})
 """
 _IDLE = """
-SELECT n.id, n.agent_id FROM wire_names n JOIN agents a ON a.id = n.agent_id
-WHERE n.id > ? AND n.owner = ? AND a.retired_ts IS NULL AND a.last_active_ts < ?
+SELECT n.id, n.agent_id FROM wire_names n JOIN agents a ON a.id = n.agent_id JOIN projects p ON p.id = n.project_id
+WHERE n.id > ? AND n.owner = ? AND a.retired_ts IS NULL AND a.last_active_ts < ? AND p.archived_ts IS NULL
 ORDER BY n.id LIMIT ?
 """
 
@@ -48,7 +48,7 @@ class MailboxReader:
 
     def idle(self, door: Door, before: Micros, *, after: int, limit: int) -> list[tuple[int, AgentId]]:
         """The numbers of names that the door owns, those above `after` in their order, with the agents that they are
-        of, where these were last active before that time and have not retired.
+        of, where these were last active before that time and have not retired, in projects that are not set aside.
         """
         rows = self._connection.execute(_IDLE, (after, door.value, before, limit))
         return [(number, AgentId(agent_id)) for number, agent_id in rows]

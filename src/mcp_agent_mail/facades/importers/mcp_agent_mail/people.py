@@ -40,6 +40,7 @@ class SourcePeople:
         self.persons: dict[str, MailAgent] = {}
         self._project_of_number: dict[int, str] = {}
         self._person_of_number: dict[int, str] = {}
+        self._instead: dict[str, str] = {}
         self._slugs: dict[str, str] = {}
 
     def read(self, tables: SourceTables) -> None:
@@ -119,7 +120,7 @@ class SourcePeople:
     def person(self, number: int | None) -> MailAgent | None:
         """By the number of its row, or of one that was taken for it."""
         key = None if number is None else self._person_of_number.get(number)
-        return None if key is None else self.persons[key]
+        return None if key is None else self.persons[self._instead.get(key, key)]
 
     def person_named(self, project_key: str, name: str) -> MailAgent | None:
         return self.persons.get(key_of(project_key, wire_key(name)))
@@ -140,9 +141,7 @@ class SourcePeople:
         ghost = self.persons.get(self._person_of_number[number])
         if ghost is not None and ghost is not real and ghost.number == number:
             del self.persons[ghost.key]
-            # Other rows may have its name there too.
-            for other in [other for other, key in self._person_of_number.items() if key == ghost.key]:
-                self._person_of_number[other] = real.key
+            self._instead[ghost.key] = real.key  # Other rows may have its name there too.
         self._person_of_number[number] = real.key
 
     def numbers(self) -> dict[int, str]:
