@@ -82,10 +82,6 @@ class Toy:
         ]
 
 
-def _nothing() -> None:
-    pass
-
-
 def _shown(_spec: ToolSpec, result: Json) -> DoorAnswer:
     return DoorAnswer(text=result) if isinstance(result, str) else DoorAnswer(text="object", structured=result)
 

@@ -60,10 +60,6 @@ class _Echo:
         await self._parts.answer_plain(request.named("bob"), receive, send, work)
 
 
-def _nothing() -> None:
-    pass
-
-
 def _settings(directory: Path) -> Settings:
     return settings_of(directory)
 

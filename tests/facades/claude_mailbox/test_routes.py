@@ -59,6 +59,7 @@ def test_a_look_changes_nothing_and_a_check_takes_all_of_it_once(server: Mailbox
         (b"{", "alice", 400, "The body is no JSON. Send one JSON object in UTF-8."),
         (b"", "alice", 400, "The body is no JSON. Send one JSON object in UTF-8."),
         (b"[]", "alice", 400, "The body must be a JSON object. Send its fields by name."),
+        (rb'{"to": "bob", "body": "\ud800"}', "alice", 400, "The body is no JSON. Send one JSON object in UTF-8."),
         (
             {"to": "a\nb", "body": "hi"},
             "alice",
@@ -288,3 +289,13 @@ def test_checks_at_once_double_nothing_and_lose_nothing(server: MailboxServer) -
         thread.join()
 
     assert sorted(one["id"] for one in got) == sorted(sent)
+
+
+def test_a_session_that_was_renamed_ends_though_it_knows_its_first_name_alone(server: MailboxServer) -> None:
+    server.check("g-alice")
+    assert server.ask("POST", "/v1/rename", name="g-alice", body={"to": "g-gamer"}).status == 200
+
+    ended = server.ask("DELETE", "/v1/mailboxes/g-alice", name="g-alice", follow="1")
+
+    assert (ended.status, ended.value) == (200, {"name": "g-alice", "deleted": True})
+    assert "g-gamer" not in server.names()

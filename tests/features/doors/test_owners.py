@@ -102,6 +102,7 @@ ACTS: dict[str, Callable[[DoorsHarness], Awaitable[object]]] = {
     "pop": lambda harness: harness.doors.pop(at("bob"), wait_s=0),
     "look at nothing": lambda harness: harness.doors.pop(at("alice"), wait_s=0),
     "check": lambda harness: harness.mailboxes.check(box("cleo")),
+    "check as somebody new": lambda harness: harness.mailboxes.check(box("new")),
     "check nothing": lambda harness: harness.mailboxes.check(box("clea")),
     "rename": lambda harness: harness.mailboxes.rename(box("clea"), "other"),
     "retire": lambda harness: harness.mailboxes.retire(box("clea")),

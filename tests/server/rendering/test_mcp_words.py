@@ -50,3 +50,21 @@ def test_a_doors_answers_have_structured_content_where_the_door_has_it_so() -> N
         "isError": True,
         "resultType": "complete",
     }
+
+
+def test_a_refusal_at_a_door_leads_to_no_tool_of_this_servers_own() -> None:
+    door = words_of(
+        DoorTools(
+            server_name="toys",
+            tools=[ECHO],
+            show_result=lambda _spec, _result: DoorAnswer(text=""),
+            show_error=lambda name, error: DoorAnswer(text=f"{name}: {error.text}"),
+        )
+    )
+
+    told = [
+        door.show_error("say", Conflict("It is taken.", hint=hint))["content"][0]["text"].strip()
+        for hint in ("Leave it out. list_contacts shows where you stand.", "Call list_contacts.")
+    ]
+
+    assert told == ["say: It is taken. Leave it out.", "say: It is taken."]

@@ -37,6 +37,18 @@ def test_names_are_one_ignoring_letter_case_and_keep_their_first_form() -> None:
     assert people.person_named(key, "BLUELAKE") is first
 
 
+def test_every_row_of_a_name_that_is_taken_for_another_agent_is_that_agents() -> None:
+    people = SourcePeople(Path("s"), ReadingNotes())
+    home, away = (people.add_project(slug=slug, human_key="", created_ts=_AT) for slug in ("home", "away"))
+    real = people.add_person(home, "Blue", first_ts=_AT, last_ts=_AT, number=1)
+    ghost = people.add_person(away, "Blue", first_ts=_AT, last_ts=_AT, number=2)
+    people.numbers().update({1: real.key, 2: ghost.key, 3: ghost.key})
+
+    people.take_for(2, real)
+
+    assert [people.person(number) for number in (1, 2, 3)] == [real] * 3
+
+
 def test_more_people_than_are_kept_in_mind_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(people_module, "MOST_AGENTS", 2)
     people = SourcePeople(Path("s"), ReadingNotes())
