@@ -93,8 +93,14 @@ class Store:
 
     @property
     def problem(self) -> str | None:
-        """Why all writes, or those that make the store grow, are refused just now; None while they are not."""
-        return self._writer.problem or self.growth.problem
+        """Why all writes, or those that make the store grow, are refused just now, or outcomes could not be stored; None
+        while nothing is so.
+        """
+        return self._writer.problem or self._writer.obligations.problem or self.growth.problem
+
+    def count_owed(self) -> int:
+        """How many outcomes that nobody waits for are not stored yet."""
+        return len(self._writer.obligations)
 
     def on_commit(self, listener: Callable[[], None]) -> None:
         """Call `listener` on the event loop after every group of units that was committed."""
@@ -120,16 +126,19 @@ class Store:
 
         Check and insert belong in one unit. A unit touches nothing but its `tx`: it may be run
         in a transaction that is rolled back. A caller that is cancelled while the unit runs never learns
-        of its result: then `unheard` is run with it, in a unit of its own.
+        of its result: then `unheard` is run with it, as `write_soon` runs a unit.
         """
         await self._end_some()
         if unheard is None:
             return await self._writer.write(unit)
         return await self._writer.write(unit, lambda result: self.write_soon(lambda tx: unheard(tx, result)))
 
-    def write_soon(self, unit: Unit[object]) -> None:
-        """Queue `unit` from the event loop; nobody waits for it, and what fails is logged."""
-        self._writer.write_soon(unit)
+    def write_soon(self, unit: Unit[T], stored: Callable[[T], None] | None = None) -> None:
+        """Owe `unit` from the event loop; nobody waits for it. What the store cannot take now is kept, in order, and
+        tried again until it does or the process ends; what fails by its own fault is logged and dropped. Once it is on
+        disk `stored` is called with its result, on the event loop.
+        """
+        self._writer.write_soon(unit, stored)
 
     async def read(self, query: Callable[[View], T]) -> T:
         """A short, indexed, bounded read: all of `query` sees one instant of the store, and every write is refused.

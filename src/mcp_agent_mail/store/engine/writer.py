@@ -33,6 +33,7 @@ from mcp_agent_mail.domain.copy_changes import CopyChange
 from mcp_agent_mail.store.engine.changes import NOTHING, Changed, Changes
 from mcp_agent_mail.store.engine.circuit_breaker import CircuitBreaker
 from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.engine.obligations import Obligations
 from mcp_agent_mail.store.transaction import Tx
 
 T = TypeVar("T")
@@ -63,11 +64,12 @@ class _TransactionLost(Exception):
 class _Job:
     """One unit of work on its way, with its outcome once the writer's thread has run it."""
 
-    __slots__ = ("context", "error", "future", "has_run", "result", "unheard", "unit")
+    __slots__ = ("context", "error", "future", "has_run", "is_owed", "result", "unheard", "unit")
 
     def __init__(self, unit: Unit[Any], future: asyncio.Future[Any], unheard: Callable[[Any], None] | None) -> None:
         self.unit = unit
         self.unheard = unheard
+        self.is_owed = False
         # What is logged inside carries the id of the caller's request, on this thread too.
         self.context = contextvars.copy_context()
         self.future = future
@@ -131,6 +133,7 @@ class Writer:
         self._changes = Changes(connection)
         self._changed = NOTHING
         self._breaker = CircuitBreaker(elapsed)
+        self.obligations = Obligations(self._queue_owed)
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
 
@@ -173,6 +176,8 @@ class Writer:
             raise _ended(self._death)
         if self._queue.qsize() >= self._max_pending:
             raise StoreBusy(f"{self._max_pending} writes are waiting already.")
+        if unheard is not None and self.obligations.is_full:
+            raise StoreBusy(f"{len(self.obligations)} outcomes of earlier calls could not be stored yet.")
         is_probe = self._breaker.admit()
         future: asyncio.Future[T] = self._loop.create_future()
         job = _Job(unit, future, unheard)
@@ -190,17 +195,23 @@ class Writer:
             if is_probe:
                 self._breaker.probe_ended()
 
-    def write_soon(self, unit: Unit[object]) -> None:
-        """Queue `unit`, on the event loop and however full the queue is. Nobody waits for it; its failure is logged."""
+    def write_soon(self, unit: Unit[T], stored: Callable[[T], None] | None = None) -> None:
+        """Owe `unit`, on the event loop and however full the queue is: nobody waits for it, and it is tried until the
+        store takes it. Then `stored` is called with its result.
+        """
         if self._takes_no_more or self._death is not None:
             _log.warning("A write that nobody waits for came after the last one; it is not made.")
             return
-        future: asyncio.Future[object] = self._loop.create_future()
-        future.add_done_callback(_tell_failure)
+        self.obligations.add(unit, stored)
+
+    def _queue_owed(self, unit: Unit[T]) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = self._loop.create_future()
         job = _Job(unit, future, None)
+        job.is_owed = True
         self._unanswered.add(job)
         future.add_done_callback(lambda _: self._unanswered.discard(job))
         self._queue.put(job)
+        return future
 
     async def close(self) -> None:
         """Answer everything that is queued, then end the thread. Safe to call twice.
@@ -211,8 +222,12 @@ class Writer:
             self._closed = True
             try:
                 await self._settled()
+                self.obligations.try_for_the_last_time()
+                await self._settled()  # The first of them,
+                await self._settled()  # and the others.
             finally:
                 self._takes_no_more = True
+                self.obligations.drop()
                 self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -249,6 +264,7 @@ class Writer:
     def _bury(self, death: BaseException) -> None:
         """On the event loop: tell everybody who waits, and everybody who comes."""
         self._death = death
+        self.obligations.end()
         for job in list(self._unanswered):
             job.result, job.error = None, _ended(death)
             job.settle()
@@ -284,7 +300,8 @@ class Writer:
         listeners: list[Callable[[], None]],
         changed: Changed,
     ) -> None:
-        if outcome.fault:
+        if outcome.fault and not all(job.is_owed for job in group):
+            # What is tried again by ourselves would put off the next call that may try.
             self._breaker.note_failure(outcome.fault)
         elif outcome.has_written:
             self._breaker.note_commit()
@@ -306,6 +323,9 @@ class Writer:
             _log.error("A group of %d writes was not committed: %r", len(group), cause, exc_info=cause)
             for job in group:
                 job.result, job.error = None, StoreFailed.because(cause)
+                job.error.__cause__ = cause
+                if job.is_owed:
+                    self.obligations.group_failed()
             is_fault = isinstance(cause, sqlite3.Error) and is_outside_fault(cause)
             return _Outcome(is_committed=False, fault=str(cause) if is_fault else "")
         try:
@@ -363,11 +383,6 @@ def _ended(death: BaseException) -> WriterEnded:
 
 def _nothing(_tx: Tx) -> None:
     """A unit that only waits for its turn."""
-
-
-def _tell_failure(done: asyncio.Future[object]) -> None:
-    if not done.cancelled() and (error := done.exception()) is not None:
-        _log.error("A write that nobody waits for failed: %r", error, exc_info=error)
 
 
 def _told(error: BaseException) -> Exception:
