@@ -74,6 +74,7 @@ async def open_doors(
     admission: ProjectAdmission = ProjectAdmission.OPEN,
     rules: IdleRules = IDLE,
     claimed_s: float = CLAIMED_S,
+    believed_after_s: float = 0,
 ) -> AsyncIterator[DoorsHarness]:
     async with open_seeded_store(directory) as seeded:
         store, noted = seeded.store, list[str]()
@@ -95,6 +96,7 @@ async def open_doors(
             rule=NamingRule(auth=auth, admission=admission),
             note_activity=lambda agent: noted.append(agent.name),
             claimed_s=claimed_s,
+            believed_after_s=believed_after_s,
         )
         tools = ToolTable(messaging_tools(messaging, identities.caller))
         activity = ActivityPorts(note=lambda agent: noted.append(agent.name), newest=list)
@@ -105,7 +107,7 @@ async def open_doors(
 @dataclass
 class ToldHearing:
     """A request of which the test says what became of its answer: it could not be begun (`lost`), was cut, or was
-    written.
+    written; and then read, or not.
     """
 
     began_s: float = 0.0
@@ -113,6 +115,8 @@ class ToldHearing:
     lost: list[Callable[[], None]] = field(default_factory=list)
     written: list[Callable[[], None]] = field(default_factory=list)
     cut: list[Callable[[], None]] = field(default_factory=list)
+    read: list[Callable[[], None]] = field(default_factory=list)
+    unread: list[Callable[[], None]] = field(default_factory=list)
 
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
@@ -125,6 +129,8 @@ class ToldHearing:
     def once_sent(self, promise: SentPromise) -> None:
         self.written.append(promise.sent)
         self.cut.append(promise.cut)
+        self.read.append(promise.read)
+        self.unread.append(promise.unread)
 
     def tell(self, how: str) -> None:
         """What became of it, by the name of the list."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
@@ -65,8 +64,8 @@ class MailboxService:
         await self._speak(caller)
 
     async def check(self, caller: DoorCaller) -> Checked:
-        """All that waits, taken in one unit of work. It is read once the answer of the running call was written, and
-        given back where it was not. Raises as `touch` does.
+        """All that waits, taken in one unit of work. It is read once the answer of the running call was (see
+        `AnsweredMail`), and given back where it was not. Raises as `touch` does.
         """
         speaking = await self._speak(caller)
         if await self._store.read(lambda view: view.pops.head(speaking.agent.id)) is None:
@@ -84,7 +83,7 @@ class MailboxService:
     async def watch(self, caller: DoorCaller, *, wait_s: float) -> Popped | NameChange | None:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); or the mailbox's new name,
         once it has another. Of several who watch it is the one who has watched the longest that gets what comes. As
-        with `check`, a message is read once the answer was written. Raises as `touch` does, and as waiting does:
+        with `check`, a message is read once the answer was. Raises as `touch` does, and as waiting does:
         NoPlaceToWait, WaitingEnds, WaiterLeft.
         """
         speaking = await self._speak(caller)
@@ -232,23 +231,8 @@ class MailboxService:
 
     def _promise(self, taken: list[Popped]) -> None:
         if taken:
-            hearing, back = current_hearing(), partial(self._give_back_soon, taken)
-            hearing.unless_heard(back)
-            hearing.once_sent(SentPromise(sent=partial(self._settle_soon, taken), cut=back))
+            self._doors.answered.promise(taken)
 
     async def settle(self, taken: Sequence[Popped]) -> None:
         """As `DoorService.settle`, for what was taken together."""
         await self._store.write(lambda tx: popping.settle_all(tx, taken))
-
-    def _settle_soon(self, taken: list[Popped]) -> None:
-        for popped in taken:
-            self._doors.waits.note(popped)
-        self._store.write_soon(lambda tx: popping.settle_all(tx, taken))
-
-    def _give_back_soon(self, taken: list[Popped]) -> None:
-        def unit(tx: Tx) -> None:
-            for popped in taken:
-                popping.give_back(tx, popped)
-
-        self._store.write_soon(unit)
-        self._doors.wake(taken[0].agent_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
@@ -17,6 +17,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import pop as popping
+from mcp_agent_mail.features.doors.answered import BELIEVED_AFTER_S, AnsweredMail
 from mcp_agent_mail.features.doors.homes import Homes, find_home
 from mcp_agent_mail.features.doors.names import (
     NameSupplies,
@@ -63,7 +64,7 @@ class DoorServices:
 class DoorService:
     """`project_key` is the path or the slug of the project of doors that know none; a path's is made at first use.
     `note_activity` is told of every agent that acts. `places` are all doors, open or not. A caller that settles by
-    itself has `claimed_s` seconds for it.
+    itself has `claimed_s` seconds for it. `believed_after_s`: see `AnsweredMail`.
     """
 
     def __init__(
@@ -77,13 +78,15 @@ class DoorService:
         places: Sequence[DoorPlace] = (),
         choose: Callable[[Sequence[str]], str] = secrets.choice,
         claimed_s: float = CLAIMED_S,
+        believed_after_s: float = BELIEVED_AFTER_S,
     ) -> None:
         self._store = store
         self._services = services
         self.places = places
         self._note_activity = note_activity
         self.homes = Homes(store, services.projects, project_key=project_key, rule=rule, choose=choose)
-        self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
+        self._claims = PopClaims(lambda popped: self._give_back_soon([popped]), within_s=claimed_s)
+        self.answered = AnsweredMail(self._settle_soon, self._give_back_soon, believed_after_s=believed_after_s)
         self.waits = DoorWaits()
 
     async def send(
@@ -127,7 +130,7 @@ class DoorService:
     async def pop(self, caller: DoorCaller, *, wait_s: float, settles_itself: bool = False) -> Popped | None:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); None where none came.
 
-        It is read once the answer of the running call was written, and given back where it was not. A call that is no
+        It is read once the answer of the running call was (see `AnsweredMail`), and given back where it was not. A call that is no
         request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an error after all.
         Who `settles_itself` gets a claim, and says by `settle_claimed` or `give_back_claimed`, in a later call, what
         became of it: after CLAIMED_S seconds without a word it is given back. So it is where the answer was not
@@ -142,10 +145,12 @@ class DoorService:
         if popped is None:
             return None
         given = await self._claimed(popped) if settles_itself else popped
-        hearing, back = current_hearing(), partial(self._give_back_soon, given)
-        hearing.unless_heard(back)
-        sent = _nothing if settles_itself else partial(self._settle_soon, given)
-        hearing.once_sent(SentPromise(sent=sent, cut=back))
+        if settles_itself:
+            back = partial(self._give_back_soon, [replace(given, body="")])
+            current_hearing().unless_heard(back)
+            current_hearing().once_sent(SentPromise(sent=_nothing, unread=back, cut=back))
+        else:
+            self.answered.promise([given])
         return given
 
     async def _claimed(self, popped: Popped) -> Popped:
@@ -241,14 +246,27 @@ class DoorService:
         self.wake(popped.agent_id)
         return is_returned
 
-    def _settle_soon(self, popped: Popped) -> None:
-        self.waits.note(popped)
-        self._store.write_soon(lambda tx: popping.settle(tx, popped))
+    def _settle_soon(self, taken: Sequence[Popped]) -> None:
+        self._store.write_soon(lambda tx: popping.settle_all(tx, taken), self._note_waits)
 
-    def _give_back_soon(self, popped: Popped) -> None:
-        self._claims.end(popped)
-        self._store.write_soon(lambda tx: popping.give_back(tx, popped))
-        self.wake(popped.agent_id)  # Those who wait look by a unit of work, which comes after this one.
+    def _note_waits(self, read: Sequence[Popped]) -> None:
+        for popped in read:
+            self.waits.note(popped)
+
+    def _give_back_soon(self, taken: Sequence[Popped]) -> None:
+        agents = {popped.agent_id for popped in taken}
+
+        def unit(tx: Tx) -> None:
+            for popped in taken:
+                popping.give_back(tx, popped)
+
+        def returned(_: None) -> None:
+            for agent_id in agents:
+                self.wake(agent_id)
+
+        for popped in taken:
+            self._claims.end(popped)
+        self._store.write_soon(unit, returned)
 
     def wake(self, agent_id: AgentId) -> None:
         """Whoever waits for the agent's mail looks again."""
@@ -256,8 +274,11 @@ class DoorService:
             waiter.wake()
 
     def close(self) -> None:
-        """The server stops: what callers have promised to settle is left to the next start."""
+        """The server stops: what callers have promised to settle is left to the next start. What was answered is read,
+        unless its client has reset the connection by now.
+        """
         self._claims.close()
+        self.answered.close()
 
     async def give_back_open(self) -> int:
         """At the start, before anybody is served: whatever was given and never settled waits again. How many."""
