@@ -5,12 +5,14 @@ from __future__ import annotations
 import socket
 import struct
 
+import pytest
+
 from tests.facades.claude_mailbox.mailbox_server import MailboxServer
 from tests.served import pause
 
-MESSAGES = 12
-BODY = "x" * 900_000
-"""All of them are more than the kernels of both ends take."""
+MESSAGES = 3
+LARGE = "x" * 900_000
+"""One is what a check holds, and more than the client's kernel takes."""
 _RESET = struct.pack("ii", 1, 0)
 _LOOKS = 1_000
 
@@ -25,23 +27,45 @@ def _ask(server: MailboxServer, name: str) -> socket.socket:
     return raw
 
 
-def test_what_was_in_an_answer_that_was_cut_waits_again_in_its_order(server: MailboxServer) -> None:
+def _wait_until_pending(server: MailboxServer, count: int) -> bool:
+    for _ in range(_LOOKS):
+        if server.pending("slow") == count:
+            return True
+        pause()
+    return False
+
+
+@pytest.mark.parametrize("body", [LARGE, "small"], ids=["partly", "wholly"])
+def test_what_was_in_an_answer_that_its_client_reset_unread_waits_again_in_its_order(
+    server: MailboxServer, body: str
+) -> None:
+    """The client's kernel has got a part of it, or all; the client itself has read nothing."""
+    at_once = 1 if body == LARGE else MESSAGES
     for number in range(MESSAGES):
-        server.send("ann", "slow", f"{number:02d}{BODY}")
+        server.send("ann", "slow", f"{number:02d}{body}")
     raw = _ask(server, "slow")
     try:
-        for _ in range(_LOOKS):
-            if server.pending("slow") == 0:
-                break
-            pause()
-        is_taken = server.pending("slow") == 0 and server.check("slow") == []
+        is_taken = _wait_until_pending(server, MESSAGES - at_once)
+        raw.recv(1, socket.MSG_PEEK)  # It was written.
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     finally:
         raw.close()
-    for _ in range(_LOOKS):
-        if server.pending("slow") == MESSAGES:
-            break
-        pause()
+    is_back = _wait_until_pending(server, MESSAGES)
+    got = [one["body"][:2] for _ in range(MESSAGES // at_once) for one in server.check("slow")]
 
-    assert is_taken
-    assert [one["body"][:2] for one in server.check("slow")] == [f"{number:02d}" for number in range(MESSAGES)]
+    assert (is_taken, is_back) == (True, True)
+    assert got == [f"{number:02d}" for number in range(MESSAGES)]
+
+
+def test_a_client_that_reads_the_answer_and_ends_has_had_its_mail(server: MailboxServer) -> None:
+    server.send("ann", "quick", "1")
+    raw = _ask(server, "quick")
+    try:
+        head = b""
+        while not head.endswith(b"]"):
+            head += raw.recv(65_536)
+    finally:
+        raw.close()
+
+    assert b'"1"' in head
+    assert server.check("quick") == []
