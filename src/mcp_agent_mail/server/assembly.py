@@ -109,6 +109,7 @@ def _beside(services: Services) -> Callable[[], BesideFigures]:
         waiting=services.delivery.waiters.figures(),
         feed_tail=services.delivery.feed_tail(),
         door_waits=services.doors.waits.figures(),
+        owed=services.health.count_owed(),
         webhooks=None if (webhooks := services.workers.webhooks) is None else webhooks.figures(),
     )
 

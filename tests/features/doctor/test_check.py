@@ -101,6 +101,12 @@ def test_beside_a_server_locks_may_be_held(archived: Archived) -> None:
             "degraded",
             "No space.",
         ),
+        (
+            replace(SERVED, health={"status": "degraded", "archive": {}, "store": {"last_error": "3 outcomes wait."}}),
+            "server",
+            "store",
+            "3 outcomes wait.",
+        ),
     ],
 )
 def test_what_the_owner_answers_is_a_finding_unless_it_is_well(

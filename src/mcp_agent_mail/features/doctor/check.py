@@ -144,14 +144,20 @@ def _owner(place: CheckTarget) -> CheckResult:
 
 
 def _said_by_server(health: dict[str, object]) -> Iterator[Finding]:
-    archive = health["archive"]
-    error = archive.get("last_error") if isinstance(archive, dict) else None
     if health["status"] == "error":
         yield _finding(
             "server", "error", "the server cannot write or read its store just now", "am status, and the server's log"
         )
-    elif error is not None:
-        yield _finding("server", "degraded", str(error), "do what the evidence says; mail is safe meanwhile")
+    elif (error := _last_error(health, "archive")) is not None:
+        yield _finding("server", "degraded", error, "do what the evidence says; mail is safe meanwhile")
+    if (error := _last_error(health, "store")) is not None:
+        yield _finding("server", "store", error, "do what the evidence says; the server's log has more")
+
+
+def _last_error(health: dict[str, object], of: str) -> str | None:
+    part = health.get(of)
+    error = part.get("last_error") if isinstance(part, dict) else None
+    return None if error is None else str(error)
 
 
 def _permissions(place: CheckTarget) -> CheckResult:

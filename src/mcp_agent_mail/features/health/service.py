@@ -103,6 +103,10 @@ class HealthService:
             store_id=figures.store_id if figures else None,
         )
 
+    def count_owed(self) -> int:
+        """How many outcomes of answers the store has not taken yet."""
+        return self._store.count_owed()
+
     async def _figures(self) -> _HealthFigures | None:
         """What the store says after a write that is on disk; None when it cannot be written or read."""
         now = self._clock()

@@ -56,6 +56,8 @@ class BesideFigures:
     feed_tail: int | None
     webhooks: WebhookFigures | None
     door_waits: Mapping[Door, WaitFigures] = field(default_factory=dict)
+    owed: int = 0
+    """Outcomes of answers that are not stored yet."""
 
 
 class MetricsPage:
@@ -231,7 +233,9 @@ def _of_waiting(figures: BesideFigures) -> Iterator[Metric]:
     waits.add_metric([], figures.waiting.waits)
     streams = GaugeMetricFamily(f"{_PREFIX}_event_streams", "Streams of events that are open.")
     streams.add_metric([], figures.waiting.streams)
-    yield from (waits, streams)
+    owed = GaugeMetricFamily(f"{_PREFIX}_store_owed", "Outcomes of answers that the store has not taken yet.")
+    owed.add_metric([], figures.owed)
+    yield from (waits, streams, owed)
     if figures.feed_tail is not None:
         tail = GaugeMetricFamily(f"{_PREFIX}_feed_tail", "The last cursor that was given out.")
         tail.add_metric([], figures.feed_tail)
