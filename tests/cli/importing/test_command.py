@@ -72,7 +72,7 @@ def test_a_pipe_gets_a_line_for_each_count_name_reason_and_note(at_stopped: Shel
     words = [line[0] for line in lines]
     assert words[:3] == ["system", "source", "applied"]
     assert list(dict.fromkeys(words[3:])) == ["count", "name", "left", "note"]
-    assert ["count", "products", "1", "1", "0", "0"] in lines
+    assert ["count", "products", "1", "1", "0", "0", "0"] in lines
 
 
 def test_one_project_of_several_is_taken_alone(at_stopped: Shell, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.attachments import MAX_ATTACHMENTS, Attachment, media_type_of, shown_name
 from mcp_agent_mail.domain.doors.ids import MAX_WIRE_ID, NewWirePlace, WirePlace
@@ -23,7 +23,7 @@ from mcp_agent_mail.domain.importing.steps import leave_message
 from mcp_agent_mail.domain.messages import NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.store.mail.delivery import PastMail
-from mcp_agent_mail.store.mail.message_events import post_past
+from mcp_agent_mail.store.mail.message_events import mark_past, post_past
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -34,12 +34,14 @@ def events_of(source: SourceMessage) -> int:
 
 
 def take_message(unit: RunningUnit, source: SourceMessage) -> None:
-    """Once; what is known from before stays as it is, read or not."""
+    """Once. Of what is known from before becomes true here what its recipients have done there since."""
     tally = unit.tally
-    if unit.find(SourceKind.MESSAGE, source.key) is not None:
+    known = unit.find(SourceKind.MESSAGE, source.key)
+    if known is not None:
         tally.of(SourceKind.MESSAGE).known += 1 + len(source.also)
         tally.of(SourceKind.COPY).known += len(source.recipients)
         tally.of(SourceKind.ATTACHMENT).known += len(source.attachments)
+        _go_on(unit, MessageId(known), source)
         return
     body_md, most = fit_body(source.body_md), unit.rules.body_max_bytes
     if len(body_md.encode()) > most:
@@ -52,6 +54,26 @@ def take_message(unit: RunningUnit, source: SourceMessage) -> None:
         return
     chosen = _recipients(unit, source)
     _post(unit, unit.tx, source, body_md, carried, chosen)
+
+
+def _go_on(unit: RunningUnit, message_id: MessageId, source: SourceMessage) -> None:
+    """Nothing is taken back: what was read here stays read, whatever is said there."""
+    done = [one for one in source.recipients if one.read_ts is not None or one.ack_ts is not None]
+    if not done:
+        return
+    there = {one.agent_id: one for one in unit.view.messages.recipients(message_id) if one.delivery_seq is not None}
+    agents = [(one, agent) for one in done if (agent := unit.agent(one.agent_key)) is not None and agent.id in there]
+    behind = [
+        (one, agent)
+        for one, agent in agents
+        if there[agent.id].read_ts is None or (one.ack_ts is not None and there[agent.id].ack_ts is None)
+    ]
+    if not behind:
+        return
+    changed = len({agent.id for _, agent in behind})
+    if unit.tx is not None:
+        changed = len(mark_past(unit.tx, [there[agent.id] for _, agent in behind], _past(source, behind)))
+    unit.tally.of(SourceKind.COPY).changed += changed
 
 
 def _fitting(unit: RunningUnit, source: SourceMessage) -> list[SourceAttachment]:
