@@ -1,4 +1,4 @@
-"""What happened in the other system between two runs is so here after the second; nothing that happened here is undone."""
+"""Between two runs: what happened in the other system is so here after the second; nothing is undone here."""
 
 from __future__ import annotations
 
