@@ -25,8 +25,8 @@ def can_rehearse(context: CliContext) -> bool:
 
 @contextmanager
 def open_rehearsal(context: CliContext) -> Iterator[InProcessGateway | None]:
-    """Tools over a copy that is gone at the end, whether a server has the store or not; nothing of it gets into Git. None
-    where the disk of temporary files has no room for one. Raises what opening a store raises.
+    """Tools over a copy that is gone at the end, whether a server has the store or not; nothing of it gets into Git.
+    None where the disk of temporary files has no room for one. Raises what opening a store raises.
     """
     settings = context.settings
     with private_folder() as folder:

@@ -180,6 +180,6 @@ def _rehearsed(
 
 
 _ONLY_COUNTED = (
-    "The store is not here, or there is no room for a copy of it: this only counts, and does not see where what comes in "
-    "meets itself (leases, names, equal attachments)."
+    "The store is not here, or there is no room for a copy of it: this only counts, and does not see where what comes "
+    "in meets itself (leases, names, equal attachments)."
 )

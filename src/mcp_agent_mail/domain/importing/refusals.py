@@ -41,6 +41,14 @@ def unreadable(path: object, why: str) -> SourceUnreadable:
     )
 
 
+def in_use(path: object) -> SourceInUse:
+    return SourceInUse(
+        f"{path} changes while it is read.",
+        hint="Stop the program that writes to it, then run this again.",
+        data={"path": str(path)},
+    )
+
+
 def some(names: Iterable[object]) -> str:
     """Names as they were found, for the end of a sentence; the first twelve."""
     listed = [repr(str(name)[:_LONGEST])[1:-1] for name in names]

@@ -222,10 +222,14 @@ class _Sifted:
         return tuple(self._projects[key] for key in dict.fromkeys(keys))
 
     def projects(self, records: Iterable[SourceProject]) -> Iterator[SourceProject]:
-        found: list[str] = []
-        for one in records:
-            found.append(one.human_key or one.slug or one.key)
-            if one.human_key is not None and self._wanted not in (None, one.human_key, one.slug):
+        """Of a store that has directories what has none is another project than the one that was asked for; where none
+        has one, that which was asked for is where all goes.
+        """
+        every = list(records)
+        found = [one.human_key or one.slug or one.key for one in every]
+        is_choice = self._wanted is not None and any(one.human_key is not None for one in every)
+        for one in every:
+            if is_choice and self._wanted not in (one.human_key, one.slug):
                 self._passed_over.add(one.key)
                 self.tally.leave(SourceKind.PROJECT, _OTHER_PROJECT)
             elif one.human_key is not None and (why := _flaw_of_path(one.human_key)):

@@ -142,6 +142,7 @@ class ImportService:
             find_project=lambda view, source: find_at(view, place_of(source, home)),
             supplies=supplies,
             context={one.key: one for one in step.context},
+            named=request.project,
         )
 
     async def _supplies(self, request: ImportRequest, records: Sequence[SourceRecord]) -> ImportSupplies:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.disk_space import disk_full, free_bytes
 from mcp_agent_mail.core.plain_files import reason_of
-from mcp_agent_mail.domain.importing.refusals import SourceInUse, unreadable
+from mcp_agent_mail.domain.importing.refusals import in_use, unreadable
 from mcp_agent_mail.domain.own_files import is_database, is_sqlite
 
 SUFFIXES = ("", "-wal", "-journal")
@@ -42,11 +42,7 @@ def copy_privately(source: Path, folder: Path) -> Path:
             return target
         for suffix in SUFFIXES:
             Path(f"{target}{suffix}").unlink(missing_ok=True)
-    raise SourceInUse(
-        f"{source} changes while it is read.",
-        hint="Stop the program that writes to it, then run this again.",
-        data={"path": str(source)},
-    )
+    raise in_use(source)
 
 
 def _state(source: Path) -> dict[str, tuple[int, int, int]]:
