@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_agent_mail.domain.importing.records import SourceKind
+from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceKind
 from tests.features.importing.scripted import ScriptedReader, agent, at, copy, lease, message, project
-from tests.features.importing.test_service import bring
+from tests.features.importing.test_service import bring, found
 from tests.rebuild.histories import Played
 from tests.rebuild.rebuilding import compare, rebuild
 from tests.rebuild.world import World
@@ -119,3 +119,24 @@ async def test_archives_are_told_of_it(world: World, tmp_path: Path) -> None:
     compared = await compare(played, rebuild(played, tmp_path / "rebuilt"), tmp_path / "asked")
 
     assert compared.is_equal, str(compared)
+
+
+async def test_rows_of_a_mail_that_came_later_reach_those_whom_they_name(world: World) -> None:
+    carried = (SourceAttachment(name="a.txt", content=b"carried"),)
+    reader = store()
+    reader.all_messages = [message("m1", "a1", copy("a2"), attachments=carried)]
+    await bring(world, reader)
+    reader.all_messages = [
+        message("m1", "a1", copy("a2", read_ts=at(200)), copy("a3"), attachments=carried, also=("m2", "m3"))
+    ]
+
+    dry = await bring(world, reader, apply=False)
+    report = await bring(world, reader)
+    again = await bring(world, reader)
+
+    assert found(report)["messages"] == found(dry)["messages"] == (2, 1, 0)
+    assert found(report)["copies"] == found(dry)["copies"] == (1, 1, 0)
+    assert changed(report) == changed(dry) == {"copies": 1}
+    assert (again.added, changed(again), found(again)["messages"]) == (0, {}, (0, 3, 0))
+    inbox = await world.call("fetch_inbox", project_key=APP, agent_name="GreenField", include_bodies=True)
+    assert [(one["subject"], len(one["attachments"])) for one in inbox] == [("About m1", 1)]

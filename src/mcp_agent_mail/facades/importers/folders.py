@@ -138,7 +138,7 @@ class SourceFolder:
     def _copy_open(self, descriptor: int, target: Path) -> None:
         if free_bytes(target.parent) < os.fstat(descriptor).st_size + _SPARE:
             raise disk_full(target.parent)
-        with open(os.open(target, _NEW, 0o600), "wb") as copied:
+        with os.fdopen(os.open(target, _NEW, 0o600), "wb") as copied:
             at = 0
             while piece := os.pread(descriptor, _PIECE, at):
                 copied.write(piece)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
@@ -38,9 +39,13 @@ def take_message(unit: RunningUnit, source: SourceMessage) -> None:
     tally = unit.tally
     known = unit.find(SourceKind.MESSAGE, source.key)
     if known is not None:
-        tally.of(SourceKind.MESSAGE).known += 1 + len(source.also)
+        late = [key for key in source.also if unit.find(SourceKind.MESSAGE, key) is None]
+        tally.of(SourceKind.MESSAGE).known += 1 + len(source.also) - len(late)
+        if late:
+            source = _deliver_late(unit, MessageId(known), source, late)
+        else:
+            tally.of(SourceKind.ATTACHMENT).known += len(source.attachments)
         tally.of(SourceKind.COPY).known += len(source.recipients)
-        tally.of(SourceKind.ATTACHMENT).known += len(source.attachments)
         _go_on(unit, MessageId(known), source)
         return
     body_md, most = fit_body(source.body_md), unit.rules.body_max_bytes
@@ -54,6 +59,31 @@ def take_message(unit: RunningUnit, source: SourceMessage) -> None:
         return
     chosen = _recipients(unit, source)
     _post(unit, unit.tx, source, body_md, carried, chosen)
+
+
+def _deliver_late(
+    unit: RunningUnit, message_id: MessageId, source: SourceMessage, late: Sequence[str]
+) -> SourceMessage:
+    """Rows of a mail that appeared in the source when the rest of it was here: whom it reached by them has it as a
+    message of its own. Gives the source's message with the others alone.
+    """
+    tally, have = unit.tally, {one.agent_id for one in unit.view.messages.recipients(message_id)}
+    agents = {one.agent_key: unit.agent(one.agent_key) for one in source.recipients}
+    is_there = {key: agent is not None and agent.id in have for key, agent in agents.items()}
+    there = tuple(one for one in source.recipients if is_there[one.agent_key])
+    missing = tuple(one for one in source.recipients if not is_there[one.agent_key])
+    tally.of(SourceKind.MESSAGE).added += len(late)
+    carried = _fitting(unit, source)
+    rest = replace(source, key=late[0], also=tuple(late[1:]), recipients=missing)
+    if unit.tx is None:
+        tally.of(SourceKind.COPY).added += len(missing)
+    elif missing:
+        _post(unit, unit.tx, rest, fit_body(source.body_md), carried, _recipients(unit, rest))
+    else:
+        message = unit.view.messages.find(message_id)
+        assert message is not None, message_id
+        unit.take(SourceKind.MESSAGE, late, message_id, message.project_id)
+    return replace(source, recipients=there)
 
 
 def _go_on(unit: RunningUnit, message_id: MessageId, source: SourceMessage) -> None:

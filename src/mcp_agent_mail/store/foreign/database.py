@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -24,6 +24,7 @@ MOST_WAIT_S = 300.0
 """For the next row of a statement, or its end: a stranger's file may be made so that one takes for ever."""
 
 _STEPS_AT_ONCE = 100_000
+_READ_AS = "read_for_import"
 _MOST_TABLES = 1_000
 _MOST_COLUMNS = 200
 _ROWS_AT_ONCE = 200
@@ -60,10 +61,12 @@ class ForeignDatabase:
         *,
         order: Sequence[str] = (),
         where: Mapping[str, ForeignValue] | None = None,
+        read_as: Callable[[ForeignValue], int | None] | None = None,
     ) -> Iterator[ForeignRow]:
         """Those of `columns` that are not there are None in each row; a table that is not there has no rows.
 
-        `order` names columns, of which the missing are passed over; last comes the order in which rows were added.
+        `order` names columns, of which the missing are passed over; last comes the order in which rows were added. They
+        are compared as they stand, or by what `read_as` makes of them; what it makes None of comes last.
         Raises SourceUnreadable, also in the midst.
         """
         known = self._columns.get(table)
@@ -71,6 +74,9 @@ class ForeignDatabase:
             return
         shown = ", ".join(_quoted(known[column]) if column in known else "NULL" for column in columns)
         ordered = [_quoted(known[column]) for column in order if column in known]
+        if read_as is not None:
+            self._connection.create_function(_READ_AS, 1, read_as, deterministic=True)
+            ordered = [f"{_READ_AS}({column}) NULLS LAST" for column in ordered]
         chosen = " AND ".join(f"{_quoted(known[column])} IS ?" for column in where or {})
         statement = f"SELECT {shown} FROM {_quoted(self._names[table])}"
         if chosen:
