@@ -16,7 +16,7 @@ from typing import Self
 
 from mcp_agent_mail.core.disk_space import disk_full, free_bytes
 from mcp_agent_mail.core.plain_files import reason_of
-from mcp_agent_mail.domain.importing.refusals import in_use, unreadable
+from mcp_agent_mail.domain.importing.refusals import in_use, too_large, unreadable, wrong_path
 from mcp_agent_mail.store.foreign.private_copy import open_unchanged
 
 MOST_NAMES = 200_000
@@ -56,7 +56,7 @@ class SourceFolder:
         try:
             return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
         except (OSError, ValueError) as failed:
-            raise unreadable(path, reason_of(failed)) from failed
+            raise wrong_path(path, reason_of(failed)) from failed
 
     def below(self, name: str) -> SourceFolder | None:
         """None where there is none, or a link or a file has its name. Raises SourceUnreadable."""
@@ -67,7 +67,7 @@ class SourceFolder:
         except OSError as failed:
             if failed.errno == errno.ELOOP:
                 return None
-            raise unreadable(self.path / name, reason_of(failed)) from failed
+            raise wrong_path(self.path / name, reason_of(failed)) from failed
         return SourceFolder(descriptor, self.path / name)
 
     def names(self) -> list[FoundName]:
@@ -84,7 +84,7 @@ class SourceFolder:
                         )
                     )
                     if len(found) > MOST_NAMES:
-                        raise unreadable(self.path, f"it holds more than {MOST_NAMES:,} names")
+                        raise too_large(self.path, f"it holds more than {MOST_NAMES:,} names")
         except OSError as failed:
             raise unreadable(self.path, reason_of(failed)) from failed
         return sorted(found, key=lambda one: one.name)
@@ -160,7 +160,7 @@ class SourceFolder:
             if failed.errno in (errno.ELOOP, errno.ENXIO):
                 yield None
                 return
-            raise unreadable(self.path / name, reason_of(failed)) from failed
+            raise wrong_path(self.path / name, reason_of(failed)) from failed
         try:
             yield descriptor if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
         except OSError as failed:
