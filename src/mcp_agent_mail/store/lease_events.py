@@ -43,6 +43,20 @@ def end_leases(
     return ended
 
 
+# `evidence` is plain JSON.
+def end_imported(
+    tx: Tx, lease: Lease, at: Micros, ended_by: EndedBy, evidence: Mapping[str, Any] | None
+) -> Lease | None:
+    """End one that came as history, when and how another system says; None where it had ended before."""
+    ended = tx.leases.end([(lease.id, at)], ended_by, None if evidence is None else {lease.id: evidence})
+    if not ended:
+        return None
+    project, holder = tx.projects.find(lease.project_id), tx.agents.find(lease.agent_id)
+    assert project is not None, lease
+    record_event(tx, ended[0], project, acting=holder if ended_by is EndedBy.RELEASE else None)
+    return ended[0]
+
+
 def record_event(
     tx: Tx,
     lease: Lease,

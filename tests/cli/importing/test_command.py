@@ -72,7 +72,7 @@ def test_a_pipe_gets_a_line_for_each_count_name_reason_and_note(at_stopped: Shel
     words = [line[0] for line in lines]
     assert words[:3] == ["system", "source", "applied"]
     assert list(dict.fromkeys(words[3:])) == ["count", "name", "left", "note"]
-    assert ["count", "products", "1", "1", "0", "0"] in lines
+    assert ["count", "products", "1", "1", "0", "0", "0"] in lines
 
 
 def test_one_project_of_several_is_taken_alone(at_stopped: Shell, tmp_path: Path) -> None:
@@ -107,6 +107,26 @@ def test_what_is_not_there_is_refused(shell: Shell) -> None:
 
         assert refused.code == 1
         assert "nowhere cannot be read" in refused.err
+        assert "Look at the path" in refused.err
+
+
+def test_a_path_to_something_else_is_no_case_for_the_tools_of_its_system(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "zero").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("text")
+    (tmp_path / "damaged").write_bytes(b"SQLite format 3\0" + b"x" * 4_000)
+
+    hints = {name: shell.am("import", "postal", name).err for name in ("text", "zero", "folder", "link", "damaged")}
+
+    assert {name: "Look at the path" in hint for name, hint in hints.items()} == {
+        "text": True,
+        "zero": True,
+        "folder": True,
+        "link": True,
+        "damaged": False,
+    }
+    assert "with the tools of its own system" in hints["damaged"]
 
 
 def test_one_that_is_ended_leaves_no_copy_of_the_source(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_a_terminal_gets_tables_with_headings_and_the_next_step(
 
     told = capsys.readouterr().out
     assert [line for line in told.splitlines() if line.startswith("messages")] == [
-        "messages      6             3             1         2"
+        "messages      6             3             1         2                   0"
     ]
     for part in ("WOULD BE NEW", "Names that change:", "(made then)", "Not taken over:", "- One thing"):
         assert part in told
@@ -51,7 +51,7 @@ def test_kinds_that_a_store_has_none_of_are_left_out(capsys: pytest.CaptureFixtu
         ["system", "postal"],
         ["source", "/s"],
         ["applied", "yes"],
-        ["count", "messages", "6", "3", "1", "2"],
+        ["count", "messages", "6", "3", "1", "2", "0"],
         ["left", "4", "windows", "they come again"],
         ["note", "One thing to know."],
     ]
@@ -60,7 +60,7 @@ def test_kinds_that_a_store_has_none_of_are_left_out(capsys: pytest.CaptureFixtu
 def test_json_has_all_of_it() -> None:
     record = report_record(_report(names=(_RENAMED,)), Path("/s"))
 
-    assert record["counts"]["messages"] == {"found": 6, "added": 3, "known": 1, "left": 2}
+    assert record["counts"]["messages"] == {"found": 6, "added": 3, "known": 1, "left": 2, "changed": 0}
     assert record["names"] == [
         {"project": "/p", "name": "Blue Lake!", "agent": None, "alias": "Blue Lake!", "why": "unfit"}
     ]

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
 
-from mcp_agent_mail.domain.importing.lines import pack
+from mcp_agent_mail.core.params import TASK
+from mcp_agent_mail.domain.importing.lines import MOST_PACKED, pack
 from mcp_agent_mail.domain.importing.records import SourceAttachment, SourceCopy, SourceKind, SourceMessage
 from mcp_agent_mail.domain.importing.report import Tally
 from mcp_agent_mail.domain.importing.steps import (
@@ -18,7 +20,7 @@ from mcp_agent_mail.domain.importing.steps import (
     import_steps,
 )
 from mcp_agent_mail.domain.messages import MOST_BODY_BYTES
-from tests.features.importing.scripted import ScriptedReader, agent, copy, message, project, whole_store
+from tests.features.importing.scripted import ScriptedReader, agent, copy, lease, message, project, whole_store
 
 
 def walk(
@@ -85,6 +87,66 @@ def test_a_body_for_which_no_request_has_room_is_left_by_itself() -> None:
     assert [one.key for one in messages_of(steps)] == ["m2"]
     assert tally.of(SourceKind.MESSAGE).left == 1
     assert max(len(pack(step.records)) for step in steps if isinstance(step, RecordsStep)) < 4_000_000
+
+
+def letters(count: int, seed: int, first: int = 0x4E00, last: int = 0x9FA4) -> str:
+    """Of a script whose letters are large on the way, and in no order that could be made small."""
+    drawn = random.Random(seed)
+    return "".join(chr(drawn.randint(first, last)) for _ in range(count))
+
+
+def longest_request(steps: list[ImportStep]) -> int:
+    return max(len(pack(one.records)) + len(pack(one.context)) for one in steps if isinstance(one, RecordsStep))
+
+
+def test_batches_are_measured_as_they_go_on_the_way() -> None:
+    reader = whole_store()
+    reader.all_messages = [
+        message(f"m{number}", "a1", copy("a2"), body_md=letters(85_000, number)) for number in range(12)
+    ]
+
+    steps, tally = walk(reader)
+
+    assert len(messages_of(steps)) == 12
+    assert tally.of(SourceKind.MESSAGE).left == 0
+    assert longest_request(steps) <= MOST_PACKED
+
+
+def test_of_what_agents_say_of_themselves_no_more_goes_on_the_way_than_is_kept() -> None:
+    reader = whole_store()
+    reader.all_agents = [
+        agent(f"a{number}", f"Blue{number}", task=letters(1 << 18, number), program=letters(1 << 18, number))
+        for number in range(30)
+    ]
+    reader.all_messages, reader.all_leases, reader.all_links = [], [], []
+
+    steps, tally = walk(reader)
+
+    agents = [one for step in steps if isinstance(step, RecordsStep) for one in step.records if hasattr(one, "task")]
+    assert (len(agents), tally.of(SourceKind.AGENT).left) == (30, 0)
+    assert {len(one.task) for one in agents} == {TASK.max_length + 1}
+    assert longest_request(steps) <= MOST_PACKED
+
+
+def test_what_no_request_has_room_for_is_left_by_itself_with_what_speaks_of_it() -> None:
+    huge = letters(1_500_000, 1, 0x10000, 0x1FFFF)
+    reader = whole_store()
+    reader.all_projects.append(project("p3", "/old/huge", huge))
+    reader.all_agents += [agent("a6", "FarFox", "p3"), agent("a7", huge)]
+    reader.all_messages = [
+        message("m1", "a1", copy("a2"), subject=huge),
+        message("m2", "a6", copy("a2"), project_key="p3"),
+        message("m3", "a1", copy("a2"), copy("a7")),
+    ]
+    reader.all_leases[0] = lease("l1", "a1", "src/**", reason=huge)
+
+    steps, tally = walk(reader)
+
+    assert [(one.key, len(one.recipients)) for one in messages_of(steps)] == [("m3", 1)]
+    assert [tally.of(kind).left for kind in (SourceKind.PROJECT, SourceKind.AGENT, SourceKind.LEASE)] == [1, 2, 1]
+    assert tally.left["messages", "it is larger than a request to a server can be"] == 1
+    assert tally.left["messages", "its project is not taken over"] == 1
+    assert longest_request(steps) <= MOST_PACKED
 
 
 def test_contents_go_in_pieces_and_only_where_they_are_wanted() -> None:

@@ -124,7 +124,31 @@ def test_times_that_go_back_do_not_change_the_order_of_a_mailbox(tmp_path: Path)
     messages, _, _ = _read(path)
 
     assert [one.external_id for one in messages] == ["3", "1", "2"]
-    assert messages[2].created_ts == messages[1].created_ts == parse_time("2026-03-01T08:00:05Z")
+    assert [one.created_ts for one in messages[1:]] == [
+        parse_time("2026-03-01T08:00:05Z"),
+        parse_time("2026-03-01T08:00:01Z"),
+    ]
+
+
+def test_a_mailbox_that_is_written_anew_while_it_is_read_is_as_it_was_at_one_instant(tmp_path: Path) -> None:
+    lines = [_line(str(number), f"2026-03-01T08:{number // 60:02d}:{number % 60:02d}Z") for number in range(3_000)]
+    path = _store(tmp_path, a="".join(f"{line}\n" for line in lines))
+    mailbox = path / "mailboxes" / "a.jsonl"
+
+    with open_source("agentmail", path) as reader:
+        list(reader.projects())
+        list(reader.agents())
+        given = []
+        for message in reader.messages():
+            given.append(message.external_id)
+            if len(given) in (10, 1_000):
+                # As its program does: another file, in which each line that was read is longer.
+                (tmp_path / "new").write_text("".join(f"{line.replace('false', 'true ')}  \n" for line in lines[500:]))
+                (tmp_path / "new").replace(mailbox)
+        left = list(reader.left_out())
+
+    assert given == [str(number) for number in range(3_000)]
+    assert left == []
 
 
 def test_what_was_read_was_read_at_the_mailboxs_last_reading_at_the_latest(tmp_path: Path) -> None:

@@ -73,3 +73,18 @@ def test_an_unknown_layout_is_refused_with_what_was_found(script: str, found: st
 
     with pytest.raises(UnknownLayout, match=found), open_source("claude-mailbox", tmp_path / "x.db"):
         pass
+
+
+def test_times_of_several_forms_are_in_the_order_of_what_they_say(tmp_path: Path) -> None:
+    path = tmp_path / "mailbox.db"
+    times = ("2026-03-01T08:00:03Z", 1772352000000, "2026-03-01 08:00:02", "1772352001", "2026-03-01T09:00:00.5+01:00")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE messages (id INTEGER, from_name, to_name, body, created, delivered)")
+        for number, at in enumerate((*times, times[0]), 1):
+            connection.execute("INSERT INTO messages VALUES (?, 'a', 'b', 'x', ?, 0)", (number, at))
+
+    with open_source("claude-mailbox", path) as reader:
+        messages = list(reader.messages())
+
+    assert [one.external_id for one in messages] == ["2", "5", "4", "3", "1", "6"]
+    assert [one.created_ts for one in messages] == sorted(one.created_ts for one in messages)

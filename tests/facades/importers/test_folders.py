@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.domain.importing.refusals import SourceUnreadable
+from mcp_agent_mail.domain.importing.refusals import SourceInUse, SourceUnreadable
 from mcp_agent_mail.facades.importers import folders
 from mcp_agent_mail.facades.importers.folders import SourceFolder
 
@@ -84,3 +84,39 @@ def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
     for name in ("file", "none"):
         with pytest.raises(SourceUnreadable, match="cannot be read"):
             SourceFolder.open(tmp_path / name)
+
+
+class _Growing(SourceFolder):
+    """Of a program that adds a line so many times while the file is read."""
+
+    times = 0
+
+    def _copy_open(self, descriptor: int, target: Path) -> None:
+        super()._copy_open(descriptor, target)
+        if self.times:
+            self.times -= 1
+            with (self.path / "a.jsonl").open("a") as file:
+                file.write("line\n")
+
+
+@pytest.mark.parametrize("times", [0, 2, 4])
+def test_a_file_that_grows_while_it_is_copied_is_copied_again(times: int, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("first\n")
+    (tmp_path / "copies").mkdir()
+
+    with _Growing.open(tmp_path) as folder:
+        folder.times = times
+        assert folder.copy("a.jsonl", tmp_path / "copies")
+        assert not folder.copy("b.jsonl", tmp_path / "copies")
+
+    assert (tmp_path / "copies" / "a.jsonl").read_text() == "first\n" + times * "line\n"
+
+
+def test_one_that_never_rests_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("first\n")
+    (tmp_path / "copies").mkdir()
+
+    with _Growing.open(tmp_path) as folder:
+        folder.times = 1_000
+        with pytest.raises(SourceInUse, match=r"a\.jsonl changes while"):
+            folder.copy("a.jsonl", tmp_path / "copies")

@@ -16,6 +16,7 @@ from mcp_agent_mail.domain.importing.report import ImportReport
 from mcp_agent_mail.domain.importing.steps import MissingProject
 from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.importing.projects import GoesElsewhere
 from mcp_agent_mail.store.rebuild.dump import dump
 from tests.features.importing.driving import brought_by
 from tests.features.importing.scripted import ScriptedReader, agent, at, copy, message, project, whole_store
@@ -128,6 +129,36 @@ async def test_what_knows_no_project_goes_where_doors_have_theirs_or_where_one_s
 
     home = str(world.settings.storage_root / "neighbours")
     assert world.rows("SELECT human_key FROM projects ORDER BY id") == [(home,), ("/code/app",)]
+
+
+async def test_a_store_goes_on_where_it_was_brought_and_another_project_is_refused(world: World) -> None:
+    reader = ScriptedReader(all_projects=[project(human_key=None, slug=None)], all_agents=[agent("a1", "BlueLake")])
+    await bring(world, reader, into="/code/app")
+    reader.all_agents.append(agent("a2", "RedStone"))
+
+    for apply in (False, True):
+        with pytest.raises(GoesElsewhere) as refused:
+            await bring(world, reader, into="/code/lib", apply=apply)
+        assert "/code/app" in refused.value.hint
+    unasked = await bring(world, reader)
+    named = await bring(world, reader, into="/code/app")
+
+    assert world.rows("SELECT human_key FROM projects") == [("/code/app",)]
+    assert (found(unasked)["agents"], unasked.notes) == ((1, 1, 0), ("This store goes on in /code/app, as before.",))
+    assert named.notes == ()
+
+
+async def test_what_has_no_directory_is_none_of_the_project_that_was_asked_for(world: World) -> None:
+    reader = whole_store()
+    reader.all_projects.append(project("p3", None, "old-nowhere"))
+    reader.all_agents.append(agent("a6", "FarFox", "p3"))
+    reader.all_messages.append(message("m7", "a6", copy("a6"), project_key="p3"))
+
+    report = await bring(world, reader, into="/old/app")
+
+    assert found(report)["projects"] == (1, 0, 2)
+    assert world.rows("SELECT human_key FROM projects") == [("/old/app",)]
+    assert world.rows("SELECT name FROM agents WHERE name = 'FarFox'") == []
 
 
 async def test_limits_of_size_list_what_they_keep_out(world: World) -> None:

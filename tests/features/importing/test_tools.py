@@ -21,7 +21,7 @@ async def test_a_batch_is_counted_and_with_apply_written(world: World) -> None:
     applied = await world.call("import_records", THE_OPERATOR, **SOURCE, records=records, apply=True)
 
     assert counted == applied
-    assert applied["tally"]["counts"] == {"projects": [1, 0, 0]}
+    assert applied["tally"]["counts"] == {"projects": [1, 0, 0, 0]}
     assert (nothing, world.rows("SELECT count(*) FROM projects")) == ([(0,)], [(1,)])
 
 

@@ -132,3 +132,19 @@ def test_nothing_of_the_copy_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert len(list((tmp_path / "temporary").iterdir())) == 1
 
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_statement_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "source.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE one (id)")
+        connection.execute("CREATE TABLE two (id)")
+        connection.executemany("INSERT INTO one VALUES (?)", [(number,) for number in range(50_000)])
+        connection.executemany("INSERT INTO two VALUES (?)", [("x",) for _ in range(50_000)])
+        connection.commit()
+
+    with open_private_copy(path, most_wait_s=0.2) as database:
+        with pytest.raises(SourceUnreadable, match=r"more than 0\.2 s"):
+            database.count_lost("one", "id", "two", "id")
+
+        assert database.count("one") == 50_000

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from mcp_agent_mail.cli.gateway.port import Gateway
 from mcp_agent_mail.domain.importing.lines import pack
 from mcp_agent_mail.domain.importing.reader import SourceReader
 from mcp_agent_mail.domain.importing.records import SourceMessage, SourceStore
-from mcp_agent_mail.domain.importing.report import ImportReport, Tally, report_of, tally_from_json
+from mcp_agent_mail.domain.importing.report import ImportReport, Tally, WhyRenamed, report_of, tally_from_json
 from mcp_agent_mail.domain.importing.steps import ContentStep, ImportStep, RecordsStep, StepAnswer, import_steps
 
 Seen = Callable[[int], None]
@@ -18,9 +19,16 @@ Seen = Callable[[int], None]
 
 
 def import_through(
-    gateway: Gateway, reader: SourceReader, *, project: str | None, apply: bool, seen: Seen = lambda _count: None
+    gateway: Gateway,
+    reader: SourceReader,
+    *,
+    project: str | None,
+    apply: bool,
+    is_rehearsal: bool = False,
+    seen: Seen = lambda _count: None,
 ) -> ImportReport:
-    """All that the reader gives, for the operator; without `apply` it is only counted. The source is read here, where
+    """All that the reader gives, for the operator; without `apply` it is only counted. `is_rehearsal`: what the gateway
+    leads to is thrown away, and the report is of a dry run. The source is read here, where
     the command runs. What was brought in stays, whatever comes after it: the next run goes on. `project`: of a store
     whose projects have directories the only one to take, by path or slug; else the path or slug of the project into
     which everything goes. Raises what the reader and the gateway raise.
@@ -38,7 +46,10 @@ def import_through(
             step = steps.send(answer)
     except StopIteration as done:
         tally = done.value
-    return report_of(tally, source.system, source.store_id, is_applied=apply)
+    if is_rehearsal:
+        # The names that are made in the end are drawn anew.
+        tally.names = [one if one.why is WhyRenamed.JOINED else replace(one, agent=None) for one in tally.names]
+    return report_of(tally, source.system, source.store_id, is_applied=apply and not is_rehearsal)
 
 
 def _walk(gateway: Gateway, source: SourceStore, step: ImportStep, *, project: str | None, apply: bool) -> StepAnswer:

@@ -32,10 +32,13 @@ _DRAIN_TIMEOUT_S = 30.0
 
 
 class InProcessGateway:
-    """`open` takes the store's lock (raises StoreInUse) and `close` gives it back."""
+    """`open` takes the store's lock (raises StoreInUse) and `close` gives it back. `is_rehearsal`: of a store that is
+    thrown away, nothing is brought into Git.
+    """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, is_rehearsal: bool = False) -> None:
         self._settings = settings
+        self._is_rehearsal = is_rehearsal
         self._runner = asyncio.Runner()
         self._held = AsyncExitStack()
         self._has_written = False
@@ -79,7 +82,7 @@ class InProcessGateway:
 
     async def _close(self) -> None:
         async with self._held:
-            if self._has_written:
+            if self._has_written and not self._is_rehearsal:
                 await self._drain()
 
     async def _drain(self) -> None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcp_agent_mail.cli.arguments import given_path
-from mcp_agent_mail.cli.context import load_context
+from mcp_agent_mail.cli.context import CliContext, load_context
+from mcp_agent_mail.cli.gateway.place import FolderGateway
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import JsonFlag
 from mcp_agent_mail.cli.progress import progress_bars
 from mcp_agent_mail.cli.project_option import absolute_key
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.domain.importing.reader import SourceReader
+    from mcp_agent_mail.domain.importing.report import ImportReport
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -129,7 +135,6 @@ def _bring_in(
     system: str, path: Path, *, archive: Path | None = None, project: str | None, apply: bool, json: bool
 ) -> None:
     # Reading a source needs SQLite; only this command pays for it.
-    from mcp_agent_mail.cli.gateway.imports import import_through
     from mcp_agent_mail.cli.importing.report import print_report
     from mcp_agent_mail.facades.importers.sources import open_source
 
@@ -139,9 +144,42 @@ def _bring_in(
     with (
         _ended_in_order(),
         open_source(system, path, archive=archive) as reader,
-        open_gateway(context) as gateway,
         progress_bars() as on,
     ):
-        shown = on.bar("messages")
-        report = import_through(gateway, reader, project=into, apply=apply, seen=lambda count: shown(count, count))
+        bar = on.bar("messages")
+
+        def seen(count: int) -> None:
+            bar(count, count)
+
+        report = _applied(context, reader, into, seen) if apply else _rehearsed(context, reader, into, seen)
     print_report(report, path, json=json)
+
+
+def _applied(context: CliContext, reader: SourceReader, into: str | None, seen: Callable[[int], None]) -> ImportReport:
+    from mcp_agent_mail.cli.gateway.imports import import_through
+
+    with open_gateway(context) as gateway:
+        return import_through(gateway, reader, project=into, apply=True, seen=seen)
+
+
+def _rehearsed(
+    context: CliContext, reader: SourceReader, into: str | None, seen: Callable[[int], None]
+) -> ImportReport:
+    """The same steps, over a copy of the store that is thrown away; only counted where none can be made."""
+    from mcp_agent_mail.cli.gateway.imports import import_through
+    from mcp_agent_mail.cli.gateway.rehearsal import can_rehearse, open_rehearsal
+
+    if can_rehearse(context):
+        with open_rehearsal(context) as rehearsal:
+            if rehearsal is not None:
+                gateway = FolderGateway(rehearsal)
+                return import_through(gateway, reader, project=into, apply=True, is_rehearsal=True, seen=seen)
+    with open_gateway(context) as gateway:
+        report = import_through(gateway, reader, project=into, apply=False, seen=seen)
+    return replace(report, notes=(*report.notes, _ONLY_COUNTED))
+
+
+_ONLY_COUNTED = (
+    "The store is not here, or there is no room for a copy of it: this only counts, and does not see where what comes "
+    "in meets itself (leases, names, equal attachments)."
+)

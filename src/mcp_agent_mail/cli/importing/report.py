@@ -56,7 +56,13 @@ def report_record(report: ImportReport, source: Path) -> dict[str, Any]:
         "store_id": report.store_id,
         "applied": report.is_applied,
         "counts": {
-            kind.value: {"found": one.found, "added": one.added, "known": one.known, "left": one.left}
+            kind.value: {
+                "found": one.found,
+                "added": one.added,
+                "known": one.known,
+                "left": one.left,
+                "changed": one.changed,
+            }
             for kind, one in report.counts.items()
         },
         "left": [{"kind": str(one.kind), "count": one.count, "why": one.why} for one in report.left],
@@ -105,6 +111,7 @@ def _counts(report: ImportReport) -> list[Row]:
             "added": one.added,
             "known": one.known,
             "left": one.left,
+            "changed": one.changed,
         }
         for kind, one in report.counts.items()
         if one.found
@@ -119,6 +126,7 @@ def _columns(report: ImportReport) -> tuple[Column, ...]:
         Column("new" if report.is_applied else "would be new", "added", is_right=True),
         Column("here already", "known", is_right=True),
         Column("left out", "left", is_right=True),
+        Column("state changed" if report.is_applied else "state would change", "changed", is_right=True),
     )
 
 

@@ -33,10 +33,37 @@ def unknown_layout(path: object, system: str, found: str) -> UnknownLayout:
 
 
 def unreadable(path: object, why: str) -> SourceUnreadable:
-    """`why` is the end of a sentence."""
+    """What is there is damaged. `why` is the end of a sentence."""
     return SourceUnreadable(
         f"{path} cannot be read: {why}.",
         hint="Nothing was changed, here or there. Mend it with the tools of its own system, or copy what is whole.",
+        data={"path": str(path)},
+    )
+
+
+def wrong_path(path: object, why: str) -> SourceUnreadable:
+    """What was named is not there, is something else, or is not for this user. `why` is the end of a sentence."""
+    return SourceUnreadable(
+        f"{path} cannot be read: {why}.",
+        hint="Nothing was changed. Look at the path, and whether you may read what is there (ls -l): `am import SYSTEM "
+        "--help` says what is meant by it.",
+        data={"path": str(path)},
+    )
+
+
+def too_large(path: object, what: str) -> SourceUnreadable:
+    """`what` there is more of than is read."""
+    return SourceUnreadable(
+        f"{path} cannot be read: {what}.",
+        hint="Nothing was changed. No larger store is taken over: say so to whoever maintains this program, with this line.",
+        data={"path": str(path)},
+    )
+
+
+def in_use(path: object) -> SourceInUse:
+    return SourceInUse(
+        f"{path} changes while it is read.",
+        hint="Stop the program that writes to it, then run this again.",
         data={"path": str(path)},
     )
 

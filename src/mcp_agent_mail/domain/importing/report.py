@@ -43,11 +43,14 @@ class RenamedAgent:
 
 @dataclass(slots=True, kw_only=True)
 class KindCounts:
-    """`found` of a kind = `added` + `known` + `left`."""
+    """`found` of a kind = `added` + `known` + `left`. `changed`: those of the known with which something happened there
+    since (read, acknowledged, released), which is so here too now.
+    """
 
     added: int = 0
     known: int = 0
     left: int = 0
+    changed: int = 0
 
     @property
     def found(self) -> int:
@@ -100,6 +103,7 @@ class Tally:
             mine.added += counts.added
             mine.known += counts.known
             mine.left += counts.left
+            mine.changed += counts.changed
         for (kind_of_left, why), count in other.left.items():
             self.list_(kind_of_left, why, count)
         for one in other.names:
@@ -138,11 +142,16 @@ class ImportReport:
         """How many records are new here, of all kinds."""
         return sum(one.added for one in self.counts.values())
 
+    @property
+    def changed(self) -> int:
+        """How many records that were here have another state now, of all kinds."""
+        return sum(one.changed for one in self.counts.values())
+
 
 def tally_to_json(tally: Tally) -> dict[str, Any]:
     """For the way from the server to who reads the store."""
     return {
-        "counts": {kind.value: [one.added, one.known, one.left] for kind, one in tally.counts.items()},
+        "counts": {kind.value: [one.added, one.known, one.left, one.changed] for kind, one in tally.counts.items()},
         "left": [[kind, why, count] for (kind, why), count in tally.left.items()],
         "names": [[one.project, one.name, one.agent, one.alias, one.why.value] for one in tally.names],
         "names_omitted": tally.names_omitted,
@@ -154,8 +163,8 @@ def tally_from_json(said: Mapping[str, Any]) -> Tally:
     """What `tally_to_json` made."""
     return Tally(
         counts={
-            SourceKind(kind): KindCounts(added=added, known=known, left=left)
-            for kind, (added, known, left) in said["counts"].items()
+            SourceKind(kind): KindCounts(added=added, known=known, left=left, changed=changed)
+            for kind, (added, known, left, changed) in said["counts"].items()
         },
         left={(kind, why): count for kind, why, count in said["left"]},
         names=[

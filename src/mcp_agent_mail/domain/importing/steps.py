@@ -10,6 +10,8 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound, listed
+from mcp_agent_mail.core.params import MODEL, PROGRAM, TASK
+from mcp_agent_mail.domain.importing.lines import MOST_PACKED, kind_of_record, line_of, pack
 from mcp_agent_mail.domain.importing.reader import SourceReader
 from mcp_agent_mail.domain.importing.records import (
     SourceAgent,
@@ -27,12 +29,14 @@ from mcp_agent_mail.domain.messages import MOST_BODY_BYTES
 from mcp_agent_mail.domain.projects import canonical_path
 
 BATCH_RECORDS = 100
-BATCH_CHARS = 1 << 20
-"""Of bodies in one batch; one message fits whatever its size."""
+BATCH_BYTES = 1 << 20
+"""Of a batch as it goes on the way, before it is packed; one record fits whatever its size, if a request has room."""
 BATCH_CONTENT_BYTES = 4 << 20
 """Of contents that stand in memory with a batch; those of one message do whatever their size."""
 PIECE_BYTES = 1 << 20
 """Of a content, in one step."""
+_SPACED = 16
+"""So many times the longest of a line goes on the way: some of its characters may count for nothing here."""
 MAX_ASKED = 2
 """So often contents of one batch are asked for: once for all that is lacking, and once more if a disk lost one."""
 
@@ -43,6 +47,9 @@ _NO_PROJECT = "its project is not taken over"
 _NO_AGENT = "its agent is not taken over"
 _OTHER_PROJECT = "it is of another project than the one that was asked for"
 _GONE = "the store has no content of it any more"
+_TOO_LARGE = "it is larger than a request to a server can be"
+_SURELY_FITS = MOST_PACKED // 4 * 3 - (64 << 10)
+"""Bytes of lines that are within what a request takes even where they cannot be made smaller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +93,14 @@ class LostContent(InvalidInput):
 class _Batch:
     records: list[SourceRecord] = field(default_factory=list)
     contents: dict[str, bytes] = field(default_factory=dict)
-    chars: int = 0
+    size_bytes: int = 0
+    """As it goes on the way."""
 
-    def is_full(self, more: SourceRecord) -> bool:
+    def is_full(self, more: SourceRecord, more_bytes: int) -> bool:
         return bool(self.records) and (
-            len(self.records) >= BATCH_RECORDS
-            or self.chars + _chars(more) > BATCH_CHARS
+            type(self.records[0]) is not type(more)
+            or len(self.records) >= BATCH_RECORDS
+            or self.size_bytes + more_bytes > BATCH_BYTES
             or sum(map(len, self.contents.values())) > BATCH_CONTENT_BYTES
         )
 
@@ -104,12 +113,19 @@ def import_steps(reader: SourceReader, project: str | None) -> Generator[ImportS
     """
     sifted = _Sifted(project)
     batch = _Batch()
-    for record in _taken(sifted, reader):
-        if batch.is_full(record) or (batch.records and type(batch.records[0]) is not type(record)):
+    for whole in _taken(sifted, reader):
+        contents: dict[str, bytes] = {}
+        record = _cut(_without_contents(whole, contents))
+        size_bytes = _size_bytes([record, *sifted.context([record])])
+        if size_bytes > _SURELY_FITS and _packed_size(record, sifted.context([record])) > MOST_PACKED:
+            sifted.give_up(record)
+            continue
+        if batch.is_full(record, size_bytes):
             yield from _sent(batch, sifted)
             batch = _Batch()
-        batch.records.append(_without_contents(record, batch.contents))
-        batch.chars += _chars(record)
+        batch.records.append(record)
+        batch.contents |= contents
+        batch.size_bytes += size_bytes
     yield from _sent(batch, sifted)
     sifted.tally.add_left_out(reader.left_out())
     for note in reader.notes():
@@ -167,8 +183,24 @@ def _without_contents(record: SourceRecord, contents: dict[str, bytes]) -> Sourc
     return replace(record, attachments=tuple(named))
 
 
-def _chars(record: SourceRecord) -> int:
-    return len(record.body_md) if isinstance(record, SourceMessage) else 0
+def _cut(record: SourceRecord) -> SourceRecord:
+    """Of what an agent says of itself no more than is kept, and a character by which it is seen that there was more."""
+    if not isinstance(record, SourceAgent):
+        return record
+    return replace(
+        record,
+        program=record.program[: PROGRAM.max_length * _SPACED],
+        model=record.model[: MODEL.max_length * _SPACED],
+        task=record.task[: TASK.max_length + 1],
+    )
+
+
+def _size_bytes(records: Iterable[SourceRecord]) -> int:
+    return sum(len(line_of(one)) for one in records)
+
+
+def _packed_size(record: SourceRecord, context: Iterable[SourceProject]) -> int:
+    return len(pack([record])) + len(pack(context))
 
 
 class _Sifted:
@@ -190,10 +222,14 @@ class _Sifted:
         return tuple(self._projects[key] for key in dict.fromkeys(keys))
 
     def projects(self, records: Iterable[SourceProject]) -> Iterator[SourceProject]:
-        found: list[str] = []
-        for one in records:
-            found.append(one.human_key or one.slug or one.key)
-            if one.human_key is not None and self._wanted not in (None, one.human_key, one.slug):
+        """Of a store that has directories what has none is another project than the one that was asked for; where none
+        has one, that which was asked for is where all goes.
+        """
+        every = list(records)
+        found = [one.human_key or one.slug or one.key for one in every]
+        is_choice = self._wanted is not None and any(one.human_key is not None for one in every)
+        for one in every:
+            if is_choice and self._wanted not in (one.human_key, one.slug):
                 self._passed_over.add(one.key)
                 self.tally.leave(SourceKind.PROJECT, _OTHER_PROJECT)
             elif one.human_key is not None and (why := _flaw_of_path(one.human_key)):
@@ -207,6 +243,18 @@ class _Sifted:
                 hint=f"It has {listed(found[:_SHOWN])}.",
                 data={"project": self._wanted[:200], "projects": found[:_SHOWN]},
             )
+
+    def give_up(self, record: SourceRecord) -> None:
+        """What was passed on has no room in a request: it is left, and so is what comes after and speaks of it."""
+        match record:
+            case SourceMessage():
+                leave_message(self.tally, record, _TOO_LARGE)
+                return
+            case SourceProject():
+                del self._projects[record.key]
+            case SourceAgent():
+                self._agents.discard(record.key)
+        self.tally.leave(kind_of_record(record), _TOO_LARGE)
 
     def agents(self, records: Iterable[SourceAgent]) -> Iterator[SourceAgent]:
         for one in records:

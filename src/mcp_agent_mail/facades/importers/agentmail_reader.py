@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
@@ -32,8 +33,11 @@ _LONG = f"its line has more than {LONGEST_LINE >> 20} MiB"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """One message as it stands in a mailbox: `place` is its number among the lines."""
+    """One message as it stands in a mailbox: `place` is its number among the lines, `order_ts` its time in the order
+    of all mailboxes, which never goes back in one.
+    """
 
+    order_ts: Micros
     created_ts: Micros
     mailbox: str
     place: int
@@ -42,17 +46,19 @@ class _Line:
     fields: Mapping[str, Any]
 
     def __lt__(self, other: _Line) -> bool:
-        return (self.created_ts, self.mailbox, self.place) < (other.created_ts, other.mailbox, other.place)
+        return (self.order_ts, self.mailbox, self.place) < (other.order_ts, other.mailbox, other.place)
 
 
 class AgentMailReader(DoorReader):
-    """Of the folder `.agentmail`, or the one that it lies in. When a message was read is not known but for the last:
+    """Of the folder `.agentmail`, or the one that it lies in, by a copy of each file: its program writes them anew
+    while we read, and each is looked at more than once. When a message was read is not known but for the last:
     all that is read counts as read at the mailbox's last reading, or when it was sent.
     """
 
     door = Door.AGENTMAIL
 
-    def __init__(self, folder: SourceFolder) -> None:
+    def __init__(self, folder: SourceFolder, copies: Path) -> None:
+        """`copies`: an empty private folder."""
         inside = folder.below(FOLDER) if folder.path.name != FOLDER else None
         self._folder = inside or folder
         super().__init__(self._folder.path)
@@ -63,17 +69,25 @@ class AgentMailReader(DoorReader):
             self.close()
             raise unknown_layout(self.path, self.door, f"it has no folder `{_MAILBOXES}`; it has {found}")
         self._mailboxes = mailboxes
+        (copies / _MAILBOXES).mkdir(mode=0o700)
+        self._copies = SourceFolder.open(copies)
+        self._copied_mailboxes = SourceFolder.open(copies / _MAILBOXES)
         self.human_key = str(self.path.parent.resolve()) if self.path.name == FOLDER else None
         self._last_read: dict[str, Micros] = {}
+        self._folder.copy(_RECIPIENTS, copies)
         self._named = [
             one.name.removesuffix(_ENDING)
             for one in mailboxes.names()
-            if one.is_file and one.name.endswith(_ENDING) and one.name != _ENDING
+            if one.is_file
+            and one.name.endswith(_ENDING)
+            and one.name != _ENDING
+            and mailboxes.copy(one.name, copies / _MAILBOXES)
         ]
         self._note_others()
 
     def close(self) -> None:
-        for one in (self._inner, getattr(self, "_mailboxes", None)):
+        opened = (getattr(self, name, None) for name in ("_mailboxes", "_copies", "_copied_mailboxes"))
+        for one in (self._inner, *opened):
             if one is not None:
                 one.close()
 
@@ -119,7 +133,7 @@ class AgentMailReader(DoorReader):
         return max(line.created_ts, self._last_read.get(name_key(text_of(line.mailbox)), Micros(0)))
 
     def _recipients(self) -> Iterator[NameSighting]:
-        for line in self._folder.lines(_RECIPIENTS):
+        for line in self._copies.lines(_RECIPIENTS):
             fields = _read(line)
             name = text_of((fields or {}).get("recipient"))
             if fields is None or not name:
@@ -137,18 +151,24 @@ class AgentMailReader(DoorReader):
         return heapq.merge(*(self._of(mailbox, is_counted=is_counted) for mailbox in self._named))
 
     def _of(self, mailbox: str, *, is_counted: bool) -> Iterator[_Line]:
-        """In order, with times that never go back."""
-        last = Micros(0)
-        for line in self._mailboxes.lines(f"{mailbox}{_ENDING}"):
+        """In order. One without a time has that of the one before it."""
+        order = last = Micros(0)
+        for line in self._copied_mailboxes.lines(f"{mailbox}{_ENDING}"):
             fields = _read(line)
             if fields is None or any(name not in fields for name in _NEEDED):
                 if is_counted and (line.content is None or line.content.strip()):
                     self._leave_out(mailbox, line)
                 continue
             created = time_of(fields.get("created_at"))
-            last = max(last, created or Micros(0))
+            last = last if created is None else created
+            order = max(order, last)
             yield _Line(
-                created_ts=last, mailbox=mailbox, place=line.number, has_time=created is not None, fields=fields
+                order_ts=order,
+                created_ts=last,
+                mailbox=mailbox,
+                place=line.number,
+                has_time=created is not None,
+                fields=fields,
             )
 
     def _leave_out(self, mailbox: str, line: SourceLine) -> None:

@@ -118,7 +118,7 @@ class ClaudeMailboxReader(DoorReader):
 
     def _in_order(self) -> Iterator[tuple[ForeignRow, Micros]]:
         last = Micros(0)
-        for row in self._database.rows(self._table or "", self._columns, order=(self._columns[4],)):
+        for row in self._database.rows(self._table or "", self._columns, order=(self._columns[4],), read_as=time_of):
             last = time_of(row[4]) or last
             yield row, last
 

@@ -22,7 +22,7 @@ from mcp_agent_mail.domain.importing.records import (
     SourceProject,
     SourceStore,
 )
-from mcp_agent_mail.domain.importing.refusals import unreadable
+from mcp_agent_mail.domain.importing.refusals import too_large
 from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
 from mcp_agent_mail.facades.importers.values import digest_of, key_of
 
@@ -79,7 +79,7 @@ class DoorReader(ABC):
             key = wire_key(seen.name)
             names.setdefault(key, seen.name)
             if len(names) > MOST_AGENTS:
-                raise unreadable(self.path, f"it has more than {MOST_AGENTS:,} names")
+                raise too_large(self.path, f"it has more than {MOST_AGENTS:,} names")
             if seen.seen_ts:
                 first, last = span.get(key, (seen.seen_ts, seen.seen_ts))
                 span[key] = (min(first, seen.seen_ts), max(last, seen.seen_ts))

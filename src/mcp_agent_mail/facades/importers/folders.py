@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from mcp_agent_mail.core.disk_space import disk_full, free_bytes
 from mcp_agent_mail.core.plain_files import reason_of
-from mcp_agent_mail.domain.importing.refusals import unreadable
+from mcp_agent_mail.domain.importing.refusals import in_use, too_large, unreadable, wrong_path
 from mcp_agent_mail.store.foreign.private_copy import open_unchanged
 
 MOST_NAMES = 200_000
@@ -26,6 +27,10 @@ LONGEST_LINE = 8 << 20
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1 << 16
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_TRIES = 5
+_SPARE = 64 << 20
+"""So much must be left beside a copy."""
 _NOT_THERE = (FileNotFoundError, NotADirectoryError)
 
 
@@ -51,7 +56,7 @@ class SourceFolder:
         try:
             return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
         except (OSError, ValueError) as failed:
-            raise unreadable(path, reason_of(failed)) from failed
+            raise wrong_path(path, reason_of(failed)) from failed
 
     def below(self, name: str) -> SourceFolder | None:
         """None where there is none, or a link or a file has its name. Raises SourceUnreadable."""
@@ -62,7 +67,7 @@ class SourceFolder:
         except OSError as failed:
             if failed.errno == errno.ELOOP:
                 return None
-            raise unreadable(self.path / name, reason_of(failed)) from failed
+            raise wrong_path(self.path / name, reason_of(failed)) from failed
         return SourceFolder(descriptor, self.path / name)
 
     def names(self) -> list[FoundName]:
@@ -79,7 +84,7 @@ class SourceFolder:
                         )
                     )
                     if len(found) > MOST_NAMES:
-                        raise unreadable(self.path, f"it holds more than {MOST_NAMES:,} names")
+                        raise too_large(self.path, f"it holds more than {MOST_NAMES:,} names")
         except OSError as failed:
             raise unreadable(self.path, reason_of(failed)) from failed
         return sorted(found, key=lambda one: one.name)
@@ -116,6 +121,29 @@ class SourceFolder:
         if left or skipping:
             yield SourceLine(number=number + 1, content=None if skipping else bytes(left), is_whole=False)
 
+    def copy(self, name: str, into: Path) -> bool:
+        """Of a file as it is at one instant, under its name, however often its program writes it anew; False where
+        there is none, or no ordinary one. Raises SourceUnreadable, SourceInUse while it grows all the time, DiskFull.
+        """
+        for _ in range(_TRIES):
+            with self._opened(name) as descriptor:
+                if descriptor is None:
+                    return False
+                before = _state(descriptor)
+                self._copy_open(descriptor, into / name)
+                if _state(descriptor) == before:
+                    return True
+        raise in_use(self.path / name)
+
+    def _copy_open(self, descriptor: int, target: Path) -> None:
+        if free_bytes(target.parent) < os.fstat(descriptor).st_size + _SPARE:
+            raise disk_full(target.parent)
+        with os.fdopen(os.open(target, _NEW, 0o600), "wb") as copied:
+            at = 0
+            while piece := os.pread(descriptor, _PIECE, at):
+                copied.write(piece)
+                at += len(piece)
+
     def _piece(self, name: str, at: int) -> bytes:
         with self._opened(name) as descriptor:
             return b"" if descriptor is None else os.pread(descriptor, _PIECE, at)
@@ -132,7 +160,7 @@ class SourceFolder:
             if failed.errno in (errno.ELOOP, errno.ENXIO):
                 yield None
                 return
-            raise unreadable(self.path / name, reason_of(failed)) from failed
+            raise wrong_path(self.path / name, reason_of(failed)) from failed
         try:
             yield descriptor if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
         except OSError as failed:
@@ -148,6 +176,12 @@ class SourceFolder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _state(descriptor: int) -> tuple[int, int]:
+    """Size, and time of the last change."""
+    seen = os.fstat(descriptor)
+    return seen.st_size, seen.st_mtime_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

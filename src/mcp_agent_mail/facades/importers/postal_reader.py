@@ -68,6 +68,6 @@ class PostalReader(DoorReader):
     def _in_order(self) -> Iterator[tuple[ForeignRow, Micros]]:
         """With the time of each; one without a time of its own has that of the one before."""
         last = Micros(0)
-        for row in self._database.rows(_TABLE, _COLUMNS, order=("created",)):
+        for row in self._database.rows(_TABLE, _COLUMNS, order=("created",), read_as=time_of):
             last = time_of(row[4]) or last
             yield row, last

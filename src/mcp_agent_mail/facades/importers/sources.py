@@ -15,6 +15,7 @@ from mcp_agent_mail.facades.importers.mcp_agent_mail.place import open_mcp_agent
 from mcp_agent_mail.facades.importers.mcp_agent_mail.reader import SYSTEM
 from mcp_agent_mail.facades.importers.postal_reader import PostalReader
 from mcp_agent_mail.store.foreign.database import open_private_copy
+from mcp_agent_mail.store.foreign.private_folder import private_folder
 
 SYSTEMS = (*(door.value for door in Door), SYSTEM)
 """The words."""
@@ -26,7 +27,11 @@ def open_source(system: str, path: Path, *, archive: Path | None = None) -> Iter
     SourceInUse, DiskFull. `archive` is the Git repository beside a database of mcp-agent-mail.
     """
     if system == Door.AGENTMAIL:
-        with SourceFolder.open(path) as folder, closing(AgentMailReader(folder)) as agentmail:
+        with (
+            private_folder() as copies,
+            SourceFolder.open(path) as folder,
+            closing(AgentMailReader(folder, copies)) as agentmail,
+        ):
             yield agentmail
     elif system == Door.POSTAL:
         with open_private_copy(path) as database:

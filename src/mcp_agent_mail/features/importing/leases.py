@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.ids import AgentId, LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.importing.fitted_texts import fit_text, fit_time
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceLease
@@ -17,17 +18,21 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, Patterns, RequestedPath
 from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck, find_holders, others_leases
-from mcp_agent_mail.store.lease_events import record_event
+from mcp_agent_mail.store.lease_events import end_imported, record_event
 from mcp_agent_mail.store.transaction import Tx
 
 _NOBODY = AgentId(0)
 
 
 def take_lease(unit: RunningUnit, source: SourceLease) -> None:
-    """Once. What stands against a live one is counted as left: it can be asked for here when that is over."""
+    """Once. What stands against a live one is counted as left: it can be asked for here when that is over. One that is
+    known from before ends here where it has ended there since.
+    """
     counts = unit.tally.of(SourceKind.LEASE)
-    if unit.find(SourceKind.LEASE, source.key) is not None:
+    known = unit.find(SourceKind.LEASE, source.key)
+    if known is not None:
         counts.known += 1
+        _go_on(unit, LeaseId(known), source)
         return
     project, agent = unit.project(source.project_key), unit.agent(source.agent_key)
     pattern = _pattern(source, project)
@@ -43,6 +48,25 @@ def take_lease(unit: RunningUnit, source: SourceLease) -> None:
         return
     assert agent is not None, source.key
     _add(unit, unit.tx, source, agent, pattern)
+
+
+def _go_on(unit: RunningUnit, lease_id: LeaseId, source: SourceLease) -> None:
+    """Not where its holder has prolonged it here, beyond what it had there: then it is this server's."""
+    ended_ts, ended_by = _end(source, unit.view.now)
+    lease = unit.view.leases.find(lease_id)
+    if lease is None or ended_ts is None or ended_by is None or not lease.is_live(unit.view.now):
+        return
+    if lease.expires_ts > fit_time(source.expires_ts):
+        return
+    unit.tally.of(SourceKind.LEASE).changed += 1
+    if unit.tx is not None:
+        end_imported(unit.tx, lease, Micros(max(ended_ts, lease.created_ts)), ended_by, _evidence(unit, ended_by))
+
+
+# Plain JSON.
+def _evidence(unit: RunningUnit, ended_by: EndedBy | None) -> dict[str, Any] | None:
+    """What an end rests on that was not the holder's own act."""
+    return {"imported": f"{unit.source.system} had judged its holder gone"} if ended_by is EndedBy.IDLE else None
 
 
 def _pattern(source: SourceLease, project: Project | None) -> Pattern | None:
@@ -100,7 +124,7 @@ def _add(unit: RunningUnit, tx: Tx, source: SourceLease, agent: Agent, pattern: 
         ),
         tx.now,
     )
-    evidence = {"imported": f"{unit.source.system} had judged its holder gone"} if ended_by is EndedBy.IDLE else None
+    evidence = _evidence(unit, ended_by)
     tx.past_times.set_lease(
         lease.id,
         fit_time(source.created_ts),

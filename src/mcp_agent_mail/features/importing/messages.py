@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.attachments import MAX_ATTACHMENTS, Attachment, media_type_of, shown_name
 from mcp_agent_mail.domain.doors.ids import MAX_WIRE_ID, NewWirePlace, WirePlace
@@ -23,7 +24,7 @@ from mcp_agent_mail.domain.importing.steps import leave_message
 from mcp_agent_mail.domain.messages import NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.store.mail.delivery import PastMail
-from mcp_agent_mail.store.mail.message_events import post_past
+from mcp_agent_mail.store.mail.message_events import mark_past, post_past
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -34,12 +35,18 @@ def events_of(source: SourceMessage) -> int:
 
 
 def take_message(unit: RunningUnit, source: SourceMessage) -> None:
-    """Once; what is known from before stays as it is, read or not."""
+    """Once. Of what is known from before becomes true here what its recipients have done there since."""
     tally = unit.tally
-    if unit.find(SourceKind.MESSAGE, source.key) is not None:
-        tally.of(SourceKind.MESSAGE).known += 1 + len(source.also)
+    known = unit.find(SourceKind.MESSAGE, source.key)
+    if known is not None:
+        late = [key for key in source.also if unit.find(SourceKind.MESSAGE, key) is None]
+        tally.of(SourceKind.MESSAGE).known += 1 + len(source.also) - len(late)
+        if late:
+            source = _deliver_late(unit, MessageId(known), source, late)
+        else:
+            tally.of(SourceKind.ATTACHMENT).known += len(source.attachments)
         tally.of(SourceKind.COPY).known += len(source.recipients)
-        tally.of(SourceKind.ATTACHMENT).known += len(source.attachments)
+        _go_on(unit, MessageId(known), source)
         return
     body_md, most = fit_body(source.body_md), unit.rules.body_max_bytes
     if len(body_md.encode()) > most:
@@ -52,6 +59,51 @@ def take_message(unit: RunningUnit, source: SourceMessage) -> None:
         return
     chosen = _recipients(unit, source)
     _post(unit, unit.tx, source, body_md, carried, chosen)
+
+
+def _deliver_late(
+    unit: RunningUnit, message_id: MessageId, source: SourceMessage, late: Sequence[str]
+) -> SourceMessage:
+    """Rows of a mail that appeared in the source when the rest of it was here: whom it reached by them has it as a
+    message of its own. Gives the source's message with the others alone.
+    """
+    tally, have = unit.tally, {one.agent_id for one in unit.view.messages.recipients(message_id)}
+    agents = {one.agent_key: unit.agent(one.agent_key) for one in source.recipients}
+    is_there = {key: agent is not None and agent.id in have for key, agent in agents.items()}
+    there = tuple(one for one in source.recipients if is_there[one.agent_key])
+    missing = tuple(one for one in source.recipients if not is_there[one.agent_key])
+    tally.of(SourceKind.MESSAGE).added += len(late)
+    carried = _fitting(unit, source)
+    rest = replace(source, key=late[0], also=tuple(late[1:]), recipients=missing)
+    if unit.tx is None:
+        tally.of(SourceKind.COPY).added += len(missing)
+    elif missing:
+        _post(unit, unit.tx, rest, fit_body(source.body_md), carried, _recipients(unit, rest))
+    else:
+        message = unit.view.messages.find(message_id)
+        assert message is not None, message_id
+        unit.take(SourceKind.MESSAGE, late, message_id, message.project_id)
+    return replace(source, recipients=there)
+
+
+def _go_on(unit: RunningUnit, message_id: MessageId, source: SourceMessage) -> None:
+    """Nothing is taken back: what was read here stays read, whatever is said there."""
+    done = [one for one in source.recipients if one.read_ts is not None or one.ack_ts is not None]
+    if not done:
+        return
+    there = {one.agent_id: one for one in unit.view.messages.recipients(message_id) if one.delivery_seq is not None}
+    agents = [(one, agent) for one in done if (agent := unit.agent(one.agent_key)) is not None and agent.id in there]
+    behind = [
+        (one, agent)
+        for one, agent in agents
+        if there[agent.id].read_ts is None or (one.ack_ts is not None and there[agent.id].ack_ts is None)
+    ]
+    if not behind:
+        return
+    changed = len({agent.id for _, agent in behind})
+    if unit.tx is not None:
+        changed = len(mark_past(unit.tx, [there[agent.id] for _, agent in behind], _past(source, behind)))
+    unit.tally.of(SourceKind.COPY).changed += changed
 
 
 def _fitting(unit: RunningUnit, source: SourceMessage) -> list[SourceAttachment]:

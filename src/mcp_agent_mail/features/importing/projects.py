@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.domain.importing.fitted_texts import fit_time
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceProject
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
@@ -9,6 +10,10 @@ from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.features.projects.ensure import ProjectRequest, ensure, find_foreseen, record_event
 from mcp_agent_mail.features.projects.lookup import find_known_path, require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx, View
+
+
+class GoesElsewhere(Conflict):
+    """Another project was asked for than the one that the store was brought into."""
 
 
 def place_of(source: SourceProject, home: str) -> str:
@@ -23,7 +28,7 @@ def find_at(view: View, place: str) -> Project | None:
 
 def take_project(unit: RunningUnit, source: SourceProject, place: str, request: ProjectRequest | None) -> None:
     """Once. A project that is there keeps what it says of itself; one that is made is as old as where it comes from.
-    Raises ProjectArchived.
+    Raises ProjectArchived, GoesElsewhere.
     """
     counts = unit.tally.of(SourceKind.PROJECT)
     known = unit.find(SourceKind.PROJECT, source.key)
@@ -32,6 +37,7 @@ def take_project(unit: RunningUnit, source: SourceProject, place: str, request: 
         project = unit.project(source.key)
         if project is not None:
             require_writable(project)
+            _require_same(unit, source, place, request, project)
         return
     counts.added += 1
     if unit.tx is None:
@@ -39,6 +45,24 @@ def take_project(unit: RunningUnit, source: SourceProject, place: str, request: 
     project = require_project(unit.tx, place) if request is None else _ensure(unit.tx, source, request)
     require_writable(project)
     unit.take(SourceKind.PROJECT, [source.key], project.id, project.id)
+
+
+def _require_same(
+    unit: RunningUnit, source: SourceProject, place: str, request: ProjectRequest | None, project: Project
+) -> None:
+    """What came in once goes on where it went. Raises GoesElsewhere where another place was asked for; what has moved
+    by itself, its directory or the setting, is a note.
+    """
+    meant = find_at(unit.view, place) if request is None else find_foreseen(unit.view, request)
+    if meant is not None and meant.id == project.id:
+        return
+    if source.human_key is None and unit.named is not None:
+        raise GoesElsewhere(
+            f"This store has been brought into {project.human_key} before, and goes on there, not into {place}.",
+            hint=f"Leave --project out, or name that one: --project {project.human_key}",
+            data={"project": project.human_key, "asked": place},
+        )
+    unit.tally.note(f"{source.human_key or source.slug or 'This store'} goes on in {project.human_key}, as before.")
 
 
 def _ensure(tx: Tx, source: SourceProject, request: ProjectRequest) -> Project:

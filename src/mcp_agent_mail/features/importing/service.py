@@ -100,7 +100,11 @@ class ImportService:
             return []
         most, source = self._rules.attachment_max_bytes, request.source
         new = await self._store.read(
-            lambda view: [one for one in brings if view.imported.find(source, SourceKind.MESSAGE, one.key) is None]
+            lambda view: [
+                one
+                for one in brings
+                if any(view.imported.find(source, SourceKind.MESSAGE, key) is None for key in (one.key, *one.also))
+            ]
         )
         found = (one for message in new for one in message.attachments)
         return list(dict.fromkeys(one.sha256 for one in found if one.sha256 is not None and one.size_bytes <= most))
@@ -142,6 +146,7 @@ class ImportService:
             find_project=lambda view, source: find_at(view, place_of(source, home)),
             supplies=supplies,
             context={one.key: one for one in step.context},
+            named=request.project,
         )
 
     async def _supplies(self, request: ImportRequest, records: Sequence[SourceRecord]) -> ImportSupplies:

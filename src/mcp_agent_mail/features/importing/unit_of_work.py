@@ -52,7 +52,9 @@ class ImportSupplies:
 
 @dataclass(slots=True, kw_only=True)
 class RunningUnit:
-    """`tx` is None in a dry run, which counts alone. `find_project` finds where a source's project is or would be."""
+    """`tx` is None in a dry run, which counts alone. `find_project` finds where a source's project is or would be.
+    `named`: the project that was asked for.
+    """
 
     source: SourceStore
     rules: ImportRules
@@ -61,6 +63,7 @@ class RunningUnit:
     find_project: Callable[[View, SourceProject], Project | None]
     supplies: ImportSupplies
     context: Mapping[str, SourceProject]
+    named: str | None = None
     tally: Tally = field(default_factory=Tally)
     new_names: set[tuple[str, str]] = field(default_factory=set)
     """In a dry run: by the key of the project and of the name, what the unit would make."""

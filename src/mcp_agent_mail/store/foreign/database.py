@@ -6,19 +6,25 @@ It is a stranger's: nothing that it defines is run. Views, virtual tables and co
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Self
 from urllib.parse import quote
 
 from mcp_agent_mail.domain.importing.refusals import unreadable
 from mcp_agent_mail.store.foreign.private_copy import copy_privately, require_foreign_database
+from mcp_agent_mail.store.foreign.private_folder import private_folder
 
 LONGEST_VALUE = 64 << 20
 """Bytes of one text or blob; a row with a longer one cannot be read."""
 
+MOST_WAIT_S = 300.0
+"""For the next row of a statement, or its end: a stranger's file may be made so that one takes for ever."""
+
+_STEPS_AT_ONCE = 100_000
+_READ_AS = "read_for_import"
 _MOST_TABLES = 1_000
 _MOST_COLUMNS = 200
 _ROWS_AT_ONCE = 200
@@ -30,13 +36,16 @@ ForeignRow = tuple[ForeignValue, ...]
 class ForeignDatabase:
     """Tables and columns by name, ignoring letter case. `mended` counts texts that were no UTF-8."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, most_wait_s: float = MOST_WAIT_S) -> None:
         self._connection = connection
+        self._most_wait_s = most_wait_s
         self._path = path
         self._columns: dict[str, dict[str, str]] = {}
         self._names: dict[str, str] = {}
         self.mended = 0
+        self._until = 0.0
         connection.text_factory = self._text
+        connection.set_progress_handler(self._is_late, _STEPS_AT_ONCE)
         with self._told():
             self._learn()
 
@@ -52,10 +61,12 @@ class ForeignDatabase:
         *,
         order: Sequence[str] = (),
         where: Mapping[str, ForeignValue] | None = None,
+        read_as: Callable[[ForeignValue], int | None] | None = None,
     ) -> Iterator[ForeignRow]:
         """Those of `columns` that are not there are None in each row; a table that is not there has no rows.
 
-        `order` names columns, of which the missing are passed over; last comes the order in which rows were added.
+        `order` names columns, of which the missing are passed over; last comes the order in which rows were added. They
+        are compared as they stand, or by what `read_as` makes of them; what it makes None of comes last.
         Raises SourceUnreadable, also in the midst.
         """
         known = self._columns.get(table)
@@ -63,6 +74,9 @@ class ForeignDatabase:
             return
         shown = ", ".join(_quoted(known[column]) if column in known else "NULL" for column in columns)
         ordered = [_quoted(known[column]) for column in order if column in known]
+        if read_as is not None:
+            self._connection.create_function(_READ_AS, 1, read_as, deterministic=True)
+            ordered = [f"{_READ_AS}({column}) NULLS LAST" for column in ordered]
         chosen = " AND ".join(f"{_quoted(known[column])} IS ?" for column in where or {})
         statement = f"SELECT {shown} FROM {_quoted(self._names[table])}"
         if chosen:
@@ -75,6 +89,7 @@ class ForeignDatabase:
             cursor = self._connection.execute(statement, tuple((where or {}).values()))
             while found := cursor.fetchmany(_ROWS_AT_ONCE):
                 yield from found
+                self._begin()
 
     def first(self, table: str, columns: Sequence[str], where: Mapping[str, ForeignValue]) -> ForeignRow | None:
         """Of the rows that fit, the one that was added first."""
@@ -148,6 +163,13 @@ class ForeignDatabase:
             return word
         return None
 
+    def _begin(self) -> None:
+        self._until = time.monotonic() + self._most_wait_s
+
+    def _is_late(self) -> bool:
+        """With it SQLite gives up."""
+        return time.monotonic() > self._until
+
     def _text(self, content: bytes) -> str:
         try:
             return content.decode()
@@ -157,26 +179,31 @@ class ForeignDatabase:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
+        self._begin()
         try:
             yield
         except (sqlite3.Error, OverflowError) as failed:
+            if self._is_late():
+                raise unreadable(
+                    self._path, f"SQLite needs more than {self._most_wait_s:g} s for one step of it"
+                ) from failed
             raise unreadable(self._path, f"SQLite says: {failed}") from failed
 
 
 @contextmanager
-def open_private_copy(source: Path) -> Iterator[ForeignDatabase]:
+def open_private_copy(source: Path, *, most_wait_s: float = MOST_WAIT_S) -> Iterator[ForeignDatabase]:
     """Copies first, into a private folder that is gone at the end. For use from one thread at a time. Raises
     SourceUnreadable for what is no database, and as `copy_privately` does.
     """
     require_foreign_database(source)
-    with TemporaryDirectory(prefix="am-import-") as folder:
-        copy = copy_privately(source, Path(folder))
+    with private_folder() as folder:
+        copy = copy_privately(source, folder)
         try:
             connection = _connect(copy)
         except sqlite3.Error as failed:
             raise unreadable(source, f"SQLite says: {failed}") from failed
         try:
-            yield ForeignDatabase(connection, source)
+            yield ForeignDatabase(connection, source, most_wait_s=most_wait_s)
         finally:
             connection.close()
 

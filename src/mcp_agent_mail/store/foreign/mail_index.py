@@ -6,10 +6,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.store.foreign.private_folder import private_folder
 
 _SCHEMA = """
     CREATE TABLE archived (
@@ -106,8 +105,8 @@ class MailIndex:
 @contextmanager
 def open_mail_index() -> Iterator[MailIndex]:
     """Raises SQLite's error where the disk of temporary files is full."""
-    with TemporaryDirectory(prefix="am-import-") as folder:
-        connection = sqlite3.connect(Path(folder) / "index.sqlite3", isolation_level=None, check_same_thread=False)
+    with private_folder() as folder:
+        connection = sqlite3.connect(folder / "index.sqlite3", isolation_level=None, check_same_thread=False)
         try:
             for pragma in ("journal_mode=OFF", "synchronous=OFF"):
                 connection.execute(f"PRAGMA {pragma}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.disk_space import disk_full, free_bytes
 from mcp_agent_mail.core.plain_files import reason_of
-from mcp_agent_mail.domain.importing.refusals import SourceInUse, unreadable
+from mcp_agent_mail.domain.importing.refusals import in_use, unreadable, wrong_path
 from mcp_agent_mail.domain.own_files import is_database, is_sqlite
 
 SUFFIXES = ("", "-wal", "-journal")
@@ -42,11 +42,7 @@ def copy_privately(source: Path, folder: Path) -> Path:
             return target
         for suffix in SUFFIXES:
             Path(f"{target}{suffix}").unlink(missing_ok=True)
-    raise SourceInUse(
-        f"{source} changes while it is read.",
-        hint="Stop the program that writes to it, then run this again.",
-        data={"path": str(source)},
-    )
+    raise in_use(source)
 
 
 def _state(source: Path) -> dict[str, tuple[int, int, int]]:
@@ -58,12 +54,12 @@ def _state(source: Path) -> dict[str, tuple[int, int, int]]:
             seen = path.lstat()
         except (FileNotFoundError, NotADirectoryError):
             if not suffix:
-                raise unreadable(source, "there is no such file") from None
+                raise wrong_path(source, "there is no such file") from None
             continue
         except (OSError, ValueError) as failed:
-            raise unreadable(path, reason_of(failed)) from failed
+            raise wrong_path(path, reason_of(failed)) from failed
         if not stat.S_ISREG(seen.st_mode):
-            raise unreadable(
+            raise wrong_path(
                 path, "it is no ordinary file" if not stat.S_ISLNK(seen.st_mode) else "it is a symbolic link"
             )
         found[suffix] = (seen.st_size, seen.st_mtime_ns, seen.st_ino)
@@ -81,7 +77,7 @@ def _copy(source: Path, target: Path) -> None:
     except FileNotFoundError:
         return  # A log that has just gone: the next look notices.
     except OSError as failed:
-        raise unreadable(source, reason_of(failed)) from failed
+        raise wrong_path(source, reason_of(failed)) from failed
     with os.fdopen(reading, "rb", buffering=0) as original:
         writing = os.open(target, _NEW, 0o600)
         with os.fdopen(writing, "wb", buffering=0) as copy:
@@ -110,18 +106,18 @@ def require_foreign_database(path: Path) -> None:
     try:
         descriptor = open_unchanged(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise unreadable(path, "there is no such file") from None
+        raise wrong_path(path, "there is no such file") from None
     except (OSError, ValueError) as failed:
-        raise unreadable(path, reason_of(failed)) from failed
+        raise wrong_path(path, reason_of(failed)) from failed
     try:
         head = os.read(descriptor, _HEAD) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
     except OSError as failed:
-        raise unreadable(path, reason_of(failed)) from failed
+        raise wrong_path(path, reason_of(failed)) from failed
     finally:
         os.close(descriptor)
     if head is None:
-        raise unreadable(path, "it is no ordinary file")
+        raise wrong_path(path, "it is no ordinary file")
     if is_database(head):
-        raise unreadable(path, "it is a database of this program itself (am doctor backups and restore move those)")
+        raise wrong_path(path, "it is a database of this program itself (am doctor backups and restore move those)")
     if not is_sqlite(head):
-        raise unreadable(path, "it is empty" if not head else "it is no SQLite database")
+        raise wrong_path(path, "it is empty" if not head else "it is no SQLite database")

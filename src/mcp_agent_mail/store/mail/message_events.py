@@ -46,6 +46,26 @@ def post_past(
     return message, recipients
 
 
+def mark_past(tx: Tx, recipients: Sequence[Recipient], past: PastMail) -> list[AgentId]:
+    """Of mail that came as history: what was read and acknowledged of it since, each at its time; archives are told.
+    What is true here stands, with its time. Gives those of whom something became true.
+    """
+    changed: dict[AgentId, None] = {}
+    for one in recipients:
+        steps = (
+            (ReceiptStep.READ, one.read_ts, past.read.get(one.agent_id), tx.inboxes.mark_read),
+            (ReceiptStep.ACKNOWLEDGED, one.ack_ts, past.acknowledged.get(one.agent_id), tx.inboxes.acknowledge),
+        )
+        for step, done_ts, at, make_true in steps:
+            if done_ts is not None or at is None:
+                continue
+            state = make_true(one.agent_id, one.message_id, at)
+            if state is not None and state.changed:
+                _tell_past_step(tx, one, step, at)
+                changed[one.agent_id] = None
+    return list(changed)
+
+
 def _tell_past_step(tx: Tx, recipient: Recipient, step: ReceiptStep, at: Micros) -> None:
     receipt = Receipt(
         message_id=recipient.message_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 
 import pytest
@@ -41,6 +42,22 @@ def test_fields_and_body_are_read() -> None:
 )
 def test_what_is_no_message_is_none(content: bytes) -> None:
     assert parse_filed_mail(content) is None
+
+
+def test_a_file_that_another_system_checked_out_says_the_same() -> None:
+    content = _file(body="Hello\n---\nend", cc=["A"])
+
+    for other in (content.replace(b"\n", b"\r\n"), codecs.BOM_UTF8 + content, codecs.BOM_UTF8 + content + b"\r\n"):
+        mail = parse_filed_mail(other)
+        assert mail is not None
+        assert (mail.sender, mail.cc, mail.body.strip()) == ("BlueLake", ("A",), "Hello\n---\nend")
+
+
+def test_line_ends_of_a_body_are_its_own_where_the_file_has_others() -> None:
+    mail = parse_filed_mail(_file(body="one\r\ntwo"))
+
+    assert mail is not None
+    assert mail.body == "one\r\ntwo"
 
 
 @given(st.binary(max_size=300), st.binary(max_size=50))

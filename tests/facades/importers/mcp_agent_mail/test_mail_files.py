@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from mcp_agent_mail.core.clock import parse_time
 from tests.facades.importers.mcp_agent_mail.one_store import read_whole
 from tests.facades.importers.mcp_store import make_mcp_store
 
@@ -43,3 +44,27 @@ def test_what_was_purged_from_the_database_comes_from_the_archive_as_read(tmp_pa
     assert first.recipients
     assert {copy.read_ts for copy in first.recipients} == {first.created_ts}
     assert any(note.startswith("3 messages are in the archive and no longer") for note in whole.notes)
+
+
+def test_a_file_without_a_time_has_that_of_its_name_or_of_its_month(tmp_path: Path) -> None:
+    project = tmp_path / "projects" / "app"
+    _file(project, "2026-03-04T05-06-07Z__one__1", created=None)
+    _file(project, "odd__2", created="yesterday")
+
+    whole = read_whole(tmp_path)
+
+    assert [one.created_ts for one in whole.messages] == [
+        parse_time("2026-03-01T00:00:00Z"),
+        parse_time("2026-03-04T05:06:07Z"),
+    ]
+    assert any(note.startswith("2 files in the archive have no time") for note in whole.notes)
+
+
+def test_files_that_are_no_messages_are_named(tmp_path: Path) -> None:
+    project = tmp_path / "projects" / "app"
+    _file(project, "one__1")
+    (project / "messages" / "2026" / "03" / "half__2.md").write_text('---json\n{"from": "A"')
+
+    whole = read_whole(tmp_path)
+
+    assert "projects/app/messages/2026/03/half__2.md cannot be read as a message." in whole.notes

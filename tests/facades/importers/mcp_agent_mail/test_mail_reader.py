@@ -6,6 +6,9 @@ from pathlib import Path
 
 from mcp_agent_mail.domain.importing.records import ThreadRef
 from tests.facades.importers.mcp_agent_mail.one_store import add_mail, add_people, database_of, read_whole
+from tests.facades.importers.mcp_store import SCHEMA
+
+_KEY_OF_COPIES = ",\n        PRIMARY KEY (message_id, agent_id)"
 
 
 def test_threads_by_number_follow_their_message_and_others_are_names(tmp_path: Path) -> None:
@@ -92,3 +95,22 @@ def test_columns_may_lack_or_be_more(tmp_path: Path) -> None:
     assert (message.subject, message.topic, message.recipients[0].read_ts) == ("s", None, None)
     assert whole.left == {"rows of moods": 1}
     assert "The database does not say of recipients: read_ts, ack_ts, kind." in whole.notes
+
+
+def test_messages_of_one_number_are_messages_each_in_every_run(tmp_path: Path) -> None:
+    schema = SCHEMA.replace("id INTEGER PRIMARY KEY", "id INTEGER").replace(_KEY_OF_COPIES, "")
+    assert schema.count("PRIMARY KEY") == 0
+    with database_of(tmp_path / "s.sqlite3", schema=schema) as made:
+        add_people(made, "A", "B")
+        add_mail(made, 1)
+        for subject in ("first", "of the same second", "of the same second"):
+            add_mail(made, 2, subject=subject)
+        add_mail(made, 3)
+
+    whole = read_whole(tmp_path / "s.sqlite3")
+    again = read_whole(tmp_path / "s.sqlite3")
+
+    assert [one.subject for one in whole.messages] == ["s1", "first", "of the same second", "of the same second", "s3"]
+    assert [one.key for one in whole.messages] == [one.key for one in again.messages]
+    assert whole.messages[1].key == "app-1/2@1772352002"
+    assert any(note.startswith("2 messages have the number of another one") for note in whole.notes)

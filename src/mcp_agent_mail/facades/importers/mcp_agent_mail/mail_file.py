@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,8 +45,13 @@ class MailFile:
 
 
 def parse_filed_mail(content: bytes) -> MailFile | None:
-    """None for what is no such file. One blank line before the body, and the newline behind it, are the file's."""
-    begin, _, rest = content.replace(b"\r\n", b"\n", 1).partition(b"\n")
+    """None for what is no such file. One blank line before the body, and the newline behind it, are the file's; so are
+    a byte order mark and, where its first line ends so, lines that end in CRLF: it was checked out by another system.
+    """
+    content = content.removeprefix(codecs.BOM_UTF8)
+    if content.partition(b"\n")[0].endswith(b"\r"):
+        content = content.replace(b"\r\n", b"\n")
+    begin, _, rest = content.partition(b"\n")
     front, fence, body = rest.partition(b"\n---")
     if begin.strip() != _BEGIN or not fence or body[:1] not in (b"", b"\n"):
         return None

@@ -11,18 +11,21 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.doors.names import wire_key
 from mcp_agent_mail.domain.importing.records import SourceKind
 from mcp_agent_mail.domain.importing.refusals import unknown_layout
-from mcp_agent_mail.facades.importers.mcp_agent_mail.archive import SourceArchive
+from mcp_agent_mail.facades.importers.mcp_agent_mail.archive import PROJECTS, SourceArchive
 from mcp_agent_mail.facades.importers.mcp_agent_mail.mail_file import MailFile
 from mcp_agent_mail.facades.importers.mcp_agent_mail.people import SourcePeople
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
 from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
-from mcp_agent_mail.facades.importers.values import key_of, whole_of
+from mcp_agent_mail.facades.importers.values import key_of, text_of, time_of, whole_of
 from mcp_agent_mail.store.foreign.mail_index import ArchivedPlace, MailIndex
 
 _NUMBER = re.compile(r"__([0-9]{1,18})\.md\Z")
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
 _NO_NUMBER = -1
 _SHOWN = 10
+_LONGEST_NOTE = 400
+_STAMP = re.compile(r"/([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2})-([0-9]{2})-([0-9]{2})[^/]*\Z")
+_MONTH = re.compile(r"/([0-9]{4})/([0-9]{2})/")
 _NOT_READ = "its file in the archive cannot be read as a message"
 _TWICE = "the archive has another file of the same message"
 
@@ -39,6 +42,7 @@ class _Counted:
     matched: int = 0
     alone: int = 0
     in_database: int = 0
+    undated: int = 0
     twice: Counter[int] = field(default_factory=Counter)
 
 
@@ -74,15 +78,19 @@ class MailFiles:
         mail = self._archive.mail(slug, path)
         if mail is None:
             self._notes.leave_out(SourceKind.MESSAGE, _NOT_READ)
+            self._notes.note(f"{PROJECTS}/{text_of(slug)}/{text_of(path)} cannot be read as a message."[:_LONGEST_NOTE])
             return
-        created = mail.created_ts or Micros(0)
+        created = mail.created_ts
+        if created is None:
+            created = _time_in(path)
+            found.undated += 1
         directory = mail.project if _ABSOLUTE.match(mail.project) else ""
         project_key = self._people.add_project(slug=slug, human_key=directory, created_ts=created)
         number = mail.number if mail.number is not None else _number_in(path)
         if tables is not None and number is not None and self._is_in(tables, project_key, number, mail):
             found.matched += 1
             return
-        key = key_of(project_key, path) if number is None else message_key(project_key, number, mail.created_ts)
+        key = key_of(project_key, path) if number is None else message_key(project_key, number, created)
         place = ArchivedPlace(
             key=key, number=_NO_NUMBER if number is None else number, created_ts=created, slug=slug, path=path
         )
@@ -122,11 +130,25 @@ class MailFiles:
                 f"{found.alone} messages are in the archive and no longer in the database: they are taken from there, "
                 "as read."
             )
+        if found.undated:
+            self._notes.note(
+                f"{found.undated} files in the archive have no time that can be read: they have that of their name, or "
+                "of the month that they lie in."
+            )
         if tables is None:
             self._notes.note(
                 "There is no database: the archive alone is read. It knows no topics, policies, links, and not who has "
                 "read what: all its mail comes in as unread."
             )
+
+
+def _time_in(path: str) -> Micros:
+    """By the stamp in the file's name, else the beginning of the month whose folder it lies in."""
+    stamp = _STAMP.search(path)
+    if stamp is not None and (at := time_of(f"{stamp[1]}T{stamp[2]}:{stamp[3]}:{stamp[4]}Z")) is not None:
+        return at
+    month = _MONTH.search(path)
+    return (None if month is None else time_of(f"{month[1]}-{month[2]}-01T00:00:00Z")) or Micros(0)
 
 
 def _number_in(path: str) -> int | None:

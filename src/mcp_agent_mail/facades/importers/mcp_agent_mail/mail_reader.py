@@ -14,10 +14,11 @@ from mcp_agent_mail.facades.importers.mcp_agent_mail.mail_files import MailFiles
 from mcp_agent_mail.facades.importers.mcp_agent_mail.people import SourcePeople
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import ForeignMessage, SourceTables
 from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
-from mcp_agent_mail.facades.importers.values import flag_of, text_of, time_of, whole_of
+from mcp_agent_mail.facades.importers.values import digest_of, flag_of, key_of, text_of, time_of, whole_of
 from mcp_agent_mail.store.foreign.mail_index import ArchivedPlace, MailIndex
 
 _MOST_THREAD = 18
+_DIGITS = 16
 
 
 class MailReader:
@@ -39,7 +40,10 @@ class MailReader:
         self._carried = carried
         self._notes = notes
         self._last = Micros(0)
-        self._undated = self._ahead = 0
+        self._undated = self._ahead = self._alike = 0
+        self._number: int | None = None
+        self._keys: set[str] = set()
+        """Of the rows of that number."""
 
     def in_order(self) -> Iterator[SourceMessage]:
         """Rows in the order of their numbers; each file before the first row that is younger."""
@@ -49,15 +53,24 @@ class MailReader:
             while place is not None and place.created_ts <= (row.created_ts or Micros(0)):
                 yield from self._of_file(place)
                 place = next(places, None)
+            if self._tables is None:
+                continue
+            if row.number == self._number:
+                yield self._of_row(self._tables, row, [row.number], is_another=True)
+                continue
+            self._number, self._keys = row.number, set()
             rows = self._index.rows_of_mail(row.number)
-            if rows[0] == row.number and self._tables is not None:
+            if rows[0] == row.number:
                 yield self._of_row(self._tables, row, rows)
         while place is not None:
             yield from self._of_file(place)
             place = next(places, None)
         self._tell()
 
-    def _of_row(self, tables: SourceTables, row: ForeignMessage, rows: list[int]) -> SourceMessage:
+    def _of_row(
+        self, tables: SourceTables, row: ForeignMessage, rows: list[int], *, is_another: bool = False
+    ) -> SourceMessage:
+        """`is_another`: the table has a row of this number already. It is a message of its own, to the same agents."""
         if row.created_ts is None:
             self._undated += 1
         else:
@@ -65,7 +78,9 @@ class MailReader:
         sender = self._people.sender(row.sender, row.project)
         if sender is None:  # All were looked for before: the copy is ours, and does not change.
             raise AssertionError(row.sender)
-        key = self._key_of(tables, row.number) or message_key(sender.project_key, row.number, row.created_ts)
+        own = message_key(sender.project_key, row.number, row.created_ts)
+        key = self._another(own, row) if is_another else self._key_of(tables, row.number) or own
+        self._keys.add(key)
         slug = self._people.projects[self._people.project_key(row.project)].slug or ""
         return SourceMessage(
             key=key,
@@ -82,6 +97,17 @@ class MailReader:
             attachments=self._carried.attachments(row.attachments, slug),
             also=tuple(one for number in rows[1:] if (one := self._key_of(tables, number)) is not None),
         )
+
+    def _another(self, key: str, row: ForeignMessage) -> str:
+        """A key that the others of its number have not: by what it says, where its time is theirs."""
+        self._alike += 1
+        if key in self._keys:
+            key = key_of(key, digest_of(row.subject, row.body_md)[:_DIGITS])
+        number = 1
+        while key in self._keys:
+            number += 1
+            key = key_of(key, number)
+        return key
 
     def _copies(self, tables: SourceTables, rows: list[int]) -> tuple[SourceCopy, ...]:
         """Who is blind is what the row of each recipient says."""
@@ -164,6 +190,10 @@ class MailReader:
         if self._undated:
             self._notes.note(
                 f"{self._undated} messages have no time that can be read: each has that of the one before it."
+            )
+        if self._alike:
+            self._notes.note(
+                f"{self._alike} messages have the number of another one: who got which is not known, each goes to all."
             )
         if self._ahead:
             self._notes.note(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.doors.names import wire_key
 from mcp_agent_mail.domain.importing.records import SourceKind, SourceProject
-from mcp_agent_mail.domain.importing.refusals import unreadable
+from mcp_agent_mail.domain.importing.refusals import too_large
 from mcp_agent_mail.facades.importers.door_reader import MOST_AGENTS
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
 from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
@@ -70,7 +70,7 @@ class SourcePeople:
         known = self.projects.get(key)
         if known is None:
             if len(self.projects) >= MOST_PROJECTS:
-                raise unreadable(self._path, f"it has more than {MOST_PROJECTS:,} projects")
+                raise too_large(self._path, f"it has more than {MOST_PROJECTS:,} projects")
             self.projects[key] = SourceProject(key=key, human_key=human_key or None, slug=slug, created_ts=created_ts)
             return key
         if number is not None:
@@ -110,7 +110,7 @@ class SourcePeople:
             known.last_ts = max(known.last_ts, last_ts)
             return known
         if len(self.persons) >= MOST_AGENTS:
-            raise unreadable(self._path, f"it has more than {MOST_AGENTS:,} agents")
+            raise too_large(self._path, f"it has more than {MOST_AGENTS:,} agents")
         person = MailAgent(
             key=key, project_key=project_key, name=name, number=number, first_ts=first_ts, last_ts=last_ts
         )

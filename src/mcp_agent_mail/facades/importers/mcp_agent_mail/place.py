@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from mcp_agent_mail.domain.importing.refusals import some, unknown_layout, unreadable
+from mcp_agent_mail.domain.importing.refusals import some, unknown_layout, wrong_path
 from mcp_agent_mail.facades.importers.folders import SourceFolder
 from mcp_agent_mail.facades.importers.mcp_agent_mail.archive import PROJECTS, SourceArchive, open_archive
 from mcp_agent_mail.facades.importers.mcp_agent_mail.reader import SYSTEM, McpAgentMailReader
@@ -56,7 +56,7 @@ def _places(path: Path, archive: Path | None) -> tuple[Path | None, Path | None]
     if has_archive and archive in (None, path):
         return None, path
     if has_archive:
-        raise unreadable(path, "it is an archive, and --archive names another")
+        raise wrong_path(path, "it is an archive, and --archive names another")
     if archive is not None:
         raise unknown_layout(path, SYSTEM, f"the folder has no {DATABASE}; it has {some(one.name for one in names)}")
     raise unknown_layout(
