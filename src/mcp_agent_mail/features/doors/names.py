@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, plain_name, require_wire_name
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, plain_name, require_place, require_wire_name, wire_key
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import (
@@ -39,6 +39,8 @@ class NamingRule:
 
     auth: AgentAuth
     admission: ProjectAdmission
+    mailboxes_max: int
+    """Of one project, those that doors have made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,25 @@ def _find(view: View, project: Project, name: str) -> tuple[Agent | None, WireNa
     if agent is None or agent.kind is AgentKind.SYSTEM:
         return None, None
     return (None if has_other_name(view, agent) else agent), None
+
+
+def is_former(view: View, known: WireName) -> bool:
+    """A rename has left it: mail to it goes to the mailbox that had it, until somebody speaks as it. So it is nobody's
+    own beside one that is a door's.
+    """
+    if known.owner is not None or known.linked:
+        return False
+    agent = view.agents.find(known.agent_id)
+    assert agent is not None, known
+    if is_generated_form(agent.name) and wire_key(agent.name) == wire_key(known.name):
+        return False  # By that agents of this server know the mailbox: it stays its own.
+    return any(one.owner is not None for one in view.wire_names.of_agent(known.agent_id))
+
+
+def is_nobodys(view: View, project: Project, name: str) -> bool:
+    """Nobody has the name now, whoever had it before."""
+    agent, known = _find(view, project, name)
+    return agent is None or (known is not None and is_former(view, known))
 
 
 def has_other_name(view: View, agent: Agent) -> bool:
@@ -207,6 +228,8 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
         is_native = tx.agents.find_by_name(project.id, candidate) is not None
         return is_native or tx.wire_names.find(project.id, candidate) is not None
 
+    made = tx.mailboxes.count_made(project.id, tx.now)
+    require_place(name, made=made, limit=supplies.rule.mailboxes_max)
     if has_names_form(name) and not is_taken(name):
         native = name
     elif supplies.candidates is None:

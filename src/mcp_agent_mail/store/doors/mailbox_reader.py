@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
@@ -32,6 +32,13 @@ WHERE n.id > ? AND n.owner = ? AND a.retired_ts IS NULL AND a.last_active_ts < ?
 ORDER BY n.id LIMIT ?
 """
 
+_MADE = f"""
+SELECT count(*) FROM agents
+WHERE project_id = ? AND program IN ({", ".join(f"'{door.value}'" for door in Door)})
+  AND (retired_ts IS NULL OR inception_ts > ?)
+"""
+MADE_LATELY = Micros(3_600 * SECOND)
+
 
 class MailboxReader:
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -40,6 +47,13 @@ class MailboxReader:
     def pending_from(self, agent_id: AgentId) -> dict[AgentId, int]:
         """How many messages a door could give of each sender."""
         return {AgentId(sender): int(count) for sender, count in self._connection.execute(_FROM, (agent_id,))}
+
+    def count_made(self, project_id: ProjectId, now: Micros) -> int:
+        """How many mailboxes of the project doors have made: those that have not retired, and of the last hour also
+        those that have, so that to make and to retire them in turn makes no room.
+        """
+        (made,) = self._connection.execute(_MADE, (project_id, now - MADE_LATELY)).fetchone()
+        return int(made)
 
     def has_sent_unread(self, agent_id: AgentId) -> bool:
         """Whether mail of the agent's waits with somebody else, of the newest SENT_LOOKED_AT messages."""
