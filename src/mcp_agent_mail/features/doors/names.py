@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
-from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
+from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, plain_name, require_place, require_wire_name, wire_key
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
@@ -27,6 +27,8 @@ from mcp_agent_mail.features.projects.lookup import require_project, require_wri
 from mcp_agent_mail.store.transaction import Tx, View
 
 _MODEL = "unknown"
+MAX_FORMER = 8
+"""Names that one mailbox had before."""
 
 
 class MissingNames(Exception):
@@ -104,6 +106,36 @@ def is_nobodys(view: View, project: Project, name: str) -> bool:
     return agent is None or (known is not None and is_former(view, known))
 
 
+def free_former(tx: Tx, project: Project, name: str) -> None:
+    """Somebody has the name from now on: where a rename has left it, it leads nowhere any more."""
+    known = tx.wire_names.find(project.id, name)
+    if known is not None and is_former(tx, known):
+        _forget(tx, known)
+
+
+def _forget(tx: Tx, known: WireName) -> None:
+    agent = tx.agents.find(known.agent_id)
+    assert agent is not None, known
+    tx.wire_names.remove(known)
+    record_event(tx, agent, None)
+
+
+def rename(tx: Tx, known: WireName, name: str, by: AgentId | None) -> None:
+    """Call the mailbox so, where nobody is; `by` is who does. Mail to its former name goes to it until somebody speaks
+    as that, of the last MAX_FORMER names; there is none of a mailbox that nobody has spoken as.
+    """
+    agent = tx.agents.find(known.agent_id)
+    assert agent is not None, known
+    tx.wire_names.rename(known, name)
+    if known.owner is not None and wire_key(name) != wire_key(known.name):
+        tx.require_room()
+        former = [one for one in tx.wire_names.of_agent(agent.id) if is_former(tx, one)]
+        for one in former[: max(0, len(former) - MAX_FORMER + 1)]:
+            tx.wire_names.remove(one)
+        tx.wire_names.add(known.project_id, agent.id, known.name, tx.now)
+    record_event(tx, agent, by)
+
+
 def has_other_name(view: View, agent: Agent) -> bool:
     """Its mailbox was made by its native name and is called something else by now: at doors the former one is free."""
     is_own_name = not is_generated_form(agent.name)
@@ -121,6 +153,9 @@ def _ensure(tx: Tx, project: Project, door: Door, name: str, supplies: NameSuppl
     """The agent, and what doors know of the name: None of a native one that no door has named yet."""
     written = require_wire_name(door, name)
     found, known = _find(tx, project, written)
+    if known is not None and is_former(tx, known):
+        _forget(tx, known)
+        found, known = _find(tx, project, written)
     return _make(tx, project, door, written, supplies) if found is None else (_brought_back(tx, found), known)
 
 

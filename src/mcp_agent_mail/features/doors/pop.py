@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.doors.names import Door, shown_to
 from mcp_agent_mail.domain.doors.texts import shown_text
 from mcp_agent_mail.domain.messages import Message, ReceiptStep
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doors.names import DoorActor, find_agent
+from mcp_agent_mail.features.doors.names import DoorActor, find_agent, is_nobodys
 from mcp_agent_mail.features.doors.results import Pending, Popped
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.receipts import mark_own
@@ -102,7 +102,7 @@ def give_back(tx: Tx, popped: Popped) -> bool:
 
 def count_pending(view: View, project: Project | None, name: str) -> Pending:
     """Of a name that nobody has there is none."""
-    agent = None if project is None else find_agent(view, project, name)
+    agent = None if project is None or is_nobodys(view, project, name) else find_agent(view, project, name)
     if agent is None:
         return Pending(count=0, oldest_ts=None)
     head = view.pops.head(agent.id)

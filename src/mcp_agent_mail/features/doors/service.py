@@ -24,6 +24,7 @@ from mcp_agent_mail.features.doors.names import (
     ensure_recipient,
     ensure_wire_name,
     find_agent,
+    free_former,
     is_nobodys,
     require_known,
     speak_as,
@@ -328,6 +329,8 @@ class DoorService:
 def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
     if not request.makes_recipient:
         return require_known(tx, project, request.to)
+    if door is Door.AGENTMAIL:
+        free_former(tx, project, request.to)  # There is a window of that name: it is somebody's, who has said nothing yet.
     return ensure_recipient(tx, project, door, request.to, supplies)
 
 

@@ -18,7 +18,8 @@ from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name,
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors.homes import find_home
-from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, speak_as
+from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_former, is_nobodys, speak_as
+from mcp_agent_mail.features.doors.names import rename as call
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.identity.register import record_event
@@ -145,12 +146,10 @@ class WindowMailboxService:
             if project is None or known is None or not _is_own(tx, caller.door, known):
                 return False
             is_same = wire_key(name) == wire_key(before)
-            if not is_same and find_agent(tx, project, name) is not None:
+            if not is_same and not is_nobodys(tx, project, name):
                 return False
-            agent = tx.agents.find(known.agent_id)
-            assert agent is not None, known
-            tx.wire_names.rename(known, name)
-            record_event(tx, agent, None)
+            free_former(tx, project, name)
+            call(tx, known, name, None)
             return True
 
         return await self._doors.homes.change(caller, unit)
@@ -251,7 +250,8 @@ class WindowMailboxService:
 
 
 def _look(view: View, project: Project | None, names: Sequence[str]) -> list[tuple[AgentId, WindowMailbox]]:
-    found = [] if project is None else [(one, find_agent(view, project, one)) for one in names]
+    known = [] if project is None else [one for one in names if not is_nobodys(view, project, one)]
+    found = [] if project is None else [(one, find_agent(view, project, one)) for one in known]
     return [
         (
             agent.id,
