@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
@@ -23,6 +24,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.names import free_former, has_other_name, is_former, is_nobodys
 from mcp_agent_mail.features.doors.names import rename as call
 from mcp_agent_mail.features.doors.results import Mailbox, MailboxList, NameChange
+from mcp_agent_mail.features.doors.told import listed
 from mcp_agent_mail.features.identity.door_callers import resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.store.transaction import Tx, View
@@ -111,11 +113,22 @@ def find_renamed(view: View, project: Project | None, door: Door, name: str) -> 
     return None if other is None or wire_key(other) == wire_key(name) else other
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListAsked:
+    """At which door a list is asked for, by whom, None for nobody, and how names come in there."""
+
+    door: Door
+    caller: Agent | None
+    auth: AgentAuth
+
+
 def list_mailboxes(
-    view: View, project: Project, door: Door, caller: Agent | None, rules: IdleRules, with_activity: WithActivity
+    view: View, project: Project, asked: ListAsked, rules: IdleRules, with_activity: WithActivity
 ) -> MailboxList:
-    """Of a project, for a caller or for nobody. Changes nothing."""
-    stored = view.agents.list_(project.id, limit=_LOOKED_AT)
+    """Of a project. Changes nothing."""
+    door, caller = asked.door, asked.caller
+    everybody = view.agents.list_(project.id, limit=_LOOKED_AT)
+    stored = listed(view, project, door, asked.auth, everybody)
     agents = sorted(with_activity(stored), key=lambda one: (-one.last_active_ts, -one.id))
     from_each = {} if caller is None else view.mailboxes.pending_from(caller.id)
     shown = [
@@ -138,7 +151,8 @@ def list_mailboxes(
         )
         for agent in shown[:MAX_LISTED]
     ]
-    return MailboxList(mailboxes=mailboxes, total=view.agents.count(project.id))
+    total = view.agents.count(project.id) if len(stored) == len(everybody) else len(stored)
+    return MailboxList(mailboxes=mailboxes, total=total)
 
 
 def retire(tx: Tx, project: Project | None, door: Door, name: str, auth: AgentAuth) -> bool:

@@ -166,8 +166,9 @@ class MailboxService:
             project = find_home(view, key)
             if project is None:
                 return MailboxList(mailboxes=[], total=0)
-            asks = None if speaking is None else speaking.agent
-            return units.list_mailboxes(view, project, door, asks, self._rules, self._activity.newest)
+            agent, auth = None if speaking is None else speaking.agent, self._doors.homes.rule.auth
+            asked = units.ListAsked(door=door, caller=agent, auth=auth)
+            return units.list_mailboxes(view, project, asked, self._rules, self._activity.newest)
 
         return await self._store.read(look)
 

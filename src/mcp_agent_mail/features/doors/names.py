@@ -19,6 +19,7 @@ from mcp_agent_mail.domain.identity.names import (
     recipient_name,
 )
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.doors.told import Tells
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
 from mcp_agent_mail.features.identity.door_callers import newcomers_caller, resolve_door_caller
@@ -166,10 +167,12 @@ def _make(tx: Tx, project: Project, door: Door, written: str, supplies: NameSupp
     return agent, added
 
 
-def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
+def ensure_recipient(
+    tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies, tells: Tells
+) -> Agent:
     """Who is written to from `home`: as `ensure_agent`. Of a name that nobody has there `Name@project` is an agent of
     the other project, by whichever of its names. Raises UnfitWireName and MissingNames; RecipientNotFound where that
-    project has none.
+    project has none that the sender is told of.
     """
     written = require_wire_name(door, name)
     found = find_agent(tx, home, written)
@@ -180,7 +183,7 @@ def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: Nam
         return _make(tx, home, door, written, supplies)[0]
     project, plain = elsewhere
     agent = find_agent(tx, project, plain)
-    if agent is None:
+    if agent is None or not tells(agent):
         raise RecipientNotFound(
             f"{project.slug} knows nobody by the name {plain!r:.100}.",
             hint="Nothing was sent. A name without @ is one of your own project.",
@@ -189,12 +192,14 @@ def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: Nam
     return agent
 
 
-def require_known(view: View, project: Project, name: str) -> Agent:
-    """The agent of a name that the project knows already, or of `Name@project`. Raises UnknownWireName."""
+def require_known(view: View, project: Project, name: str, tells: Tells) -> Agent:
+    """The agent of a name that the project knows already, or of `Name@project`. Raises UnknownWireName, also where the
+    sender is not told of it.
+    """
     found = find_agent(view, project, name)
     if found is None and (elsewhere := _find_elsewhere(view, name)) is not None:
         found = find_agent(view, *elsewhere)
-    if found is None:
+    if found is None or not tells(found):
         raise UnknownWireName("recipient not found", data={"name": name[:100], "project": project.human_key})
     return found
 

@@ -33,6 +33,7 @@ from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims, TooMa
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorPlace, DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
+from mcp_agent_mail.features.doors.told import Tells, tells_who_looks, tells_who_sends
 from mcp_agent_mail.features.doors.wait_figures import DoorWaits
 from mcp_agent_mail.features.doors.wait_lines import NameWaits
 from mcp_agent_mail.features.identity.register import record_event
@@ -120,7 +121,8 @@ class DoorService:
 
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
-            recipient = _recipient(tx, project, caller.door, request, supplies)
+            tells = tells_who_sends(tx, caller.door, supplies.rule.auth, speaker.actor.agent)
+            recipient = _recipient(tx, project, caller.door, request, supplies, tells)
             sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_as)
             return speaker.actor.agent, sent
 
@@ -288,7 +290,12 @@ class DoorService:
         """What waits in the mailbox of this name. Changes nothing and makes nothing. Raises UnfitWireName."""
         name = require_wire_name(caller.door, caller.name)
         key = self.homes.key_of(caller)
-        return await self._store.read(lambda view: popping.count_pending(view, find_home(view, key), name))
+
+        def look(view: View) -> Pending:
+            tells = tells_who_looks(view, caller.door, self.homes.rule.auth)
+            return popping.count_pending(view, find_home(view, key), name, tells)
+
+        return await self._store.read(look)
 
     async def names(self, caller: Caller, *, after: int = 0) -> list[KnownWireName]:
         """For the operator: what doors know, oldest first: MAX_NAMES_LISTED with numbers above `after`."""
@@ -326,12 +333,14 @@ class DoorService:
         return await self.homes.change(None, unit)
 
 
-def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
+def _recipient(
+    tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies, tells: Tells
+) -> Agent:
     if not request.makes_recipient:
-        return require_known(tx, project, request.to)
+        return require_known(tx, project, request.to, tells)
     if door is Door.AGENTMAIL:
         free_former(tx, project, request.to)  # There is a window of that name: it is somebody's, who has said nothing yet.
-    return ensure_recipient(tx, project, door, request.to, supplies)
+    return ensure_recipient(tx, project, door, request.to, supplies, tells)
 
 
 def _row(view: View, known: WireName) -> KnownWireName:

@@ -22,6 +22,7 @@ from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_f
 from mcp_agent_mail.features.doors.names import rename as call
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
+from mcp_agent_mail.features.doors.told import Tells, listed, tells_who_looks
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
@@ -127,6 +128,7 @@ class WindowMailboxService:
             if project is None:
                 return []
             agents = view.agents.list_(project.id, include_retired=False, active_since=0, limit=MAX_NAMES)
+            agents = listed(view, project, caller.door, self._doors.homes.rule.auth, agents)
             agents.sort(key=lambda agent: agent.id)
             return [shown_to(caller.door, view.wire_names.of_agent(one.id)) or one.name for one in agents]
 
@@ -173,7 +175,11 @@ class WindowMailboxService:
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + min(wait_s, MAX_WAIT_S)
-        key = self._doors.homes.key_of(caller)
+        key, auth = self._doors.homes.key_of(caller), self._doors.homes.rule.auth
+
+        def look(view: View) -> list[tuple[AgentId, WindowMailbox]]:
+            return _look(view, find_home(view, key), names, tells_who_looks(view, caller.door, auth))
+
         await self._hear()
         with (
             self._waiters.place(None, WaiterKind.WAIT, is_agents=False) as waiter,
@@ -184,7 +190,7 @@ class WindowMailboxService:
                 # In this order: what is committed once the look has begun wakes.
                 waiter.begin_look()
                 is_last = loop.time() >= until
-                found = await self._store.read(lambda view: _look(view, find_home(view, key), names))
+                found = await self._store.read(look)
                 state = WatchedState.of([mailbox for _, mailbox in found])
                 if waiter.has_left:
                     raise WaiterLeft("The caller has left.")
@@ -249,7 +255,9 @@ class WindowMailboxService:
         )
 
 
-def _look(view: View, project: Project | None, names: Sequence[str]) -> list[tuple[AgentId, WindowMailbox]]:
+def _look(
+    view: View, project: Project | None, names: Sequence[str], tells: Tells
+) -> list[tuple[AgentId, WindowMailbox]]:
     known = [] if project is None else [one for one in names if not is_nobodys(view, project, one)]
     found = [] if project is None else [(one, find_agent(view, project, one)) for one in known]
     return [
@@ -263,7 +271,7 @@ def _look(view: View, project: Project | None, names: Sequence[str]) -> list[tup
             ),
         )
         for name, agent in found
-        if agent is not None
+        if agent is not None and tells(agent)
     ]
 
 

@@ -32,10 +32,21 @@ WHERE n.id > ? AND n.owner = ? AND a.retired_ts IS NULL AND a.last_active_ts < ?
 ORDER BY n.id LIMIT ?
 """
 
+_DOORS = ", ".join(f"'{door.value}'" for door in Door)
 _MADE = f"""
 SELECT count(*) FROM agents
-WHERE project_id = ? AND program IN ({", ".join(f"'{door.value}'" for door in Door)})
+WHERE project_id = ? AND program IN ({_DOORS})
   AND (retired_ts IS NULL OR inception_ts > ?)
+"""
+_TOLD_OF = f"""
+SELECT a.id FROM agents a WHERE a.project_id = :project AND (:agent IS NULL OR a.id = :agent) AND (
+    (a.program IN ({_DOORS}) AND a.token_hash IS NULL)
+    OR EXISTS (SELECT 1 FROM wire_names n WHERE n.agent_id = a.id AND (n.owner IS NOT NULL
+        OR EXISTS (SELECT 1 FROM wire_name_doors d WHERE d.wire_name_id = n.id AND d.door = :door))))
+"""
+_HAS_MAIL_FROM = """
+SELECT 1 FROM recipients INDEXED BY recipients_sender
+WHERE agent_id = ? AND sender_id = ? AND delivery_seq IS NOT NULL LIMIT 1
 """
 MADE_LATELY = Micros(3_600 * SECOND)
 
@@ -54,6 +65,17 @@ class MailboxReader:
         """
         (made,) = self._connection.execute(_MADE, (project_id, now - MADE_LATELY)).fetchone()
         return int(made)
+
+    def told_of(self, project_id: ProjectId, door: Door, agent_id: AgentId | None = None) -> set[AgentId]:
+        """Of the project's agents, or of that one: mailboxes that doors own, or that one has made and nobody has, and
+        whoever is linked with this door.
+        """
+        values = {"project": project_id, "door": door.value, "agent": agent_id}
+        return {AgentId(number) for (number,) in self._connection.execute(_TOLD_OF, values)}
+
+    def has_mail_from(self, agent_id: AgentId, sender_id: AgentId) -> bool:
+        """Whether anything of the sender's was delivered to the agent, read or not."""
+        return self._connection.execute(_HAS_MAIL_FROM, (agent_id, sender_id)).fetchone() is not None
 
     def has_sent_unread(self, agent_id: AgentId) -> bool:
         """Whether mail of the agent's waits with somebody else, of the newest SENT_LOOKED_AT messages."""
