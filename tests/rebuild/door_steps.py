@@ -101,6 +101,20 @@ async def link(history: History) -> None:
     await history.act("door_link", change(OPERATOR, name, _door(history)))
 
 
+async def rename(history: History) -> None:
+    """To a name that is free, mostly, or one that a rename has left."""
+    caller = _caller(history)
+    caller = DoorCaller(door=Door.CLAUDE_MAILBOX, name=caller.name, project_key=caller.project_key)
+    owned = history.some(
+        "SELECT n.name, p.slug FROM wire_names n JOIN projects p ON p.id = n.project_id "
+        "WHERE n.owner = 'claude-mailbox' ORDER BY n.id"
+    )
+    if owned is not None:
+        caller = DoorCaller(door=Door.CLAUDE_MAILBOX, name=owned[0], project_key=owned[1])
+    to = history.chance.choice((*WIRE_NAMES[Door.CLAUDE_MAILBOX], "another", "third one"))
+    await history.act("door_rename", history.world.services.mailboxes.rename(caller, to))
+
+
 async def begin_anew(history: History) -> None:
     """As at a start."""
     await history.act("door_start", history.world.services.doors.give_back_open())
@@ -111,5 +125,6 @@ STEPS = (
     Step(("door_answer",), 6, answer),
     Step(("door_pop",), 12, take),
     Step(("door_link",), 3, link),
+    Step(("door_rename",), 3, rename),
     Step(("door_start",), 0.5, begin_anew),
 )

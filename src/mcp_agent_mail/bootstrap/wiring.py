@@ -267,7 +267,11 @@ def door_service(
         store,
         DoorServices(messaging=messaging, projects=projects, waiters=waiters),
         project_key=settings.facades_project,
-        rule=NamingRule(auth=AgentAuth(settings.agent_auth), admission=ProjectAdmission(settings.project_admission)),
+        rule=NamingRule(
+            auth=AgentAuth(settings.agent_auth),
+            admission=ProjectAdmission(settings.project_admission),
+            mailboxes_max=settings.facades_mailboxes_max,
+        ),
         note_activity=identity.touch,
         places=door_places(settings),
     )

@@ -20,7 +20,7 @@ from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.doors.mailbox_service import ActivityPorts, MailboxService
-from mcp_agent_mail.features.doors.names import NamingRule
+from mcp_agent_mail.features.doors.names import NamingRule, speak_as
 from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import DoorSent, Popped
@@ -53,6 +53,11 @@ class DoorsHarness:
     async def send(self, sender: str, to: str, body: str, external_id: str | None = None, **rest: Any) -> DoorSent:
         return await self.doors.send(at(sender), to, body, external_id=external_id, **rest)
 
+    async def speak(self, name: str, door: Door = Door.POSTAL, project: str | None = None) -> None:
+        """The name is the door's, whoever had it: a mailbox with nothing in it."""
+        caller = at(name, door, project)
+        await self.doors.homes.write(caller, lambda tx, home, new: speak_as(tx, home, door, name, new))
+
     async def pop(self, name: str) -> Popped | None:
         """Given, and its answer written."""
         popped = await self.doors.pop(at(name), wait_s=0)
@@ -75,6 +80,7 @@ async def open_doors(
     rules: IdleRules = IDLE,
     claimed_s: float = CLAIMED_S,
     believed_after_s: float = 0,
+    mailboxes_max: int = 10_000,
 ) -> AsyncIterator[DoorsHarness]:
     async with open_seeded_store(directory) as seeded:
         store, noted = seeded.store, list[str]()
@@ -93,7 +99,7 @@ async def open_doors(
             store,
             DoorServices(messaging=messaging, projects=ProjectService(store, places=places), waiters=waiters),
             project_key=HOME,
-            rule=NamingRule(auth=auth, admission=admission),
+            rule=NamingRule(auth=auth, admission=admission, mailboxes_max=mailboxes_max),
             note_activity=lambda agent: noted.append(agent.name),
             claimed_s=claimed_s,
             believed_after_s=believed_after_s,

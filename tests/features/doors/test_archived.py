@@ -65,7 +65,7 @@ async def test_who_owns_a_name_is_told_once(harness: DoorsHarness) -> None:
 
 
 async def test_links_of_the_operator_are_told_where_they_change_something(harness: DoorsHarness) -> None:
-    await harness.pop("bob")
+    await harness.speak("bob")
     before = len(await told(harness, "bob"))
 
     for _ in range(2):
@@ -79,7 +79,7 @@ async def test_links_of_the_operator_are_told_where_they_change_something(harnes
 
 
 async def test_a_native_agent_that_a_door_comes_to_know_is_told_with_that_name(harness: DoorsHarness) -> None:
-    await harness.pop("alice")  # So that the project is there.
+    await harness.speak("alice")  # So that the project is there.
     await register(harness, "BlueLake", AgentAuth.OPEN)
 
     await harness.send("bluelake", "alice", "hi")

@@ -61,7 +61,7 @@ async def held(tmp_path: Path) -> AsyncIterator[Held]:
             note_activity=lambda _: None,
         )
         made = Held(doors, ToolTable(contact_tools(service, Identities(store, AgentAuth.OPEN).caller)))
-        await doors.pop("alice")
+        await doors.speak("alice")
         await register(doors, "BlueLake", AgentAuth.OPEN)
         await doors.pop("BlueLake")
         await made.policy("contacts_only")

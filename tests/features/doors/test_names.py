@@ -237,7 +237,7 @@ async def test_where_a_project_has_nobody_by_the_name_nothing_is_made_and_nothin
 async def test_a_name_with_at_that_names_no_project_is_a_name_as_any_other(harness: DoorsHarness) -> None:
     slug = await native_in_lib(harness)
     mine, other = f"QuietFox@{slug}", "bob@home"
-    await harness.doors.pop(at(mine, Door.CLAUDE_MAILBOX), wait_s=0)
+    await harness.speak(mine, Door.CLAUDE_MAILBOX)
 
     for name in (mine, other):
         await harness.doors.send(at("alice", Door.CLAUDE_MAILBOX), name, "hi")
@@ -249,7 +249,7 @@ async def test_a_name_with_at_that_names_no_project_is_a_name_as_any_other(harne
 
 
 async def test_a_native_sender_writes_to_the_agent_that_doors_know_by_the_name(harness: DoorsHarness) -> None:
-    await harness.doors.pop(at("win dow 2", Door.AGENTMAIL), wait_s=0)
+    await harness.speak("win dow 2", Door.AGENTMAIL)
     await register(harness, "BlueLake", AgentAuth.OPEN)
     (project,) = {row.project for row in await harness.doors.names(OPERATOR)}
 

@@ -190,3 +190,13 @@ async def test_a_native_sender_reaches_an_alias_that_is_no_agents_name(harness: 
     got = await harness.pop("名前")
     assert got is not None
     assert got.sender == "alice"
+
+
+async def test_a_message_to_oneself_that_is_sent_again_is_the_one_that_was_read(harness: DoorsHarness) -> None:
+    first = await harness.send("alice", "alice", "note", "m-1")
+    await harness.pop("alice")
+
+    again = await harness.send("alice", "alice", "note", "m-1")
+
+    assert (again.message_id, again.is_repeat) == (first.message_id, True)
+    assert await harness.pop("alice") is None

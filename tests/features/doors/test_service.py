@@ -21,7 +21,7 @@ from tests.seeded_store import SeededStore
 
 
 async def test_who_waits_gets_what_comes(harness: DoorsHarness) -> None:
-    await harness.pop("bob")
+    await harness.speak("bob")
     waits = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60))
     await waiting(harness, "bob")
 
@@ -33,7 +33,7 @@ async def test_who_waits_gets_what_comes(harness: DoorsHarness) -> None:
 
 
 async def test_who_waits_in_vain_gets_nothing_and_who_would_not_wait_writes_nothing(harness: DoorsHarness) -> None:
-    await harness.pop("bob")
+    await harness.speak("bob")
     changes = await harness.rows("PRAGMA data_version")
 
     assert await harness.doors.pop(at("bob"), wait_s=0) is None
@@ -45,7 +45,7 @@ async def test_who_waits_in_vain_gets_nothing_and_who_would_not_wait_writes_noth
 
 
 async def test_two_wait_and_one_gets_it(harness: DoorsHarness) -> None:
-    await harness.pop("bob")
+    await harness.speak("bob")
     waits = [asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60)) for _ in range(2)]
     await waiting(harness, "bob", 2)
 
@@ -79,7 +79,7 @@ async def test_what_is_given_back_wakes_who_waits(harness: DoorsHarness) -> None
 
 
 async def test_who_hangs_up_while_waiting_takes_nothing_with_it(harness: DoorsHarness) -> None:
-    await harness.pop("bob")
+    await harness.speak("bob")
     hearing = ToldHearing()
     with heard_by(hearing):
         waits = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60))
@@ -194,7 +194,7 @@ async def test_a_call_that_is_cancelled_while_it_takes_gives_back(
 
 
 async def test_a_stop_ends_the_waits(harness: DoorsHarness) -> None:
-    await harness.pop("bob")
+    await harness.speak("bob")
     waits = asyncio.ensure_future(harness.doors.pop(at("bob"), wait_s=60))
     await waiting(harness, "bob")
     await settled(harness)

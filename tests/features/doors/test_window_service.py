@@ -79,7 +79,7 @@ async def test_a_window_under_a_name_that_was_left_is_somebody_new(tmp_path: Pat
 
 async def test_names_of_others_are_not_taken_by_a_rename(tmp_path: Path) -> None:
     async with open_doors(tmp_path) as harness:
-        await harness.doors.pop(at("postal-one", Door.POSTAL, HOME), wait_s=0)
+        await harness.speak("postal-one")
         await harness.doors.send(window("a1"), "a2", "hi")
         await harness.doors.send(window("a1"), "a3", "hi")
 
@@ -107,7 +107,7 @@ async def test_a_status_is_the_agents_and_makes_the_mailbox(tmp_path: Path) -> N
 
 async def test_a_retired_mailbox_of_the_doors_own_comes_back_with_its_mail(tmp_path: Path) -> None:
     async with open_doors(tmp_path) as harness:
-        await harness.doors.pop(window("a2"), wait_s=0)
+        await harness.speak("a2", Door.AGENTMAIL)
         (agent_id,) = (await harness.rows("SELECT agent_id FROM wire_names WHERE name = 'a2'"))[0]
         await harness.seeded.store.write(lambda tx: tx.agents.set_retired(agent_id, tx.now, tx.now))
 
@@ -174,11 +174,11 @@ async def test_a_clean_up_retires_whose_window_is_gone_and_leaves_what_is_unread
     async with open_doors(tmp_path) as harness:
         service = mailboxes(harness)
         for name in ("a1", "a2", "a3"):
-            await harness.doors.pop(window(name), wait_s=0)
+            await harness.speak(name, Door.AGENTMAIL)
         await harness.doors.send(window("a1"), "a3", "unread")
         await harness.doors.send(window("a1"), "a2", "read")
         await received(harness, "a2")
-        await harness.doors.pop(at("other", Door.POSTAL, HOME), wait_s=0)
+        await harness.speak("other")
 
         def request(*, dry_run: bool, counted_to: int = 0) -> WindowSweepRequest:
             return WindowSweepRequest(
@@ -199,7 +199,7 @@ async def test_a_clean_up_retires_whose_window_is_gone_and_leaves_what_is_unread
 
 async def test_who_was_silent_for_long_retires_though_nobody_knows_the_windows(tmp_path: Path) -> None:
     async with open_doors(tmp_path) as harness:
-        await harness.doors.pop(window("a1"), wait_s=0)
+        await harness.speak("a1", Door.AGENTMAIL)
         request = WindowSweepRequest(windows=None, stale_hours=0, read_hours=2, counted_to=Micros(0), dry_run=False)
 
         done = await mailboxes(harness).clean_up(window("x1"), request)

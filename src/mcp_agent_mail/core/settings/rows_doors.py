@@ -28,6 +28,14 @@ DOOR_ROWS = (
         group="Neighbours",
     ),
     Row(
+        name="FACADES_MAILBOXES_MAX",
+        kind=kinds.whole(10, 1_000_000),
+        default="10000",
+        does="Mailboxes that doors have made in one project and that have not retired, and those made within an hour: "
+        "no new name comes in by a door beyond.",
+        group="Neighbours",
+    ),
+    Row(
         name="POSTAL_ENABLED",
         kind=kinds.BOOL,
         default="false",

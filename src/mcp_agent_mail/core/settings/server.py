@@ -49,6 +49,7 @@ class Settings:
     http_request_log_enabled: bool
     facades_host: str
     facades_project: str
+    facades_mailboxes_max: int
     postal_enabled: bool
     postal_port: int
     postal_max_wait_seconds: int

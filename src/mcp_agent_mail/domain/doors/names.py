@@ -53,6 +53,10 @@ class TooManyNames(Conflict):
     """Doors know the agent by as many names as may be."""
 
 
+class TooManyMailboxes(Conflict):
+    """FACADES_MAILBOXES_MAX: a project has as many mailboxes of doors as it may."""
+
+
 class NameOwnedElsewhere(Conflict):
     """Callers of another door, or agents with a token, speak as this name."""
 
@@ -157,6 +161,17 @@ def require_to_speak(door: Door, known: WireName, *, is_unspoken: bool, auth: Ag
             data={"name": known.name, "door": door.value},
         )
     return False
+
+
+def require_place(name: str, *, made: int, limit: int) -> None:
+    """May one more mailbox come in by a door, into a project that has so many? Raises TooManyMailboxes."""
+    if made >= limit:
+        raise TooManyMailboxes(
+            f"Nobody is called {name!r:.100}, and no mailbox can be made: there are {made} (FACADES_MAILBOXES_MAX).",
+            hint="Nothing was stored. Use a name that is there, or let the operator retire some (am agents retire), "
+            "or raise FACADES_MAILBOXES_MAX.",
+            data={"name": name[:100], "limit": limit},
+        )
 
 
 def _link(name: str, door: Door) -> str:

@@ -47,7 +47,7 @@ class Homes:
     ) -> T:
         """`Store.write` of a unit in the caller's project. Almost always that and its names are there: nobody looks
         before. Where they are not, the unit is undone and run again, with the project made and names drawn. Raises
-        ProjectArchived.
+        ProjectArchived, and what `ready` does.
         """
         key, supplies = self.key_of(caller), draw_supplies(self.rule, None)
 
@@ -75,11 +75,21 @@ class Homes:
 
         return await self._store.write(with_what_is_there)
 
-    async def ready(self, caller: DoorCaller) -> tuple[Project, NameSupplies]:
-        """The project, made where it is not there yet, and names drawn for who is new in it."""
+    async def find_by_disk(self, caller: DoorCaller) -> Project | None:
+        """The project of a caller's directory that is one by what the disk says alone: by another path, or a mark."""
         key = self.key_of(caller)
-        known = await self._store.read(lambda view: find_home(view, key))
-        project = known or (await self._projects.ensure(key)).project
+        return None if key == self._project_key else await self._projects.find(key)
+
+    async def ready(self, caller: DoorCaller) -> tuple[Project, NameSupplies]:
+        """The project, made where it is not there yet, and names drawn for who is new in it. A project that the caller
+        names is a directory that is there: raises what `ProjectService.require_directory` does.
+        """
+        key = self.key_of(caller)
+        project = await self._store.read(lambda view: find_home(view, key))
+        if project is None:
+            if key != self._project_key:
+                await self._projects.require_directory(key)
+            project = (await self._projects.ensure(key)).project
         return project, draw_supplies(self.rule, self._choose)
 
 

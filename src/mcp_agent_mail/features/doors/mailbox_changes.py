@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
@@ -20,8 +21,10 @@ from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, p
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import recipient_name
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doors.names import find_agent, has_other_name
+from mcp_agent_mail.features.doors.names import free_former, has_other_name, is_former, is_nobodys
+from mcp_agent_mail.features.doors.names import rename as call
 from mcp_agent_mail.features.doors.results import Mailbox, MailboxList, NameChange
+from mcp_agent_mail.features.doors.told import listed
 from mcp_agent_mail.features.identity.door_callers import resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.store.transaction import Tx, View
@@ -36,8 +39,8 @@ WithActivity = Callable[[Iterable[Agent]], list[Agent]]
 def require_source(view: View, project: Project | None, door: Door, name: str) -> WireName:
     """The name that is to be another. Raises MissingMailbox and NameNotOwned."""
     known = None if project is None else view.wire_names.find(project.id, name)
-    if known is None or project is None:
-        if project is not None and find_agent(view, project, name) is not None:
+    if known is None or project is None or is_former(view, known):
+        if project is not None and not is_nobodys(view, project, name):
             raise _not_ours(name)
         raise MissingMailbox(
             f"There is no mailbox {name!r:.100}.",
@@ -62,32 +65,31 @@ def rename(tx: Tx, project: Project | None, door: Door, name: str, to: str) -> N
     as it is. Raises MissingMailbox, NameNotOwned, UsedName.
     """
     known = require_source(tx, project, door, name)
-    agent = tx.agents.find(known.agent_id)
-    assert agent is not None, known
     if wire_key(to) == wire_key(known.name):
         return NameChange(former=known.name, name=known.name)
+    assert project is not None, known
+    free_former(tx, project, to)
     if _is_taken(tx, known, to):
         raise UsedName(
             f"There is a mailbox or an agent {to!r:.100} already.",
             hint="Choose another name.",
             data={"name": to[:100]},
         )
-    tx.wire_names.rename(known, to)
-    record_event(tx, agent, agent.id)
-    return NameChange(former=known.name, name=to, transferred=tx.pops.count_waiting(agent.id))
+    call(tx, known, to, known.agent_id)
+    return NameChange(former=known.name, name=to, transferred=tx.pops.count_waiting(known.agent_id))
 
 
 def _is_taken(view: View, known: WireName, to: str) -> bool:
     if view.wire_names.find(known.project_id, to) is not None:
         return True
     native = view.agents.find_by_name(known.project_id, recipient_name(plain_name(to)))
-    return native is not None and native.id != known.agent_id
+    return native is not None and native.id != known.agent_id and not has_other_name(view, native)
 
 
 def find_new_name(view: View, project: Project, door: Door, name: str, agent_id: AgentId) -> str | None:
     """What the agent's mailbox is called, where it is not this name any more."""
     known = view.wire_names.find(project.id, name)
-    if known is not None and known.agent_id == agent_id:
+    if known is not None and known.agent_id == agent_id and not is_former(view, known):
         return None
     native = view.agents.find(agent_id)
     assert native is not None, agent_id
@@ -96,19 +98,37 @@ def find_new_name(view: View, project: Project, door: Door, name: str, agent_id:
 
 def find_renamed(view: View, project: Project | None, door: Door, name: str) -> str | None:
     """What the mailbox is called that came by this name and has another one now, where the door owns it."""
-    native = None if project is None else view.agents.find_by_name(project.id, name)
-    if native is None or not has_other_name(view, native):
+    if project is None:
         return None
-    own = [known for known in view.wire_names.of_agent(native.id) if known.owner is door]
+    former = view.wire_names.find(project.id, name)
+    if former is not None and is_former(view, former):
+        agent_id = former.agent_id
+    else:
+        native = view.agents.find_by_name(project.id, name)
+        if native is None or not has_other_name(view, native):
+            return None
+        agent_id = native.id
+    own = [known for known in view.wire_names.of_agent(agent_id) if known.owner is door]
     other = shown_to(door, own)
     return None if other is None or wire_key(other) == wire_key(name) else other
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListAsked:
+    """At which door a list is asked for, by whom, None for nobody, and how names come in there."""
+
+    door: Door
+    caller: Agent | None
+    auth: AgentAuth
+
+
 def list_mailboxes(
-    view: View, project: Project, door: Door, caller: Agent | None, rules: IdleRules, with_activity: WithActivity
+    view: View, project: Project, asked: ListAsked, rules: IdleRules, with_activity: WithActivity
 ) -> MailboxList:
-    """Of a project, for a caller or for nobody. Changes nothing."""
-    stored = view.agents.list_(project.id, limit=_LOOKED_AT)
+    """Of a project. Changes nothing."""
+    door, caller = asked.door, asked.caller
+    everybody = view.agents.list_(project.id, limit=_LOOKED_AT)
+    stored = listed(view, project, door, asked.auth, everybody)
     agents = sorted(with_activity(stored), key=lambda one: (-one.last_active_ts, -one.id))
     from_each = {} if caller is None else view.mailboxes.pending_from(caller.id)
     shown = [
@@ -131,7 +151,8 @@ def list_mailboxes(
         )
         for agent in shown[:MAX_LISTED]
     ]
-    return MailboxList(mailboxes=mailboxes, total=view.agents.count(project.id))
+    total = view.agents.count(project.id) if len(stored) == len(everybody) else len(stored)
+    return MailboxList(mailboxes=mailboxes, total=total)
 
 
 def retire(tx: Tx, project: Project | None, door: Door, name: str, auth: AgentAuth) -> bool:
@@ -139,7 +160,7 @@ def retire(tx: Tx, project: Project | None, door: Door, name: str, auth: AgentAu
     False where it had retired. Raises UnknownWireName, NameNotOwned, MailPending, and what speaking as it raises.
     """
     known = None if project is None else tx.wire_names.find(project.id, name)
-    agent = None if known is None else tx.agents.find(known.agent_id)
+    agent = None if known is None or is_former(tx, known) else tx.agents.find(known.agent_id)
     if known is None or agent is None:
         raise UnknownWireName(f"There is no mailbox {name!r:.100}.", data={"name": name[:100]})
     _, becomes_own = resolve_door_caller(tx, door, known, agent, auth)

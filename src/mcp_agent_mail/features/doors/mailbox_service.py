@@ -17,7 +17,7 @@ from mcp_agent_mail.features.doors import mailbox_changes as units
 from mcp_agent_mail.features.doors import pop as popping
 from mcp_agent_mail.features.doors.homes import UnitAtHome, find_home
 from mcp_agent_mail.features.doors.mailbox_changes import WithActivity
-from mcp_agent_mail.features.doors.names import NameSupplies, speak_as
+from mcp_agent_mail.features.doors.names import NameSupplies, is_former, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import Checked, MailboxList, NameChange, Popped
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
@@ -58,18 +58,18 @@ class MailboxService:
         self._lines = WaitLines()
 
     async def touch(self, caller: DoorCaller) -> None:
-        """The mailbox is there, is the door's, and was seen now. Raises UnfitWireName, NameOwnedElsewhere,
-        DoorNotLinked.
+        """The mailbox is there, is the door's, and was seen now. By a name that a rename left it is nobody's: then
+        nothing is made. Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, TooManyMailboxes.
         """
-        await self._speak(caller)
+        await self._look_as(caller)
 
     async def check(self, caller: DoorCaller) -> Checked:
         """All that waits, taken in one unit of work. It is read once the answer of the running call was (see
         `AnsweredMail`), and given back where it was not. Raises as `touch` does.
         """
-        speaking = await self._speak(caller)
-        if await self._store.read(lambda view: view.pops.head(speaking.agent.id)) is None:
-            return Checked(name=speaking.name, messages=[])
+        speaking = await self._look_as(caller)
+        if speaking is None or await self._store.read(lambda view: view.pops.head(speaking.agent.id)) is None:
+            return Checked(name=caller.name if speaking is None else speaking.name, messages=[])
 
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> list[Popped]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
@@ -158,15 +158,16 @@ class MailboxService:
 
     async def list_(self, door: Door, caller: DoorCaller | None) -> MailboxList:
         """The mailboxes that may be written to, seen last first. A caller is there by that; nothing else changes."""
-        speaking = None if caller is None else await self._speak(caller)
+        speaking = None if caller is None else await self._look_as(caller)
         key = self._doors.homes.key_of(caller)
 
         def look(view: View) -> MailboxList:
             project = find_home(view, key)
             if project is None:
                 return MailboxList(mailboxes=[], total=0)
-            asks = None if speaking is None else speaking.agent
-            return units.list_mailboxes(view, project, door, asks, self._rules, self._activity.newest)
+            agent, auth = None if speaking is None else speaking.agent, self._doors.homes.rule.auth
+            asked = units.ListAsked(door=door, caller=agent, auth=auth)
+            return units.list_mailboxes(view, project, asked, self._rules, self._activity.newest)
 
         return await self._store.read(look)
 
@@ -191,6 +192,19 @@ class MailboxService:
             if following is None:
                 return retired
             after = following
+
+    async def _look_as(self, caller: DoorCaller) -> _Speaking | None:
+        """Who looks: as `_speak`, but a look takes no name that leads mail to a renamed mailbox, whose session may still
+        go by it. None then.
+        """
+        written, key = require_wire_name(caller.door, caller.name), self._doors.homes.key_of(caller)
+
+        def is_left(view: View) -> bool:
+            project = find_home(view, key)
+            known = None if project is None else view.wire_names.find(project.id, written)
+            return known is not None and is_former(view, known)
+
+        return None if await self._store.read(is_left) else await self._speak(caller)
 
     async def _speak(self, caller: DoorCaller) -> _Speaking:
         """Who calls: written where that is new, and noted in any case."""

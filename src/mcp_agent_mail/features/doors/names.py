@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
-from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, new_token, token_hash
+from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, plain_name, require_wire_name
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, plain_name, require_place, require_wire_name, wire_key
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import (
@@ -19,6 +19,7 @@ from mcp_agent_mail.domain.identity.names import (
     recipient_name,
 )
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.doors.told import Tells
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
 from mcp_agent_mail.features.identity.door_callers import newcomers_caller, resolve_door_caller
@@ -27,6 +28,8 @@ from mcp_agent_mail.features.projects.lookup import require_project, require_wri
 from mcp_agent_mail.store.transaction import Tx, View
 
 _MODEL = "unknown"
+MAX_FORMER = 8
+"""Names that one mailbox had before."""
 
 
 class MissingNames(Exception):
@@ -39,6 +42,8 @@ class NamingRule:
 
     auth: AgentAuth
     admission: ProjectAdmission
+    mailboxes_max: int
+    """Of one project, those that doors have made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +88,55 @@ def _find(view: View, project: Project, name: str) -> tuple[Agent | None, WireNa
     return (None if has_other_name(view, agent) else agent), None
 
 
+def is_former(view: View, known: WireName) -> bool:
+    """A rename has left it: mail to it goes to the mailbox that had it, until somebody speaks as it. So it is nobody's
+    own beside one that is a door's.
+    """
+    if known.owner is not None or known.linked:
+        return False
+    agent = view.agents.find(known.agent_id)
+    assert agent is not None, known
+    if is_generated_form(agent.name) and wire_key(agent.name) == wire_key(known.name):
+        return False  # By that agents of this server know the mailbox: it stays its own.
+    return any(one.owner is not None for one in view.wire_names.of_agent(known.agent_id))
+
+
+def is_nobodys(view: View, project: Project, name: str) -> bool:
+    """Nobody has the name now, whoever had it before."""
+    agent, known = _find(view, project, name)
+    return agent is None or (known is not None and is_former(view, known))
+
+
+def free_former(tx: Tx, project: Project, name: str) -> None:
+    """Somebody has the name from now on: where a rename has left it, it leads nowhere any more."""
+    known = tx.wire_names.find(project.id, name)
+    if known is not None and is_former(tx, known):
+        _forget(tx, known)
+
+
+def _forget(tx: Tx, known: WireName) -> None:
+    agent = tx.agents.find(known.agent_id)
+    assert agent is not None, known
+    tx.wire_names.remove(known)
+    record_event(tx, agent, None)
+
+
+def rename(tx: Tx, known: WireName, name: str, by: AgentId | None) -> None:
+    """Call the mailbox so, where nobody is; `by` is who does. Mail to its former name goes to it until somebody speaks
+    as that, of the last MAX_FORMER names; there is none of a mailbox that nobody has spoken as.
+    """
+    agent = tx.agents.find(known.agent_id)
+    assert agent is not None, known
+    tx.wire_names.rename(known, name)
+    if known.owner is not None and wire_key(name) != wire_key(known.name):
+        tx.require_room()
+        former = [one for one in tx.wire_names.of_agent(agent.id) if is_former(tx, one)]
+        for one in former[: max(0, len(former) - MAX_FORMER + 1)]:
+            tx.wire_names.remove(one)
+        tx.wire_names.add(known.project_id, agent.id, known.name, tx.now)
+    record_event(tx, agent, by)
+
+
 def has_other_name(view: View, agent: Agent) -> bool:
     """Its mailbox was made by its native name and is called something else by now: at doors the former one is free."""
     is_own_name = not is_generated_form(agent.name)
@@ -100,6 +154,9 @@ def _ensure(tx: Tx, project: Project, door: Door, name: str, supplies: NameSuppl
     """The agent, and what doors know of the name: None of a native one that no door has named yet."""
     written = require_wire_name(door, name)
     found, known = _find(tx, project, written)
+    if known is not None and is_former(tx, known):
+        _forget(tx, known)
+        found, known = _find(tx, project, written)
     return _make(tx, project, door, written, supplies) if found is None else (_brought_back(tx, found), known)
 
 
@@ -110,10 +167,12 @@ def _make(tx: Tx, project: Project, door: Door, written: str, supplies: NameSupp
     return agent, added
 
 
-def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
+def ensure_recipient(
+    tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies, tells: Tells
+) -> Agent:
     """Who is written to from `home`: as `ensure_agent`. Of a name that nobody has there `Name@project` is an agent of
     the other project, by whichever of its names. Raises UnfitWireName and MissingNames; RecipientNotFound where that
-    project has none.
+    project has none that the sender is told of.
     """
     written = require_wire_name(door, name)
     found = find_agent(tx, home, written)
@@ -124,7 +183,7 @@ def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: Nam
         return _make(tx, home, door, written, supplies)[0]
     project, plain = elsewhere
     agent = find_agent(tx, project, plain)
-    if agent is None:
+    if agent is None or not tells(agent):
         raise RecipientNotFound(
             f"{project.slug} knows nobody by the name {plain!r:.100}.",
             hint="Nothing was sent. A name without @ is one of your own project.",
@@ -133,12 +192,14 @@ def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: Nam
     return agent
 
 
-def require_known(view: View, project: Project, name: str) -> Agent:
-    """The agent of a name that the project knows already, or of `Name@project`. Raises UnknownWireName."""
+def require_known(view: View, project: Project, name: str, tells: Tells) -> Agent:
+    """The agent of a name that the project knows already, or of `Name@project`. Raises UnknownWireName, also where the
+    sender is not told of it.
+    """
     found = find_agent(view, project, name)
     if found is None and (elsewhere := _find_elsewhere(view, name)) is not None:
         found = find_agent(view, *elsewhere)
-    if found is None:
+    if found is None or not tells(found):
         raise UnknownWireName("recipient not found", data={"name": name[:100], "project": project.human_key})
     return found
 
@@ -207,6 +268,8 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
         is_native = tx.agents.find_by_name(project.id, candidate) is not None
         return is_native or tx.wire_names.find(project.id, candidate) is not None
 
+    made = tx.mailboxes.count_made(project.id, tx.now)
+    require_place(name, made=made, limit=supplies.rule.mailboxes_max)
     if has_names_form(name) and not is_taken(name):
         native = name
     elif supplies.candidates is None:

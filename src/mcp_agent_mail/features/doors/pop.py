@@ -13,8 +13,9 @@ from mcp_agent_mail.domain.doors.names import Door, shown_to
 from mcp_agent_mail.domain.doors.texts import shown_text
 from mcp_agent_mail.domain.messages import Message, ReceiptStep
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doors.names import DoorActor, find_agent
+from mcp_agent_mail.features.doors.names import DoorActor, find_agent, is_nobodys
 from mcp_agent_mail.features.doors.results import Pending, Popped
+from mcp_agent_mail.features.doors.told import Tells
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.receipts import mark_own
 from mcp_agent_mail.store.doors.pops import Head
@@ -102,10 +103,10 @@ def give_back(tx: Tx, popped: Popped) -> bool:
     return tx.pops.end(popped.message_id, popped.agent_id, popped.popped_ts)
 
 
-def count_pending(view: View, project: Project | None, name: str) -> Pending:
-    """Of a name that nobody has there is none."""
-    agent = None if project is None else find_agent(view, project, name)
-    if agent is None:
+def count_pending(view: View, project: Project | None, name: str, tells: Tells) -> Pending:
+    """Of a name that nobody has there is none, and of one that who looks is not told of."""
+    agent = None if project is None or is_nobodys(view, project, name) else find_agent(view, project, name)
+    if agent is None or not tells(agent):
         return Pending(count=0, oldest_ts=None)
     head = view.pops.head(agent.id)
     return Pending(count=view.pops.count_waiting(agent.id), oldest_ts=None if head is None else head.since_ts)

@@ -96,8 +96,10 @@ def _place(door: Door, external_id: str, sender: Agent, recipient: Agent, answer
 def _find_answered(
     view: View, door: Door, external_id: str | None, sender_id: AgentId, recipient_id: AgentId
 ) -> MessageId | None:
-    """The newest message of this id that the sender has had from the recipient, also where nobody chose its id."""
-    if external_id is None:
+    """The newest message of this id that the sender has had from the recipient, also where nobody chose its id. Nobody
+    answers themselves: what they send again is the message that they have read.
+    """
+    if external_id is None or sender_id == recipient_id:
         return None
     found = view.wire_ids.newest_had(door, external_id, recipient_id, sender_id)
     made = number_of(door, external_id)

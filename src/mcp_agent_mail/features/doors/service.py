@@ -25,6 +25,8 @@ from mcp_agent_mail.features.doors.names import (
     ensure_recipient,
     ensure_wire_name,
     find_agent,
+    free_former,
+    is_nobodys,
     require_known,
     speak_as,
 )
@@ -32,7 +34,9 @@ from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims, TooMa
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorPlace, DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
+from mcp_agent_mail.features.doors.told import Tells, tells_who_looks, tells_who_sends
 from mcp_agent_mail.features.doors.wait_figures import DoorWaits
+from mcp_agent_mail.features.doors.wait_lines import NameWaits
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.projects.lookup import require_writable
@@ -46,9 +50,9 @@ MAX_NAMES_LISTED = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """What a look took, and whose it is."""
+    """What a look took, and whose it is: nobody's where the name is nobody's."""
 
-    agent: Agent
+    agent: Agent | None
     popped: Popped | None
 
 
@@ -87,6 +91,7 @@ class DoorService:
         self.homes = Homes(store, services.projects, project_key=project_key, rule=rule, choose=choose)
         self._claims = PopClaims(lambda popped: self._give_back_soon([popped]), within_s=claimed_s)
         self.answered = AnsweredMail(self._settle_soon, self._give_back_soon, believed_after_s=believed_after_s)
+        self._name_waits = NameWaits()
         self.waits = DoorWaits()
 
     async def send(
@@ -119,16 +124,21 @@ class DoorService:
 
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
-            recipient = _recipient(tx, project, caller.door, request, supplies)
+            tells = tells_who_sends(tx, caller.door, supplies.rule.auth, speaker.actor.agent)
+            recipient = _recipient(tx, project, caller.door, request, supplies, tells)
             sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_as)
             return speaker.actor.agent, sent
 
-        agent, sent = await self.homes.write(caller, unit)
+        try:
+            agent, sent = await self.homes.write(caller, unit)
+        finally:
+            self._name_waits.wake(self.homes.key_of(caller), request.to)
         self._note_activity(agent)
         return sent
 
     async def pop(self, caller: DoorCaller, *, wait_s: float, settles_itself: bool = False) -> Popped | None:
-        """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); None where none came.
+        """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); None where none came. To look
+        makes nothing: of a name that nobody has nothing waits, until it is written to.
 
         It is read once the answer of the running call was (see `AnsweredMail`), and given back where it was not. A call that is no
         request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an error after all.
@@ -138,10 +148,12 @@ class DoorService:
         Raises as `send` does, as waiting does (NoPlaceToWait, WaitingEnds, WaiterLeft), and TooManyPopped.
         """
         require_wire_name(caller.door, caller.name)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + min(wait_s, MAX_WAIT_S)
         taken = await self._look(caller) or await self._take(caller)
+        while taken.popped is None and loop.time() < until:
+            taken = await self._wait(caller, taken.agent, until)
         popped = taken.popped
-        if popped is None and wait_s > 0:
-            popped = await self._wait(caller, taken.agent.id, min(wait_s, MAX_WAIT_S))
         if popped is None:
             return None
         given = await self._claimed(popped) if settles_itself else popped
@@ -164,34 +176,44 @@ class DoorService:
         """None where there is something to write: mail to be given, or who calls."""
         key = self.homes.key_of(caller)
 
-        def look(view: View) -> Agent | None:
-            project = find_home(view, key)
-            if project is None:
-                return None
-            return popping.find_idle(view, require_writable(project), caller.door, caller.name)
+        def look(view: View, project: Project | None) -> _Taken | None:
+            if project is None or is_nobodys(view, require_writable(project), caller.name):
+                return _Taken(agent=None, popped=None)
+            idle = popping.find_idle(view, project, caller.door, caller.name)
+            return None if idle is None else _Taken(agent=idle, popped=None)
 
-        idle = await self._store.read(look)
-        if idle is None:
-            return None
-        self._note_activity(idle)
-        return _Taken(agent=idle, popped=None)
+        def look_at_home(view: View) -> tuple[Project | None, _Taken | None]:
+            home = find_home(view, key)
+            return home, look(view, home)
 
-    async def _wait(self, caller: DoorCaller, agent_id: AgentId, wait_s: float) -> Popped | None:
+        home, taken = await self._store.read(look_at_home)
+        if home is None and (other := await self.homes.find_by_disk(caller)) is not None:
+            taken = await self._store.read(lambda view: look(view, other))
+        if taken is not None and taken.agent is not None:
+            self._note_activity(taken.agent)
+        return taken
+
+    async def _wait(self, caller: DoorCaller, agent: Agent | None, until: float) -> _Taken:
+        """Until there is mail, or the name is somebody's that was nobody's, or it is late."""
         loop, waiters = asyncio.get_running_loop(), self._services.waiters
-        until = loop.time() + wait_s
         await waiters.hear()
-        with waiters.place(agent_id, WaiterKind.WAIT) as waiter, current_hearing().watched(waiter.leave):
+        with (
+            waiters.place(agent and agent.id, WaiterKind.WAIT, is_agents=agent is not None) as waiter,
+            self._name_waits.place(self.homes.key_of(caller), caller.name, waiter),
+            current_hearing().watched(waiter.leave),
+        ):
             while True:
                 # In this order: what is committed once the look has begun wakes.
                 waiter.begin_look()
                 is_last = loop.time() >= until
-                popped = (await self._take(caller)).popped
+                # Of somebody by a unit of work: what is being given back is waiting again by then.
+                taken = (None if agent else await self._look(caller)) or await self._take(caller)
                 if waiter.has_left:
-                    if popped is not None:
-                        await asyncio.shield(self.give_back(popped))  # Also if the call is cancelled meanwhile.
+                    if taken.popped is not None:
+                        await asyncio.shield(self.give_back(taken.popped))  # Also if the call is cancelled meanwhile.
                     raise WaiterLeft("The caller has left.")
-                if popped is not None or is_last:
-                    return popped
+                if taken.popped is not None or is_last or (agent is None and taken.agent is not None):
+                    return taken
                 waiters.require_open()
                 await waiter.woken(until - loop.time())
 
@@ -210,6 +232,7 @@ class DoorService:
                 loop.call_soon_threadsafe(self.wake, taken.popped.agent_id)
 
         taken = await self.homes.write(caller, unit, unheard=unheard)
+        assert taken.agent is not None, taken
         self._note_activity(taken.agent)
         return taken
 
@@ -288,7 +311,12 @@ class DoorService:
         """What waits in the mailbox of this name. Changes nothing and makes nothing. Raises UnfitWireName."""
         name = require_wire_name(caller.door, caller.name)
         key = self.homes.key_of(caller)
-        return await self._store.read(lambda view: popping.count_pending(view, find_home(view, key), name))
+
+        def look(view: View) -> Pending:
+            tells = tells_who_looks(view, caller.door, self.homes.rule.auth)
+            return popping.count_pending(view, find_home(view, key), name, tells)
+
+        return await self._store.read(look)
 
     async def names(self, caller: Caller, *, after: int = 0) -> list[KnownWireName]:
         """For the operator: what doors know, oldest first: MAX_NAMES_LISTED with numbers above `after`."""
@@ -326,10 +354,14 @@ class DoorService:
         return await self.homes.change(None, unit)
 
 
-def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
+def _recipient(
+    tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies, tells: Tells
+) -> Agent:
     if not request.makes_recipient:
-        return require_known(tx, project, request.to)
-    return ensure_recipient(tx, project, door, request.to, supplies)
+        return require_known(tx, project, request.to, tells)
+    if door is Door.AGENTMAIL:
+        free_former(tx, project, request.to)  # There is a window of that name: it is somebody's, who has said nothing yet.
+    return ensure_recipient(tx, project, door, request.to, supplies, tells)
 
 
 def _row(view: View, known: WireName) -> KnownWireName:

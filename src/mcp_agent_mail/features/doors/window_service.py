@@ -18,9 +18,11 @@ from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name,
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors.homes import find_home
-from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, speak_as
+from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_former, is_nobodys, speak_as
+from mcp_agent_mail.features.doors.names import rename as call
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
+from mcp_agent_mail.features.doors.told import Tells, listed, tells_who_looks
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
@@ -126,6 +128,7 @@ class WindowMailboxService:
             if project is None:
                 return []
             agents = view.agents.list_(project.id, include_retired=False, active_since=0, limit=MAX_NAMES)
+            agents = listed(view, project, caller.door, self._doors.homes.rule.auth, agents)
             agents.sort(key=lambda agent: agent.id)
             return [shown_to(caller.door, view.wire_names.of_agent(one.id)) or one.name for one in agents]
 
@@ -145,12 +148,10 @@ class WindowMailboxService:
             if project is None or known is None or not _is_own(tx, caller.door, known):
                 return False
             is_same = wire_key(name) == wire_key(before)
-            if not is_same and find_agent(tx, project, name) is not None:
+            if not is_same and not is_nobodys(tx, project, name):
                 return False
-            agent = tx.agents.find(known.agent_id)
-            assert agent is not None, known
-            tx.wire_names.rename(known, name)
-            record_event(tx, agent, None)
+            free_former(tx, project, name)
+            call(tx, known, name, None)
             return True
 
         return await self._doors.homes.change(caller, unit)
@@ -174,7 +175,11 @@ class WindowMailboxService:
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + min(wait_s, MAX_WAIT_S)
-        key = self._doors.homes.key_of(caller)
+        key, auth = self._doors.homes.key_of(caller), self._doors.homes.rule.auth
+
+        def look(view: View) -> list[tuple[AgentId, WindowMailbox]]:
+            return _look(view, find_home(view, key), names, tells_who_looks(view, caller.door, auth))
+
         await self._hear()
         with (
             self._waiters.place(None, WaiterKind.WAIT, is_agents=False) as waiter,
@@ -185,7 +190,7 @@ class WindowMailboxService:
                 # In this order: what is committed once the look has begun wakes.
                 waiter.begin_look()
                 is_last = loop.time() >= until
-                found = await self._store.read(lambda view: _look(view, find_home(view, key), names))
+                found = await self._store.read(look)
                 state = WatchedState.of([mailbox for _, mailbox in found])
                 if waiter.has_left:
                     raise WaiterLeft("The caller has left.")
@@ -250,8 +255,11 @@ class WindowMailboxService:
         )
 
 
-def _look(view: View, project: Project | None, names: Sequence[str]) -> list[tuple[AgentId, WindowMailbox]]:
-    found = [] if project is None else [(one, find_agent(view, project, one)) for one in names]
+def _look(
+    view: View, project: Project | None, names: Sequence[str], tells: Tells
+) -> list[tuple[AgentId, WindowMailbox]]:
+    known = [] if project is None else [one for one in names if not is_nobodys(view, project, one)]
+    found = [] if project is None else [(one, find_agent(view, project, one)) for one in known]
     return [
         (
             agent.id,
@@ -263,7 +271,7 @@ def _look(view: View, project: Project | None, names: Sequence[str]) -> list[tup
             ),
         )
         for name, agent in found
-        if agent is not None
+        if agent is not None and tells(agent)
     ]
 
 

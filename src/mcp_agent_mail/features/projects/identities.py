@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from mcp_agent_mail.core.concurrency.looks import Looks
@@ -27,6 +28,10 @@ class Identities:
     async def folder(self, path: str) -> LentFolder:
         """What lies at the path now, by its path without links and by what it is."""
         return await self.looks.look(canonical_path(path), lambda: find_folder(Path(path)))
+
+    async def is_directory(self, path: str) -> bool:
+        """Whether there is one, now."""
+        return await self.looks.look(canonical_path(path), lambda: os.path.isdir(path))  # noqa: PTH112  # never raises
 
     async def marked(self, path: str) -> WorkspaceFacts:
         """The resolved path and its marks: a few looks at the disk."""

@@ -6,12 +6,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_proof, require_to_change_project
 from mcp_agent_mail.domain.project_identity import IdentityMode, derived_uid, identify
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.projects.ensure import ProjectRequest, doubt_about_new, ensure, record_event
+from mcp_agent_mail.features.projects.ensure import ProjectRequest, doubt_about_new, ensure, find_foreseen, record_event
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, require_project
 from mcp_agent_mail.features.projects.results import FoundProject, KnownIdentity
@@ -21,6 +22,12 @@ from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 ALIASES_SHOWN = 200
+
+
+class UnseenDirectory(NotFound):
+    """A working directory was named where the server sees none."""
+
+
 _FIRST = AgentId(0)
 
 
@@ -66,6 +73,20 @@ class ProjectService:
         if known is not None and self._identities.mode is IdentityMode.DIR:
             return FoundProject(project=known)
         return await self._ensure(await self.project_request(human_key))
+
+    async def find(self, human_key: str) -> Project | None:
+        """The project that `ensure` would give, where it would make none. Writes nothing."""
+        project_request = await self.project_request(human_key)
+        return await self._store.read(lambda view: find_foreseen(view, project_request))
+
+    async def require_directory(self, path: str) -> None:
+        """The path is a directory that this server sees. Raises UnseenDirectory, DirectorySilent, TooManyLooks."""
+        if not await self._identities.is_directory(path):
+            raise UnseenDirectory(
+                f"{path:.300} is no directory that this server sees.",
+                hint="Nothing was made. Name one that is there, on the server's machine.",
+                data={"path": path[:300]},
+            )
 
     async def ensure_identity(self, caller: Caller, human_key: str, mode: IdentityMode | None) -> FoundProject:
         """As `ensure`; and when a mode is given or set, what says which project the directory is. Under `strict` only a

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.store.mail.passed_ends import still_valid
 
@@ -32,6 +32,24 @@ WHERE n.id > ? AND n.owner = ? AND a.retired_ts IS NULL AND a.last_active_ts < ?
 ORDER BY n.id LIMIT ?
 """
 
+_DOORS = ", ".join(f"'{door.value}'" for door in Door)
+_MADE = f"""
+SELECT count(*) FROM agents
+WHERE project_id = ? AND program IN ({_DOORS})
+  AND (retired_ts IS NULL OR inception_ts > ?)
+"""
+_TOLD_OF = f"""
+SELECT a.id FROM agents a WHERE a.project_id = :project AND (:agent IS NULL OR a.id = :agent) AND (
+    (a.program IN ({_DOORS}) AND a.token_hash IS NULL)
+    OR EXISTS (SELECT 1 FROM wire_names n WHERE n.agent_id = a.id AND (n.owner IS NOT NULL
+        OR EXISTS (SELECT 1 FROM wire_name_doors d WHERE d.wire_name_id = n.id AND d.door = :door))))
+"""
+_HAS_MAIL_FROM = """
+SELECT 1 FROM recipients INDEXED BY recipients_sender
+WHERE agent_id = ? AND sender_id = ? AND delivery_seq IS NOT NULL LIMIT 1
+"""
+MADE_LATELY = Micros(3_600 * SECOND)
+
 
 class MailboxReader:
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -40,6 +58,24 @@ class MailboxReader:
     def pending_from(self, agent_id: AgentId) -> dict[AgentId, int]:
         """How many messages a door could give of each sender."""
         return {AgentId(sender): int(count) for sender, count in self._connection.execute(_FROM, (agent_id,))}
+
+    def count_made(self, project_id: ProjectId, now: Micros) -> int:
+        """How many mailboxes of the project doors have made: those that have not retired, and of the last hour also
+        those that have, so that to make and to retire them in turn makes no room.
+        """
+        (made,) = self._connection.execute(_MADE, (project_id, now - MADE_LATELY)).fetchone()
+        return int(made)
+
+    def told_of(self, project_id: ProjectId, door: Door, agent_id: AgentId | None = None) -> set[AgentId]:
+        """Of the project's agents, or of that one: mailboxes that doors own, or that one has made and nobody has, and
+        whoever is linked with this door.
+        """
+        values = {"project": project_id, "door": door.value, "agent": agent_id}
+        return {AgentId(number) for (number,) in self._connection.execute(_TOLD_OF, values)}
+
+    def has_mail_from(self, agent_id: AgentId, sender_id: AgentId) -> bool:
+        """Whether anything of the sender's was delivered to the agent, read or not."""
+        return self._connection.execute(_HAS_MAIL_FROM, (agent_id, sender_id)).fetchone() is not None
 
     def has_sent_unread(self, agent_id: AgentId) -> bool:
         """Whether mail of the agent's waits with somebody else, of the newest SENT_LOOKED_AT messages."""

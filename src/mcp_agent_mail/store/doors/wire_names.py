@@ -32,6 +32,7 @@ INSERT INTO wire_names (id, project_id, agent_id, name, name_key, owner, created
 _RESTORE_LINK = "INSERT INTO wire_name_doors (wire_name_id, door) VALUES (?, ?)"
 _OWN = "UPDATE wire_names SET owner = ? WHERE id = ? AND owner IS NULL"
 _RENAME = "UPDATE wire_names SET name = ?, name_key = ? WHERE id = ?"
+_REMOVE = "DELETE FROM wire_names WHERE id = ?"
 _LINK = "INSERT INTO wire_name_doors (wire_name_id, door) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _UNLINK = "DELETE FROM wire_name_doors WHERE wire_name_id = ? AND door = ?"
 
@@ -89,6 +90,10 @@ class WireNames:
         """Call it so from now on, where no other name of the project is compared as that."""
         self._connection.execute(_RENAME, (name, wire_key(name), known.id))
         return self._require(known.id)
+
+    def remove(self, known: WireName) -> None:
+        """It is nobody's name any more. One that is linked is not to be removed."""
+        self._connection.execute(_REMOVE, (known.id,))
 
     def link(self, known: WireName, door: Door) -> WireName:
         """Let callers of the door speak as the name besides. A repeat does nothing more."""
