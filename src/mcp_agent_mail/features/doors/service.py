@@ -12,13 +12,14 @@ from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.doors.ids import require_wire_id
-from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, recipient_as_written, require_wire_name
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import pop as popping
 from mcp_agent_mail.features.doors.homes import Homes, find_home
 from mcp_agent_mail.features.doors.names import (
+    DoorActor,
     NameSupplies,
     NamingRule,
     ensure_recipient,
@@ -105,7 +106,7 @@ class DoorService:
         raises: then nothing was stored.
         """
         request = DoorSendRequest(
-            to=require_wire_name(caller.door, to),
+            to=recipient_as_written(caller.door, to),
             body=body,
             external_id=require_wire_id(external_id),
             mailbox_max=mailbox_max,
@@ -116,7 +117,7 @@ class DoorService:
 
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
-            recipient = _recipient(tx, project, caller.door, request, supplies)
+            recipient = _recipient(tx, speaker, caller.door, request, supplies)
             sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_as)
             return speaker.actor.agent, sent
 
@@ -305,10 +306,10 @@ class DoorService:
         return await self.homes.change(None, unit)
 
 
-def _recipient(tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
+def _recipient(tx: Tx, speaker: DoorActor, door: Door, request: DoorSendRequest, supplies: NameSupplies) -> Agent:
     if not request.makes_recipient:
-        return require_known(tx, project, request.to)
-    return ensure_recipient(tx, project, door, request.to, supplies)
+        return require_known(tx, speaker, request.to)
+    return ensure_recipient(tx, speaker, door, request.to, supplies)
 
 
 def _row(view: View, known: WireName) -> KnownWireName:
