@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.domain.identity.names import NameTaken, UnknownAgent
+from mcp_agent_mail.domain.identity.names import NameTaken, UnknownAgent, did_you_mean
 from mcp_agent_mail.domain.projects import UnfitPath
 
 
@@ -22,8 +22,8 @@ def sent_by(from_agent: str) -> Iterator[None]:
     except UnknownAgent as unknown:
         raise SenderNotRegistered(
             f"from_agent not registered: {from_agent.strip():.100}",
-            hint="Create the agent first with create_agent, and send by the name that it answers with; or check that "
-            "project_key is the sender's project.",
+            hint=f"{did_you_mean(unknown.data.get('nearest', []))}Create the agent first with create_agent, and send by "
+            "the name that it answers with; or check that project_key is the sender's project.",
             data={**unknown.data, "parameter": "from_agent"},
         ) from unknown
 
