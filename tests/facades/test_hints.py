@@ -12,7 +12,20 @@ import pytest
 from tests.facades.correspondents import Server, begin, correspondents
 from tests.served import PROTOCOL
 
-WRONG: tuple[Any, ...] = (None, "", "  ", "nobody at all!", "/no/where", "Nobody@nowhere", 5, -1, True, [], ["x"], {"a": 1})
+WRONG: tuple[Any, ...] = (
+    None,
+    "",
+    "  ",
+    "nobody at all!",
+    "/no/where",
+    "Nobody@nowhere",
+    5,
+    -1,
+    True,
+    [],
+    ["x"],
+    {"a": 1},
+)
 _ABSENT = re.compile(r"\bNone\b|\bnull=|<[a-z_.]+ object at|\{[a-z_]+\}")
 """A value that was not there, a thing that has no words, a gap that was not filled."""
 

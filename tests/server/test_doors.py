@@ -146,9 +146,7 @@ async def test_the_rules_of_the_servers_port_hold_at_doors(tmp_path: Path, at_ow
         ("/v1/list", "claude-mailbox", "CLAUDE_MAILBOX_PORTS"),
     ],
 )
-async def test_a_path_of_a_door_that_is_closed_is_refused_with_its_setting(
-    path: str, door: str, setting: str
-) -> None:
+async def test_a_path_of_a_door_that_is_closed_is_refused_with_its_setting(path: str, door: str, setting: str) -> None:
     async with hosted(toy_app(toy_gate(server_token=TOKEN))) as address, httpx.AsyncClient() as client:
         url = f"{address}{path}"
         refused = await client.post(url, json={}, headers={"authorization": f"Bearer {TOKEN}"})

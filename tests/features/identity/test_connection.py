@@ -211,6 +211,7 @@ async def test_a_refusal_that_is_about_no_one_argument_says_nothing_of_the_conne
 ) -> None:
     async def refuse(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, CALLER_NAME]) -> Json:
         """Refuse."""
+        assert (project_key, agent_name) == (PROJECT, "BlueLake")
         raise InvalidInput("These two cannot be.", hint="Take one.", data=data)
 
     tools = ToolTable([tool(refuse, cluster="toys", title="Refuse")])

@@ -86,7 +86,9 @@ def _find_letter(view: View, sender: Agent, recipient: Agent) -> MessageId | Non
     agreed to be answered.
     """
     is_at_home = recipient.project_id == sender.project_id
-    if recipient.contact_policy is ContactPolicy.OPEN or (is_at_home and recipient.contact_policy is ContactPolicy.AUTO):
+    if recipient.contact_policy is ContactPolicy.OPEN or (
+        is_at_home and recipient.contact_policy is ContactPolicy.AUTO
+    ):
         return None
     return view.wire_ids.newest_read(recipient.id, sender.id)
 
