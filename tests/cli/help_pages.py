@@ -52,6 +52,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("contacts",),
     ("contacts", "list"),
     ("contacts", "requests"),
+    ("contacts", "approve"),
+    ("contacts", "deny"),
     ("facade",),
     ("facade", "status"),
     ("facade", "names"),

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.facades.importers.small_sources import make_agentmail
 from tests.pages.blocks import ROOT, blocks_of
 from tests.pages.reader import Reader
 
+PLUGIN = "src/mcp_agent_mail/cli/agentmail/plugin"
 PAGE = ROOT / "docs" / "how-to" / "switch-from-agentmail.md"
 
 
@@ -36,6 +38,8 @@ def test_every_line_of_the_page_does_what_it_says(tmp_path: Path) -> None:
     blocks = [text for _, text in blocks_of(PAGE, "sh")]
     with Reader(tmp_path) as reader:
         reader.types('git clone -q "$REPOSITORY" mail && cd mail')
+        make_agentmail(reader.home / "app", messages=4)
+        shutil.rmtree(reader.home / "app" / ".git")  # The page makes it.
         try:
             said = reader.types(put + "".join(blocks))
         finally:
@@ -45,9 +49,15 @@ def test_every_line_of_the_page_does_what_it_says(tmp_path: Path) -> None:
     assert re.search(r"Message #[0-9A-Za-z]{8} sent\nFrom: agent1\nID: [0-9A-Za-z]{8}\n\nIs the parser yours\?", said)
     assert re.search(r"From: reviewer\nID: [0-9A-Za-z]{8}\n\nLooks good\.", said)
     assert "claude mcp add agentmail -- agentmail mcp" in said
+    added = re.search(r"claude plugin marketplace add (\S+)", said)
+    assert added is not None
+    assert added[1] == str(reader.home / "mail" / PLUGIN)
+    assert (ROOT / PLUGIN / ".claude-plugin" / "marketplace.json").is_file()
+    assert re.search(r"messages\s+4\b", said), said
     assert "claude plugin install agentmail@agentmail-marketplace" in said
     assert re.search(r"Mailman daemon started in background \(PID: \d+\)", said)
-    assert "Cleanup complete:\n  Recipients removed: 1 (1 offline, 0 stale)\n" in said
+    # Reviewer, and two who came by the import and have no window here.
+    assert "Cleanup complete:\n  Recipients removed: 3 (3 offline, 0 stale)\n" in said
 
 
 def _stop_server(owner: Path) -> None:

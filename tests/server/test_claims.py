@@ -166,7 +166,10 @@ async def test_switched_off_it_is_no_profile(tmp_path: Path) -> None:
         answer = await client.post(f"{server.url}/mcp?profile=claims", json={}, headers=JSON_HEADERS)
 
     assert answer.status_code == 400
-    assert answer.json()["detail"] == "There is no tool profile 'claims'. Accepted: core, full, messaging, minimal."
+    assert answer.json()["detail"] == (
+        "There is no tool profile 'claims'. Accepted: core, full, messaging, minimal. "
+        "CLAIMS_ENABLED=true in the server's settings opens it."
+    )
 
 
 async def test_switched_on_it_is_named_among_those_there_are(server: ClaimsServer) -> None:

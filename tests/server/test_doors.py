@@ -138,6 +138,27 @@ async def test_the_rules_of_the_servers_port_hold_at_doors(tmp_path: Path, at_ow
     assert (opened.status_code, foreign.status_code) == (200, 403)
 
 
+@pytest.mark.parametrize(
+    ("path", "door", "setting"),
+    [
+        ("/agents/alice/mcp", "postal", "POSTAL_ENABLED=true"),
+        ("/agentmail/send", "agentmail", "AGENTMAIL_ENABLED=true"),
+        ("/v1/list", "claude-mailbox", "CLAUDE_MAILBOX_PORTS"),
+    ],
+)
+async def test_a_path_of_a_door_that_is_closed_is_refused_with_its_setting(path: str, door: str, setting: str) -> None:
+    async with hosted(toy_app(toy_gate(server_token=TOKEN))) as address, httpx.AsyncClient() as client:
+        url = f"{address}{path}"
+        refused = await client.post(url, json={}, headers={"authorization": f"Bearer {TOKEN}"})
+        stranger = await client.post(url, json={})
+
+    error = refused.json()["error"]
+    assert (refused.status_code, error["type"], error["data"]["door"]) == (404, "NOT_FOUND", door)
+    assert setting in error["hint"]
+    assert stranger.status_code == 401
+    assert setting not in stranger.text
+
+
 async def test_without_doors_there_is_none(tmp_path: Path) -> None:
     settings = _settings(tmp_path)
     async with open_services(settings) as (services, _):

@@ -28,7 +28,9 @@ ENTRIES = {
     "reservations": Entry(
         f"{_HERE}.commands.reservations", "See who holds which files, and release what nobody works on."
     ),
-    "contacts": Entry(f"{_HERE}.commands.contacts", "See who may write to whom, and who waits for an answer."),
+    "contacts": Entry(
+        f"{_HERE}.commands.contacts", "See who may write to whom and who waits for an answer; answer for an agent."
+    ),
     "archive": Entry(f"{_HERE}.commands.archives", "Look at and look after the projects' archives."),
     "history": Entry(f"{_HERE}.commands.history", "Look back: at a message, an agent, a file, an inbox of then."),
     "guard": Entry(f"{_HERE}.commands.guard", "Let Git refuse commits of files that another agent has reserved."),

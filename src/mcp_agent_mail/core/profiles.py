@@ -129,6 +129,10 @@ FULL = ToolProfile(name="full", tools=None)
 NONE_OF_OURS = ToolProfile(name="", tools=frozenset())
 
 
+_SETTINGS = {"claims": "CLAIMS_ENABLED"}
+"""By which profiles are switched on that are off unless they are."""
+
+
 class UnknownProfile(InvalidInput):
     """A connection asks for a profile that there is not."""
 
@@ -152,9 +156,11 @@ class Profiles:
         profile = self._by_name.get(name.strip().lower())
         if profile is None:
             accepted = sorted(self._by_name)
+            setting = _SETTINGS.get(name.strip().lower())
+            opened_by = "" if setting is None else f" {setting}=true in the server's settings opens it."
             raise UnknownProfile(
                 f"There is no tool profile {name!r:.100}.",
-                hint=f"Accepted: {', '.join(accepted)}.",
+                hint=f"Accepted: {', '.join(accepted)}.{opened_by}",
                 data={"accepted": accepted},
             )
         return profile

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.hearing import heard_by
-from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.profiles import NONE_OF_OURS
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json, call_as
@@ -124,6 +124,30 @@ class Opening:
     is_on: Callable[[Settings], bool]
     make: Callable[[Settings, Services, Calls, ServerParts], DoorApp]
     part: str | None = None
+
+
+class DoorNotHere(NotFound):
+    """The path is one of a door that is closed, or has ports of its own."""
+
+
+_ELSEWHERE: Mapping[str, tuple[Door, str]] = MappingProxyType(
+    {
+        "/agents/": (Door.POSTAL, "Set POSTAL_ENABLED=true in its settings, and start it anew."),
+        "/agentmail/": (Door.AGENTMAIL, "Set AGENTMAIL_ENABLED=true in its settings, and start it anew."),
+        "/v1/": (
+            Door.CLAUDE_MAILBOX,
+            "CLAUDE_MAILBOX_ENABLED=true in its settings opens it, at the ports that CLAUDE_MAILBOX_PORTS names.",
+        ),
+    }
+)
+
+
+def find_door_missed(path: str) -> DoorNotHere | None:
+    """What is told of a path that nothing here is served at and a door would have."""
+    door, way = _ELSEWHERE.get(path[: path.find("/", 1) + 1], (None, ""))
+    if door is None:
+        return None
+    return DoorNotHere(f"The door {door.value} is not open here.", hint=way, data={"door": door.value})
 
 
 def _make_postal(settings: Settings, services: Services, _calls: Calls, parts: ServerParts) -> DoorApp:

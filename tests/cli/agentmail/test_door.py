@@ -36,7 +36,7 @@ def test_the_servers_token_opens_it_and_the_operators_is_not_even_shown(tmp_path
             shown = connection.request("POST", "/agentmail/names", body, headers)
 
     assert opened == {"names": []}
-    assert "token" in str(none.value).lower()
+    assert str(none.value).endswith("Set AGENT_MAIL_TOKEN to it for this command.")
     assert shown.status == 401
 
 

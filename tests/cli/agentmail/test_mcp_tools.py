@@ -91,5 +91,7 @@ def test_what_cannot_be_sent_is_refused_before_the_door(arguments: dict[str, Any
 
 
 def test_a_tool_that_there_is_not_is_unknown() -> None:
-    with pytest.raises(NoSuchTool, match=r"^Unknown tool: list_recipients$"):
+    with pytest.raises(
+        NoSuchTool, match=r"^Unknown tool: list_recipients\nThere are: send, receive, status, list-recipients\.$"
+    ):
         call("list_recipients", {}, PLACE, _ToldDoor())

@@ -62,7 +62,11 @@ def test_where_the_server_is_is_said_by_flag_variable_and_port(tmp_path: Path) -
     [
         (http(400, b'{"error": "to is required"}'), CommandRefused, "claude-mailbox: to is required"),
         (http(409, b'{"error": {"message": "No.", "hint": "So."}}'), CommandRefused, "claude-mailbox: No. So."),
-        (http(401, b'{"detail": "Token."}'), CommandRefused, "claude-mailbox: Token."),
+        (
+            http(401, b'{"detail": "Token."}'),
+            CommandRefused,
+            "claude-mailbox: Token. Set AGENT_MAIL_TOKEN to it for this command.",
+        ),
         (
             http(503, b'{"error": "The server is stopping."}'),
             NoMailboxServer,

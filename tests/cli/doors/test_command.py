@@ -57,6 +57,27 @@ def test_a_server_that_has_the_door_is_named_and_none_is_started(served: Served)
     assert f"http://127.0.0.1:{served.port}" in done.stdout
 
 
+def test_a_port_that_the_door_is_not_at_is_not_called_open(served: Served) -> None:
+    elsewhere = served.am("facade", "postal", "--port", "7777")
+    at_the_servers = served.am("facade", "postal", "--port", str(served.port))
+
+    assert (elsewhere.returncode, elsewhere.stdout) == (75, "")
+    assert "POSTAL_PORT=7777" in elsewhere.stderr
+    assert "/agents/{agent}/mcp" in elsewhere.stderr
+    assert at_the_servers.returncode == 0
+
+
+def test_a_port_that_the_door_has_to_itself_is_called_open(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+    with Served(tmp_path / "store", HOME=str(tmp_path), POSTAL_ENABLED="true", POSTAL_PORT=str(port)) as server:
+        done = server.am("facade", "postal", "--port", str(port))
+
+    assert done.returncode == 0
+    assert "open already" in done.stdout
+
+
 def test_a_server_without_the_door_names_the_setting_and_is_left_alone(tmp_path: Path) -> None:
     with Served(tmp_path / "store", HOME=str(tmp_path)) as server:
         done = server.am("facade", "postal", "--port", "7777")

@@ -153,6 +153,15 @@ async def test_whoever_is_not_registered_sends_and_answers_nothing(claims: Calle
         assert error["hint"].startswith("Create the agent first with create_agent")
 
 
+async def test_a_misspelt_sender_is_told_the_name_that_is_like_it(claims: Caller, project: Path) -> None:
+    key = await team(claims, project)
+
+    letter = {"project_key": key, "from_agent": "BlueLak", "body_md": "b"}
+    error = await claims.refused("send_message", **letter, to=["RedStone"], subject="s")
+
+    assert error["hint"].startswith("Did you mean BlueLake? Create the agent first with create_agent")
+
+
 async def test_an_unknown_recipient_is_not_called_the_sender(claims: Caller, project: Path) -> None:
     key = await team(claims, project)
 

@@ -50,7 +50,9 @@ def test_a_refusal_is_an_error_of_the_tool_by_the_name_that_was_called(error: Ag
 
 
 def test_an_unknown_tool_is_named_and_nothing_else_is_said() -> None:
-    assert show_error("nope", UnknownTool("Unknown tool: nope", hint="There are: …")).text == "Unknown tool: nope"
+    assert show_error("nope", UnknownTool("Unknown tool: nope", hint="There are: …")).text == (
+        "Unknown tool: nope\nThere are: send_to_agent, check_mail."
+    )
 
 
 async def test_what_is_wrong_with_the_arguments_is_counted_and_told_of_the_tool_itself() -> None:

@@ -249,7 +249,8 @@ async def test_an_unknown_tool_is_named(postal: PostalServer) -> None:
     alice = await postal.open("alice")
     told = [await alice.refused(tool) for tool in ("nope", "fetch_inbox", "health_check")]
 
-    assert told == ["Unknown tool: nope", "Unknown tool: fetch_inbox", "Unknown tool: health_check"]
+    there_are = "There are: send_to_agent, check_mail."
+    assert told == [f"Unknown tool: {tool}\n{there_are}" for tool in ("nope", "fetch_inbox", "health_check")]
 
 
 @shows("no-session", "unknown-session")

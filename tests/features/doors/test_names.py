@@ -218,11 +218,16 @@ async def test_an_agent_of_another_project_is_written_to_by_any_of_its_names(
     assert (again.message_id, again.is_repeat) == (sent.message_id, True)
 
 
-async def test_postal_knows_no_other_projects(harness: DoorsHarness) -> None:
-    slug = await native_in_lib(harness)
+@pytest.mark.parametrize("name", ["QuietFox@nowhere", "@x", "x@", "quiet fox"])
+async def test_at_postal_a_sign_that_no_name_has_there_says_a_project_or_is_refused(
+    harness: DoorsHarness, name: str
+) -> None:
+    await native_in_lib(harness)
 
     with pytest.raises(UnfitWireName):
-        await harness.send("alice", f"QuietFox@{slug}", "hi")
+        await harness.send("alice", name, "hi")
+
+    assert await harness.rows("SELECT name FROM wire_names WHERE name <> '名前'") == []
 
 
 async def test_where_a_project_has_nobody_by_the_name_nothing_is_made_and_nothing_sent(harness: DoorsHarness) -> None:
@@ -261,11 +266,12 @@ async def test_a_native_sender_writes_to_the_agent_that_doors_know_by_the_name(h
         to=[f"win dow 2@{project}"],
         subject="2",
         body_md="from elsewhere",
-        auto_contact_if_blocked=True,
     )
 
     popped = await harness.doors.pop(at("win dow 2", Door.AGENTMAIL), wait_s=0)
     assert popped is not None
     assert (popped.sender, popped.body) == ("BlueLake", "1\n\nhere")
-    held = await harness.rows("SELECT count(*) FROM recipients WHERE held_code IS NOT NULL")
-    assert held == [(1,)]
+    await harness.doors.settle(popped)
+    popped = await harness.doors.pop(at("win dow 2", Door.AGENTMAIL), wait_s=0)
+    assert popped is not None
+    assert popped.body == "2\n\nfrom elsewhere"

@@ -205,6 +205,24 @@ async def test_another_missing_argument_says_nothing_of_the_connection(harness: 
     assert "X-Agent" not in refused.value.hint
 
 
+@pytest.mark.parametrize("data", [{}, {"parameter": None}, {"missing": []}, {"missing": None}])
+async def test_a_refusal_that_is_about_no_one_argument_says_nothing_of_the_connection(
+    harness: IdentityHarness, data: dict[str, Any]
+) -> None:
+    async def refuse(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, CALLER_NAME]) -> Json:
+        """Refuse."""
+        assert (project_key, agent_name) == (PROJECT, "BlueLake")
+        raise InvalidInput("These two cannot be.", hint="Take one.", data=data)
+
+    tools = ToolTable([tool(refuse, cluster="toys", title="Refuse")])
+    connected = ConnectionTools(tools, ConnectionIdentity(harness.identity, at_once))
+
+    with pytest.raises(InvalidInput) as refused:
+        await connected.run("refuse", {"project_key": PROJECT, "agent_name": "BlueLake"}, with_nothing())
+
+    assert refused.value.hint == "Take one."
+
+
 async def test_a_missing_name_in_an_unknown_project_is_told_plainly(harness: IdentityHarness) -> None:
     with pytest.raises(InvalidInput) as refused:
         await tools_of(harness).run("set_status", {"project_key": "/nowhere", "status": "busy"}, with_nothing())

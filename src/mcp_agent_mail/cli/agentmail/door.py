@@ -31,6 +31,10 @@ MAX_ANSWER_BYTES = 16 << 20
 _AGAIN_AFTER_S = 0.1
 _SAID = {"body": "message", "to": "recipient", "project": "the path of the project"}
 _NO_DOOR = "HTTP 404"
+_NO_TOKEN = "HTTP 401"
+_TOKEN = "Set AGENT_MAIL_TOKEN to it for this command."
+_CLOSED = "The door agentmail is not open"
+"""How a server begins that knows the door and has it closed."""
 
 
 class DoorClient:
@@ -110,7 +114,7 @@ def _require_utf8(value: dict[str, Json]) -> None:
 
 
 def _words(refused: wire.Refused, url: str) -> str:
-    if refused.kind == _NO_DOOR:
+    if refused.kind == _NO_DOOR or str(refused).startswith(_CLOSED):
         return f"the server at {url} serves no AgentMail: set {ENABLED}=true for it and start it anew"
-    hint = str(refused.hint or "")
+    hint = _TOKEN if refused.kind == _NO_TOKEN else str(refused.hint or "")
     return f"{refused} {hint}".strip() if hint else str(refused)

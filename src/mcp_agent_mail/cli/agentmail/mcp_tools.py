@@ -102,7 +102,7 @@ def call(name: str, arguments: dict[str, Json], place: WindowPlace, door: DoorCl
     """Raises Failure with what the caller is told, MessageTooLong, and NoSuchTool."""
     tool = _CALLS.get(name)
     if tool is None:
-        raise NoSuchTool(f"Unknown tool: {name:.100}")
+        raise NoSuchTool(f"Unknown tool: {name:.100}\nThere are: {', '.join(_CALLS)}.")
     known = next(one["inputSchema"]["properties"] for one in TOOLS if one["name"] == name)
     for given in arguments:
         if given not in known:

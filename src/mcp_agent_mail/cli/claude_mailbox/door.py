@@ -23,6 +23,7 @@ HOOK_WITHIN_S = 2.0
 """A client waits for its hook at every prompt."""
 MAX_ANSWER_BYTES = 128 << 20
 _UNAVAILABLE = 503
+_NO_TOKEN = 401
 _SCHEMES = ("http://", "https://")
 
 
@@ -67,7 +68,8 @@ class MailboxClient:
             raise NoMailboxServer(f"claude-mailbox: {said or 'the server is busy.'}")
         if said is None:
             raise NoMailboxServer(f"claude-mailbox: what answers at {self.url} is no mailbox server (HTTP {status}).")
-        raise CommandRefused(f"claude-mailbox: {said}")
+        token = " Set AGENT_MAIL_TOKEN to it for this command." if status == _NO_TOKEN else ""
+        raise CommandRefused(f"claude-mailbox: {said}{token}")
 
     def exchange(
         self,

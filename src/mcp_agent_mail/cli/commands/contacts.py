@@ -1,4 +1,4 @@
-"""`am contacts`: who may write to whom, and who waits for an answer."""
+"""`am contacts`: who may write to whom, who waits for an answer, and the operator's answer in an agent's place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ import typer
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_json, print_rows
+from mcp_agent_mail.cli.output import (
+    Column,
+    ExactFlag,
+    JsonFlag,
+    Row,
+    at,
+    print_fields,
+    print_json,
+    print_rows,
+    time_of,
+)
 from mcp_agent_mail.cli.project_option import ProjectOption, agents_of, project_key
 
 app = typer.Typer(
@@ -17,9 +27,13 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
-    help="See who may write to whom, and who waits for an answer.",
+    help="See who may write to whom and who waits for an answer; answer for an agent.",
 )
 
+SourceArgument = Annotated[
+    str, typer.Argument(metavar="FROM", help="Who wants to write: a name, or Name@slug of another project.")
+]
+TargetArgument = Annotated[str, typer.Argument(metavar="TO", help="An agent of the project, whose answer it is.")]
 AgentArgument = Annotated[str | None, typer.Argument(metavar="AGENT", help="Whose; without one, every agent's.")]
 
 _COLUMNS = (
@@ -48,6 +62,50 @@ def requests(
 ) -> None:
     """List contact requests that wait for an answer, oldest first."""
     _show("contact_requests", agent, project, as_json=json, exact=exact, nothing="No request waits for an answer.")
+
+
+@app.command("approve", cls=LeanCommand)
+def approve(
+    source: SourceArgument, target: TargetArgument, project: ProjectOption = None, json: JsonFlag = False
+) -> None:
+    """Let FROM write to TO for 30 days, and deliver what waits.
+
+    In TO's place, for one that cannot answer for itself.
+    """
+    _answer(source, target, project, accept=True, as_json=json)
+
+
+@app.command("deny", cls=LeanCommand)
+def deny(source: SourceArgument, target: TargetArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """Decline FROM's mail to TO, and return what waits.
+
+    In TO's place. An approval ends by it.
+    """
+    _answer(source, target, project, accept=False, as_json=json)
+
+
+def _answer(source: str, target: str, project: str | None, *, accept: bool, as_json: bool) -> None:
+    context = load_context()
+    with open_gateway(context) as gateway:
+        answer = gateway.call(
+            "respond_contact",
+            {
+                "project_key": project_key(project, context),
+                "to_agent": target,
+                "from_agent": source,
+                "accept": accept,
+            },
+        )
+    if as_json:
+        print_json(answer)
+        return
+    print_fields(
+        [
+            *((key, answer[key]) for key in ("from", "to", "status")),
+            ("expires_ts", time_of(answer["expires_ts"])),
+            *((key, len(answer[key])) for key in ("delivered", "returned")),
+        ]
+    )
 
 
 def _show(tool: str, agent: str | None, project: str | None, *, as_json: bool, exact: bool, nothing: str) -> None:

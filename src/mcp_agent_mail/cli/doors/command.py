@@ -43,6 +43,9 @@ _NAMES = (
 )
 
 
+_USUAL_PORT = "7777"
+
+
 class DoorClosed(Unavailable):
     """A server runs, and does not have the door."""
 
@@ -121,20 +124,22 @@ def _change(tool: str, name: str, door: str, *, as_json: bool) -> None:
 
 @app.command("postal", cls=LeanCommand)
 def postal(
-    port: Annotated[str, typer.Option("--port", metavar="PORT", help="The port that the door has to itself.")] = "7777",
+    port: Annotated[
+        str | None, typer.Option("--port", metavar="PORT", help="The port that the door has to itself; else 7777.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line for each call on the terminal.")] = False,
 ) -> int:
     """Run the server with the door postal, on a port of its own too.
 
     As am serve with POSTAL_ENABLED and POSTAL_PORT set, until Ctrl-C or SIGTERM. Where a server of
-    this store runs already, it says whether the door is open there, or which setting opens it. Exit
+    this store runs already, it says whether the door is open there, and at --port, or which setting opens it. Exit
     codes: 0 stopped, or open already; 71 it cannot listen there, 75 a server runs without the door,
     78 bad configuration.
     """
     context = load_context()
     if context.owner_url() is not None:
-        return _beside(context)
-    loaded = read_settings(overrides={"POSTAL_ENABLED": "true", "POSTAL_PORT": port})
+        return _beside(context, port)
+    loaded = read_settings(overrides={"POSTAL_ENABLED": "true", "POSTAL_PORT": port or _USUAL_PORT})
     for notice in loaded.notices:
         sys.stderr.write(visible(f"{notice.level.capitalize()}: {notice}\n"))
 
@@ -143,17 +148,33 @@ def postal(
     return serve(loaded.settings, quiet=quiet)
 
 
-def _beside(context: CliContext) -> int:
-    """The store has its one server: it has the door, or needs a setting and a start."""
+def _beside(context: CliContext, port: str | None) -> int:
+    """The store has its one server: it has the door, at that port where one was named, or needs a setting and a
+    start.
+    """
+    url = context.owner_url() or ""
     with open_gateway(context) as gateway:
         door: dict[str, Any] = next(row for row in gateway.call("list_doors", {}) if row["door"] == "postal")
-    if door["open"]:
-        print_fields([("postal", "open already"), ("server", context.owner_url()), ("at", ", ".join(door["at"]))])
+    places = ", ".join(door["at"])
+    if door["open"] and _is_at(port, url, door["at"]):
+        print_fields([("postal", "open already"), ("server", url), ("at", places)])
         return ExitCode.DONE
-    tell_error(
-        DoorClosed(
-            f"The server at {context.owner_url()} runs without the door postal.",
+    if door["open"]:
+        closed = DoorClosed(
+            f"The server at {url} has the door postal open, and not at port {port}: it is at {places}.",
+            hint=f"Set POSTAL_PORT={port} in its settings, and start it anew.",
+        )
+    else:
+        closed = DoorClosed(
+            f"The server at {url} runs without the door postal.",
             hint=f"Set {door['setting']}=true in its settings (POSTAL_PORT is a port of its own), and start it anew.",
         )
-    )
+    tell_error(closed)
     return ExitCode.TRY_AGAIN
+
+
+def _is_at(port: str | None, url: str, places: list[str]) -> bool:
+    """The server's own port has the door too."""
+    if port is None or url.rstrip("/").endswith(f":{port.strip()}"):
+        return True
+    return any(place.startswith(f"port {port.strip()} of ") for place in places)

@@ -17,6 +17,7 @@ MAX_WIRE_NAME = 128
 """Characters."""
 
 _SHOWN = 100
+_MAX_ADDRESS = 512
 _MAX_KEY = 8 * MAX_WIRE_NAME
 """Of one letter several may be made."""
 # Letters and marks that are drawn as nothing, beside the invisible formats.
@@ -47,6 +48,10 @@ class UnfitWireName(InvalidInput):
 
 class UnknownWireName(NotFound):
     """No door knows the name."""
+
+
+class AmbiguousCorrespondent(InvalidInput):
+    """Several agents of other projects that have written to the speaker go by the name."""
 
 
 class TooManyNames(Conflict):
@@ -116,6 +121,16 @@ def require_wire_name(door: Door, name: str) -> str:
         hint=f"{SYSTEM} is the server's own sender." if is_servers else f"A name has 1 to {MAX_WIRE_NAME} {form}.",
         data={"parameter": "name", "name": _printed(name), "door": door.value, "max_length": MAX_WIRE_NAME},
     )
+
+
+def recipient_as_written(door: Door, name: str) -> str:
+    """Whom a door's caller writes to: a name, or `Name@project` as doors show agents of other projects, also where no
+    name has an `@`. Raises UnfitWireName.
+    """
+    kept = name.strip()
+    if door is Door.POSTAL and "@" in kept and len(kept) <= _MAX_ADDRESS and _is_line(kept):
+        return kept
+    return require_wire_name(door, name)
 
 
 def is_wire_name(name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.domain.identity.names import NameTaken, UnknownAgent
+from mcp_agent_mail.domain.identity.names import NameTaken, UnknownAgent, did_you_mean
 from mcp_agent_mail.domain.projects import UnfitPath
 
 
@@ -20,10 +20,11 @@ def sent_by(from_agent: str) -> Iterator[None]:
     try:
         yield
     except UnknownAgent as unknown:
+        likely = did_you_mean(unknown.data.get("nearest", []))
         raise SenderNotRegistered(
             f"from_agent not registered: {from_agent.strip():.100}",
-            hint="Create the agent first with create_agent, and send by the name that it answers with; or check that "
-            "project_key is the sender's project.",
+            hint=f"{likely}Create the agent first with create_agent, and send by the name that it answers with; or check "
+            "that project_key is the sender's project.",
             data={**unknown.data, "parameter": "from_agent"},
         ) from unknown
 

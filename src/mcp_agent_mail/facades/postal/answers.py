@@ -24,7 +24,7 @@ def show_result(_spec: ToolSpec, result: Json) -> DoorAnswer:
 def show_error(name: str, error: AgentMailError) -> DoorAnswer:
     """`name` is the tool as its caller wrote it."""
     if isinstance(error, UnknownTool):
-        return DoorAnswer(text=f"Unknown tool: {name:.100}")
+        return DoorAnswer(text=f"Unknown tool: {name:.100}\nThere are: {', '.join(ALIASES.values())}.")
     if isinstance(error, UnfitArguments):
         told = f"{_mistakes(error)} for call[{ALIASES.get(name, name)}]\n{error.text}"
     else:

@@ -7,8 +7,17 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
-from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, plain_name, require_place, require_wire_name, wire_key
+from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
+from mcp_agent_mail.domain.doors.names import (
+    Door,
+    UnknownWireName,
+    WireName,
+    plain_name,
+    recipient_as_written,
+    require_place,
+    require_wire_name,
+    wire_key,
+)
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import (
@@ -19,10 +28,11 @@ from mcp_agent_mail.domain.identity.names import (
     recipient_name,
 )
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.doors.correspondents import find_correspondent
 from mcp_agent_mail.features.doors.told import Tells
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
-from mcp_agent_mail.features.identity.door_callers import newcomers_caller, resolve_door_caller
+from mcp_agent_mail.features.identity.door_callers import is_mailbox, newcomers_caller, resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx, View
@@ -168,19 +178,22 @@ def _make(tx: Tx, project: Project, door: Door, written: str, supplies: NameSupp
 
 
 def ensure_recipient(
-    tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies, tells: Tells
+    tx: Tx, speaker: DoorActor, door: Door, name: str, supplies: NameSupplies, tells: Tells
 ) -> Agent:
-    """Who is written to from `home`: as `ensure_agent`. Of a name that nobody has there `Name@project` is an agent of
-    the other project, by whichever of its names. Raises UnfitWireName and MissingNames; RecipientNotFound where that
-    project has none that the sender is told of.
+    """Who is written to: as `ensure_agent`. Of a name that nobody has in the speaker's project `Name@project` is an
+    agent of the other project, by whichever of its names, and a bare one who has written to the speaker from
+    another project. Raises UnfitWireName, AmbiguousCorrespondent and MissingNames; RecipientNotFound where that project
+    has none that the speaker is told of.
     """
-    written = require_wire_name(door, name)
+    home, written = speaker.actor.project, recipient_as_written(door, name)
     found = find_agent(tx, home, written)
     if found is not None:
         return _brought_back(tx, found)
     elsewhere = _find_elsewhere(tx, written)
     if elsewhere is None:
-        return _make(tx, home, door, written, supplies)[0]
+        # AgentMail makes mailboxes for windows of the speaker's own session: who has the name is at home.
+        known = None if door is Door.AGENTMAIL else find_correspondent(tx, speaker.actor.agent, written)
+        return known or _make(tx, home, door, require_wire_name(door, written), supplies)[0]
     project, plain = elsewhere
     agent = find_agent(tx, project, plain)
     if agent is None or not tells(agent):
@@ -192,13 +205,17 @@ def ensure_recipient(
     return agent
 
 
-def require_known(view: View, project: Project, name: str, tells: Tells) -> Agent:
-    """The agent of a name that the project knows already, or of `Name@project`. Raises UnknownWireName, also where the
-    sender is not told of it.
+def require_known(view: View, speaker: DoorActor, name: str, tells: Tells) -> Agent:
+    """The agent of a name that the speaker's project knows already, of `Name@project`, or who has written to the
+    speaker from another project. Raises AmbiguousCorrespondent, and UnknownWireName, also where the speaker is not told
+    of it.
     """
+    project = speaker.actor.project
     found = find_agent(view, project, name)
     if found is None and (elsewhere := _find_elsewhere(view, name)) is not None:
         found = find_agent(view, *elsewhere)
+    elif found is None:
+        found = find_correspondent(view, speaker.actor.agent, name)
     if found is None or not tells(found):
         raise UnknownWireName("recipient not found", data={"name": name[:100], "project": project.human_key})
     return found
@@ -252,16 +269,23 @@ def speak_as(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupp
         known = tx.wire_names.own(known, door)
         tx.agents.set_token_hash(agent.id, token_hash(supplies.token))
         record_event(tx, agent, None)
-    if agent.is_retired and known.owner is door:
+    if known.owner is door and (agent.is_retired or is_shut(agent)):
         agent = tx.agents.set_retired(agent.id, None, tx.now)
+        if is_shut(agent):
+            agent = tx.agents.set_contact_policy(agent.id, ContactPolicy.OPEN, tx.now)
         record_event(tx, agent, agent.id)
     actor = Actor(agent=agent, project=project, verified=require_to_act(caller, agent))
     return DoorActor(caller=caller, actor=actor, wire_name=known)
 
 
+def is_shut(agent: Agent) -> bool:
+    """A mailbox that was made before mailboxes were open: nobody has chosen who may write to it."""
+    return is_mailbox(agent) and agent.contact_policy is ContactPolicy.AUTO
+
+
 def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSupplies) -> Agent:
     """Under the name itself where it can be an agent's and is free, else under a generated one. It has no token:
-    whoever speaks as it first, at a door or natively, has it.
+    whoever speaks as it first, at a door or natively, has it. Anybody may write to it: at a door nobody can be asked.
     """
 
     def is_taken(candidate: str) -> bool:
@@ -292,4 +316,5 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
         attachments_policy=AttachmentsPolicy.AUTO,
         token_hash=None,
     )
-    return add_agent(tx, admission_request, new)
+    made = add_agent(tx, admission_request, new)
+    return tx.agents.set_contact_policy(made.id, ContactPolicy.OPEN, tx.now)

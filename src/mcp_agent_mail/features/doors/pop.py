@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.doors.names import Door, shown_to
 from mcp_agent_mail.domain.doors.texts import shown_text
 from mcp_agent_mail.domain.messages import Message, ReceiptStep
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doors.names import DoorActor, find_agent, is_nobodys
+from mcp_agent_mail.features.doors.names import DoorActor, find_agent, is_nobodys, is_shut
 from mcp_agent_mail.features.doors.results import Pending, Popped
 from mcp_agent_mail.features.doors.told import Tells
 from mcp_agent_mail.features.identity.actor import Actor
@@ -113,11 +113,13 @@ def count_pending(view: View, project: Project | None, name: str, tells: Tells) 
 
 
 def find_idle(view: View, project: Project, door: Door, name: str) -> Agent | None:
-    """The agent of the name, where a look has nothing to write: it is the door's own, has not retired, and nothing
-    waits.
+    """The agent of the name, where a look has nothing to write: it is the door's own, open, has not retired, and
+    nothing waits.
     """
     known = view.wire_names.find(project.id, name)
     if known is None or known.owner is not door:
         return None
     agent = view.agents.find(known.agent_id)
-    return None if agent is None or agent.is_retired or view.pops.head(agent.id) is not None else agent
+    if agent is None or agent.is_retired or is_shut(agent):
+        return None
+    return None if view.pops.head(agent.id) is not None else agent

@@ -7,7 +7,7 @@ from typing import Protocol
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.agents import Agent, ContactPolicy
 from mcp_agent_mail.domain.contacts import SenderDeclined
 from mcp_agent_mail.domain.doors.ids import (
     NO_BODY,
@@ -66,7 +66,7 @@ def send(
             recipients=RecipientList(to=(_address(tx, home, recipient),)),
             subject=subject_of(request.body),
             body_md=request.body,
-            reply_to=answered,
+            reply_to=_find_letter(tx, sender, recipient) if answered is None else answered,
             wire_place=NewWirePlace(
                 door=door, recipient_id=recipient.id, chosen=request.external_id, answers=answered or 0
             ),
@@ -79,6 +79,18 @@ def send(
     message, came_in = sent.message, sent.message.wire_place
     assert came_in is not None, sent
     return DoorSent(id=came_in.external_id, message_id=message.id, created_ts=message.created_ts, held=bool(sent.held))
+
+
+def _find_letter(view: View, sender: Agent, recipient: Agent) -> MessageId | None:
+    """What this is an answer to where its sender cannot say so, and where it matters: who has begun a conversation has
+    agreed to be answered.
+    """
+    is_at_home = recipient.project_id == sender.project_id
+    if recipient.contact_policy is ContactPolicy.OPEN or (
+        is_at_home and recipient.contact_policy is ContactPolicy.AUTO
+    ):
+        return None
+    return view.wire_ids.newest_read(recipient.id, sender.id)
 
 
 def _address(view: View, home: Project, recipient: Agent) -> str:

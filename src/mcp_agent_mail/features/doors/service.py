@@ -12,7 +12,7 @@ from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.doors.ids import require_wire_id
-from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, require_wire_name
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, recipient_as_written, require_wire_name
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
@@ -20,6 +20,7 @@ from mcp_agent_mail.features.doors import pop as popping
 from mcp_agent_mail.features.doors.answered import BELIEVED_AFTER_S, AnsweredMail
 from mcp_agent_mail.features.doors.homes import Homes, find_home
 from mcp_agent_mail.features.doors.names import (
+    DoorActor,
     NameSupplies,
     NamingRule,
     ensure_recipient,
@@ -113,7 +114,7 @@ class DoorService:
         raises: then nothing was stored.
         """
         request = DoorSendRequest(
-            to=require_wire_name(caller.door, to),
+            to=recipient_as_written(caller.door, to),
             body=body,
             external_id=require_wire_id(external_id),
             mailbox_max=mailbox_max,
@@ -125,7 +126,7 @@ class DoorService:
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> tuple[Agent, DoorSent]:
             speaker = speak_as(tx, project, caller.door, caller.name, supplies)
             tells = tells_who_sends(tx, caller.door, supplies.rule.auth, speaker.actor.agent)
-            recipient = _recipient(tx, project, caller.door, request, supplies, tells)
+            recipient = _recipient(tx, speaker, caller.door, request, supplies, tells)
             sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_as)
             return speaker.actor.agent, sent
 
@@ -355,13 +356,14 @@ class DoorService:
 
 
 def _recipient(
-    tx: Tx, project: Project, door: Door, request: DoorSendRequest, supplies: NameSupplies, tells: Tells
+    tx: Tx, speaker: DoorActor, door: Door, request: DoorSendRequest, supplies: NameSupplies, tells: Tells
 ) -> Agent:
     if not request.makes_recipient:
-        return require_known(tx, project, request.to, tells)
+        return require_known(tx, speaker, request.to, tells)
     if door is Door.AGENTMAIL:
-        free_former(tx, project, request.to)  # There is a window of that name: it is somebody's, who has said nothing yet.
-    return ensure_recipient(tx, project, door, request.to, supplies, tells)
+        # There is a window of that name: it is somebody's, who has said nothing yet.
+        free_former(tx, speaker.actor.project, request.to)
+    return ensure_recipient(tx, speaker, door, request.to, supplies, tells)
 
 
 def _row(view: View, known: WireName) -> KnownWireName:

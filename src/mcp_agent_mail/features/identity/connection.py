@@ -107,7 +107,8 @@ class ConnectionIdentity:
         and where a value came from that the call did not give.
         """
         name = _is_needed(spec, completed.arguments, "caller")
-        missing = error.data.get("missing", [error.data.get("parameter")])
+        # Not every refusal is about one argument: a part that is not lacking has no name either.
+        missing = error.data.get("missing") or [one for one in (error.data.get("parameter"),) if one is not None]
         if isinstance(error, InvalidInput) and (ways := _ways_to_say(spec, completed.arguments, missing)):
             error.hint = f"{error.hint} {ways}".strip()
         if isinstance(error, InvalidInput) and name is not None and name in missing:
@@ -183,7 +184,8 @@ def _is_needed(spec: ToolSpec, given: Mapping[str, Json], part: IdentityPart) ->
 
 def _ways_to_say(spec: ToolSpec, given: Mapping[str, Json], missing: Sequence[str]) -> str:
     """How what is missing of who calls can be said; nothing where nothing of that is missing."""
-    lacking = [(part, name) for part in IDENTITY_PARTS if (name := _is_needed(spec, given, part)) in missing]
+    needed = [(part, _is_needed(spec, given, part)) for part in IDENTITY_PARTS]
+    lacking = [(part, name) for part, name in needed if name is not None and name in missing]
     if not lacking:
         return ""
     arguments = " and ".join(f'{name}="…"' for _, name in lacking)

@@ -11,6 +11,11 @@ _MADE_BY_DOORS = frozenset(Door)
 """The programs of agents that doors have made, for whoever comes by them."""
 
 
+def is_mailbox(agent: Agent) -> bool:
+    """Whether a door has made it: no native agent has taken it."""
+    return agent.program in _MADE_BY_DOORS
+
+
 def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, auth: AgentAuth) -> tuple[Caller, bool]:
     """The caller, who may act as this agent and is proven by nothing; and whether the name is the door's own by that
     from now on. A mailbox is one door's by whichever of its names. Raises NameOwnedElsewhere and DoorNotLinked.
@@ -18,7 +23,7 @@ def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, a
     is_somebodys = known.owner is not None or door in known.linked  # Then a token decides nothing.
     if not is_somebodys:
         known = next((one for one in view.wire_names.of_agent(agent.id) if one.owner is not None), known)
-    is_unspoken = known.owner is None and agent.program in _MADE_BY_DOORS and not view.agents.has_token(agent.id)
+    is_unspoken = known.owner is None and is_mailbox(agent) and not view.agents.has_token(agent.id)
     becomes_own = require_to_speak(door, known, is_unspoken=is_unspoken, auth=auth)
     caller = Caller(
         kind=CallerKind.DOOR, auth=auth, agent_id=agent.id, agent_name=agent.name, project_id=agent.project_id

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.ids import AgentId, token_hash
-from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
 from mcp_agent_mail.domain.identity.caller import Caller, TokenMissing, WrongToken, require_to_act
 from mcp_agent_mail.domain.identity.names import (
     NameEnforcement,
@@ -21,6 +21,7 @@ from mcp_agent_mail.domain.identity.names import (
 from mcp_agent_mail.domain.identity.windows import Window
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, claim_agent
+from mcp_agent_mail.features.identity.door_callers import is_mailbox
 from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.doors.profiles import record_profile
@@ -204,6 +205,9 @@ def _claim(
 ) -> Registered:
     """The first to register a name that nobody had gets its token, and the spelling that it was spoken of by."""
     claim_agent(tx, admission_request, known, token_hash(supplies.token))
+    if is_mailbox(known) and known.contact_policy is ContactPolicy.OPEN:
+        # Of a door's making: an agent that can be asked is, unless it says otherwise.
+        known = tx.agents.set_contact_policy(known.id, ContactPolicy.AUTO, tx.now)
     agent = _come_back(tx, known, wanted)
     if agent is known:
         record_claim(tx, agent, agent.id)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.core.params import MODEL, PROGRAM, TASK
-from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
 from mcp_agent_mail.domain.doors.names import WireName, is_wire_name, wire_key
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import first_free, has_names_form
@@ -118,8 +118,9 @@ def _add(tx: Tx, project: Project, source: SourceAgent, name: str, unit: Running
         token_hash=hashed,
     )
     agent = tx.agents.add(new, tx.now)
-    if source.contact_policy is not None:
-        tx.agents.set_contact_policy(agent.id, source.contact_policy, tx.now)
+    policy = source.contact_policy if source.wire is None else ContactPolicy.OPEN  # At a door nobody can be asked.
+    if policy is not None:
+        tx.agents.set_contact_policy(agent.id, policy, tx.now)
     if source.status is not None:
         tx.agents.set_status(agent.id, source.status, None, fit_time(source.last_active_ts))
     if source.retired_ts is not None:

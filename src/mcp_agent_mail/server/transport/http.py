@@ -23,11 +23,12 @@ from mcp_agent_mail.core.settings.mcp_paths import MCP_PATHS
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest
 from mcp_agent_mail.server.auth import UNPROVEN, Admitted, Gate, HttpRefusal, is_from_elsewhere
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
-from mcp_agent_mail.server.doors import NO_DOORS, Doors
+from mcp_agent_mail.server.doors import NO_DOORS, Doors, find_door_missed
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.trace_context import read_trace
+from mcp_agent_mail.server.plain_calls import send_error
 from mcp_agent_mail.server.preferences import Connections, ResponsePreferences
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
 from mcp_agent_mail.server.rpc import PREFIX, Rpc
@@ -188,6 +189,8 @@ class HttpApp:
             await route(scope, facts, receive, send)
         elif is_rpc:
             await self._rpc.answer(path[len(PREFIX) :], scope, headers, facts, receive, send)
+        elif (missed := find_door_missed(path)) is not None:
+            await send_error(send, missed)
         else:
             await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
 

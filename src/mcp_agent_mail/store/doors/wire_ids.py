@@ -34,6 +34,14 @@ WHERE w.door = :door AND w.external_id = :id AND w.sender_id = :sender AND w.rec
   AND {_HAD.format(message="w.message_id")}
 ORDER BY w.message_id DESC LIMIT 1
 """
+# Of the newest letters: mailboxes are read in order, so what was had stands behind what waits.
+_NEWEST_LETTER = """
+SELECT message_id FROM (
+    SELECT r.message_id, r.delivery_seq, r.read_ts FROM recipients r INDEXED BY recipients_sender
+    WHERE r.agent_id = :reader AND r.sender_id = :sender AND r.delivery_seq IS NOT NULL
+    ORDER BY r.delivery_seq DESC LIMIT 1000)
+WHERE read_ts IS NOT NULL ORDER BY delivery_seq DESC LIMIT 1
+"""
 _HAS_HAD = f"SELECT 1 FROM messages m WHERE m.id = :message AND m.sender_id = :sender AND {_HAD.format(message='m.id')}"
 
 
@@ -82,6 +90,11 @@ class WireIds:
         """The newest message of this id from the sender that the reader has read, or was given at a door."""
         key = {"door": door.value, "id": external_id, "sender": sender_id, "reader": reader_id}
         row = self._connection.execute(_NEWEST_HAD, key).fetchone()
+        return None if row is None else MessageId(row[0])
+
+    def newest_read(self, sender_id: AgentId, reader_id: AgentId) -> MessageId | None:
+        """The newest message from the sender that the reader has read, whichever way it came."""
+        row = self._connection.execute(_NEWEST_LETTER, {"sender": sender_id, "reader": reader_id}).fetchone()
         return None if row is None else MessageId(row[0])
 
     def has_had(self, message_id: MessageId, sender_id: AgentId, reader_id: AgentId) -> bool:

@@ -12,6 +12,8 @@ from mcp_agent_mail.domain.doors.names import Door, TooManyNames, WireName, wire
 
 MAX_NAMES_EACH = 16
 """Of one agent."""
+MAX_SENDERS = 1_000
+"""Of those who have written to an agent so many are looked through for a name, the oldest agents first."""
 
 _SELECT = """
 SELECT n.id, n.project_id, n.agent_id, n.name, n.owner, n.created_ts,
@@ -37,6 +39,23 @@ _LINK = "INSERT INTO wire_name_doors (wire_name_id, door) VALUES (?, ?) ON CONFL
 _UNLINK = "DELETE FROM wire_name_doors WHERE wire_name_id = ? AND door = ?"
 
 
+# From sender to sender along the index, however much each has written.
+_CORRESPONDENTS = f"""
+WITH RECURSIVE senders (id) AS (
+    SELECT min(sender_id) FROM recipients INDEXED BY recipients_sender
+    WHERE agent_id = :reader AND delivery_seq IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(r.sender_id) FROM recipients r INDEXED BY recipients_sender
+            WHERE r.agent_id = :reader AND r.sender_id > senders.id AND r.delivery_seq IS NOT NULL)
+    FROM senders WHERE senders.id IS NOT NULL LIMIT {MAX_SENDERS}
+)
+SELECT a.id FROM senders s JOIN agents a ON a.id = s.id
+WHERE a.project_id <> :home AND a.kind = 'agent' AND (a.name_key = :name OR EXISTS (
+    SELECT 1 FROM wire_names n WHERE n.agent_id = a.id AND n.name_key = :name))
+ORDER BY a.project_id, a.id LIMIT :limit
+"""
+
+
 class WireNames:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -55,6 +74,13 @@ class WireNames:
         if self._connection.execute(_HAS_SOME, (project_id,)).fetchone() is None:
             return {}
         return {agent_id: names for agent_id in agent_ids if (names := self.of_agent(agent_id))}
+
+    def correspondents(self, reader_id: AgentId, home_id: ProjectId, name: str, *, limit: int) -> list[AgentId]:
+        """Agents of other projects than `home_id` that go by this name, natively or at doors, and whose mail the reader
+        has got; by project.
+        """
+        values = {"reader": reader_id, "home": home_id, "name": wire_key(name), "limit": limit}
+        return [AgentId(number) for (number,) in self._connection.execute(_CORRESPONDENTS, values)]
 
     def list_(self, *, after: int = 0, limit: int) -> list[WireName]:
         """Names of all projects with numbers above `after`, in their order."""
