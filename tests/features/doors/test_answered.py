@@ -13,7 +13,7 @@ import pytest
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.store_limits import Shortage, StoreLimits, StoreSize
-from tests.features.doors.harness import DoorsHarness, ToldHearing, at, open_doors, settled, unread
+from tests.features.doors.harness import DoorsHarness, ToldHearing, at, open_doors, settled, unread, waiting
 
 SOON_S = 0.02
 LONG_S = 60.0
@@ -58,11 +58,12 @@ async def test_what_was_written_is_the_callers_until_it_is_known_to_be_read(slow
 async def test_what_was_reset_unread_goes_to_who_waits_and_is_no_figure_of_waits(slow: DoorsHarness) -> None:
     await slow.send("alice", "bob", "1")
     hearing = await answered(slow, "bob")
-    waiting = asyncio.ensure_future(slow.doors.pop(at("bob"), wait_s=LONG_S))
-    await settled(slow)
+    call = asyncio.ensure_future(slow.doors.pop(at("bob"), wait_s=LONG_S))
+    await waiting(slow, "bob")
+    await settled(slow)  # It has looked, and waits.
 
     hearing.tell("unread")
-    popped = await asyncio.wait_for(waiting, 30)
+    popped = await asyncio.wait_for(call, 30)
 
     assert popped is not None
     assert popped.body == "1"
