@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -39,6 +39,12 @@ async def until_read(harness: DoorsHarness, name: str) -> None:
     async with asyncio.timeout(30):
         while await unread(harness, name):
             await settled(harness)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not is_so():  # noqa: ASYNC110  # nobody tells of it
+            await asyncio.sleep(0.01)
 
 
 async def test_what_was_written_is_the_callers_until_it_is_known_to_be_read(slow: DoorsHarness) -> None:
@@ -138,14 +144,10 @@ async def test_what_became_of_an_answer_is_kept_while_the_store_cannot_be_writte
     with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         hearing.tell(how)
-        async with asyncio.timeout(30):
-            while store.problem is None:
-                await asyncio.sleep(0.01)
+        await until(lambda: store.problem is not None)
         owed = store.count_owed()
         other.execute("ROLLBACK")
-    async with asyncio.timeout(30):
-        while store.count_owed():
-            await asyncio.sleep(0.01)
+    await until(lambda: not store.count_owed())
 
     got = [await slow.pop("bob") for _ in left]
 

@@ -43,7 +43,7 @@ def _lock(desk: Desk) -> sqlite3.Connection:
 
 async def _until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not is_so():
+        while not is_so():  # noqa: ASYNC110  # nobody tells of it
             await asyncio.sleep(0.01)
 
 
@@ -107,7 +107,7 @@ async def test_nothing_is_run_before_what_could_not_be_stored_though_its_transac
 
 async def test_what_has_queued_while_a_commit_fails_is_not_run_before_what_stood_in_it(tmp_path: Path) -> None:
     reached, go, faults = threading.Event(), threading.Event(), [sqlite3.OperationalError("disk I/O error")]
-    faults[0].sqlite_errorcode = sqlite3.SQLITE_IOERR  # type: ignore[misc]  # as SQLite itself sets it
+    faults[0].sqlite_errorcode = sqlite3.SQLITE_IOERR  # as SQLite itself sets it
 
     def fail_once(point: FailPoint) -> None:
         if point is FailPoint.BEFORE_COMMIT and faults:
@@ -243,7 +243,7 @@ async def test_what_may_owe_an_outcome_is_refused_where_too_many_are_open_and_ot
 
 async def test_tries_of_what_is_owed_do_not_put_off_calls_that_may_try_the_store(desk: Desk) -> None:
     noted: list[str] = []
-    desk.writer._breaker.note_failure = noted.append  # type: ignore[method-assign]
+    desk.writer._breaker.note_failure = noted.append  # type: ignore[method-assign, assignment]
     with closing(_lock(desk)) as other:
         _owe(desk, "owed")
         await _until(lambda: desk.writer.obligations.problem is not None)
