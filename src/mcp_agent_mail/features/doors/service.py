@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import pop as popping
-from mcp_agent_mail.features.doors.answered import BELIEVED_AFTER_S, AnsweredMail
+from mcp_agent_mail.features.doors.answered_mail import BELIEVED_AFTER_S, AnsweredMail
 from mcp_agent_mail.features.doors.homes import Homes, find_home
 from mcp_agent_mail.features.doors.names import (
     NameSupplies,
