@@ -93,8 +93,8 @@ class Store:
 
     @property
     def problem(self) -> str | None:
-        """Why all writes, or those that make the store grow, are refused just now, or outcomes could not be stored; None
-        while nothing is so.
+        """Why all writes, or those that make the store grow, are refused just now, or what is owed could not be stored;
+        None while nothing is so.
         """
         return self._writer.problem or self._writer.obligations.problem or self.growth.problem
 

@@ -75,7 +75,7 @@ async def test_mail_in_an_answer_that_its_client_never_read_waits_again(postal: 
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     postal.transcript.note("A client asks for bob's mail, gets it, and ends the connection without reading.")
     async with asyncio.timeout(60):
-        while (got := (await postal.plain("bob", "check_mail")).json()) is None:
+        while (got := (await postal.plain("bob", "check_mail")).json()) is None:  # noqa: ASYNC110  # nobody tells of it
             await asyncio.sleep(0.01)
 
     assert meanwhile is None

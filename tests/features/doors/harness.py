@@ -24,7 +24,7 @@ from mcp_agent_mail.features.doors.names import NamingRule, speak_as
 from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import DoorSent, Popped
-from mcp_agent_mail.features.doors.service import DoorService, DoorServices
+from mcp_agent_mail.features.doors.service import DoorService, DoorServices, PopTimes
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -101,8 +101,7 @@ async def open_doors(
             project_key=HOME,
             rule=NamingRule(auth=auth, admission=admission, mailboxes_max=mailboxes_max),
             note_activity=lambda agent: noted.append(agent.name),
-            claimed_s=claimed_s,
-            believed_after_s=believed_after_s,
+            times=PopTimes(claimed_s=claimed_s, believed_after_s=believed_after_s),
         )
         tools = ToolTable(messaging_tools(messaging, identities.caller))
         activity = ActivityPorts(note=lambda agent: noted.append(agent.name), newest=list)

@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import pop as popping
-from mcp_agent_mail.features.doors.answered import BELIEVED_AFTER_S, AnsweredMail
+from mcp_agent_mail.features.doors.answered_mail import BELIEVED_AFTER_S, AnsweredMail
 from mcp_agent_mail.features.doors.homes import Homes, find_home
 from mcp_agent_mail.features.doors.names import (
     DoorActor,
@@ -66,10 +66,21 @@ class DoorServices:
     waiters: Waiters
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopTimes:
+    """In seconds. A caller that settles by itself has `claimed_s` for it; see `AnsweredMail` for the other."""
+
+    claimed_s: float = CLAIMED_S
+    believed_after_s: float = BELIEVED_AFTER_S
+
+
+USUAL_TIMES = PopTimes()
+
+
 class DoorService:
     """`project_key` is the path or the slug of the project of doors that know none; a path's is made at first use.
-    `note_activity` is told of every agent that acts. `places` are all doors, open or not. A caller that settles by
-    itself has `claimed_s` seconds for it. `believed_after_s`: see `AnsweredMail`.
+    `note_activity` is told of every agent that acts. `places` are all doors, open or not. See
+    `PopTimes` for `times`.
     """
 
     def __init__(
@@ -82,16 +93,15 @@ class DoorService:
         note_activity: Callable[[Agent], None],
         places: Sequence[DoorPlace] = (),
         choose: Callable[[Sequence[str]], str] = secrets.choice,
-        claimed_s: float = CLAIMED_S,
-        believed_after_s: float = BELIEVED_AFTER_S,
+        times: PopTimes = USUAL_TIMES,
     ) -> None:
         self._store = store
         self._services = services
         self.places = places
         self._note_activity = note_activity
         self.homes = Homes(store, services.projects, project_key=project_key, rule=rule, choose=choose)
-        self._claims = PopClaims(lambda popped: self._give_back_soon([popped]), within_s=claimed_s)
-        self.answered = AnsweredMail(self._settle_soon, self._give_back_soon, believed_after_s=believed_after_s)
+        self._claims = PopClaims(lambda popped: self._give_back_soon([popped]), within_s=times.claimed_s)
+        self.answered = AnsweredMail(self._settle_soon, self._give_back_soon, believed_after_s=times.believed_after_s)
         self._name_waits = NameWaits()
         self.waits = DoorWaits()
 
@@ -141,8 +151,9 @@ class DoorService:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); None where none came. To look
         makes nothing: of a name that nobody has nothing waits, until it is written to.
 
-        It is read once the answer of the running call was (see `AnsweredMail`), and given back where it was not. A call that is no
-        request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an error after all.
+        It is read once the answer of the running call was (see `AnsweredMail`), and given back where it was not. A
+        call that is no request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an
+        error after all.
         Who `settles_itself` gets a claim, and says by `settle_claimed` or `give_back_claimed`, in a later call, what
         became of it: after CLAIMED_S seconds without a word it is given back. So it is where the answer was not
         written.

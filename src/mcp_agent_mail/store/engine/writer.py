@@ -33,7 +33,7 @@ from mcp_agent_mail.domain.copy_changes import CopyChange
 from mcp_agent_mail.store.engine.changes import NOTHING, Changed, Changes
 from mcp_agent_mail.store.engine.circuit_breaker import CircuitBreaker
 from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
-from mcp_agent_mail.store.engine.obligations import Obligations
+from mcp_agent_mail.store.owed_work import Obligations
 from mcp_agent_mail.store.transaction import Tx
 
 T = TypeVar("T")

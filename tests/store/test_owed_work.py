@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.store.engine.faults import StoreFailed
-from mcp_agent_mail.store.engine.obligations import MAX_OWN_FAULTS, Obligations
 from mcp_agent_mail.store.engine.writer import StoreBusy
+from mcp_agent_mail.store.owed_work import MAX_OWN_FAULTS, Obligations
 from mcp_agent_mail.store.transaction import Tx
 from tests.store.engine.test_writer import Desk, open_desk
 
@@ -42,7 +43,7 @@ def _lock(desk: Desk) -> sqlite3.Connection:
 
 async def _until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not is_so():
+        while not is_so():  # noqa: ASYNC110  # nobody tells of it
             await asyncio.sleep(0.01)
 
 
@@ -83,6 +84,46 @@ async def test_what_does_not_fit_holds_back_what_comes_after_it_until_there_is_r
 
     assert held == []
     assert desk.stored() == [_LARGE, "small"]
+
+
+async def test_nothing_is_run_before_what_could_not_be_stored_though_its_transaction_stands(desk: Desk) -> None:
+    desk.fill_up()
+
+    def several(_: Tx) -> None:
+        desk.connection.execute("INSERT INTO scratch (text) VALUES ('1' || ?1), ('2' || ?1)", (_LARGE,))
+
+    desk.writer.write_soon(several)
+    _owe(desk, "small")
+    await _until(lambda: desk.writer.obligations.problem is not None)
+    await desk.writer.write(desk.add("asked"))
+    held = desk.stored()
+    desk.connection.execute("PRAGMA max_page_count=1000000")
+
+    await _until(lambda: not len(desk.writer.obligations))
+
+    assert held == ["asked"]
+    assert [text[:5] for text in desk.stored()] == ["asked", "1xxxx", "2xxxx", "small"]
+
+
+async def test_what_has_queued_while_a_commit_fails_is_not_run_before_what_stood_in_it(tmp_path: Path) -> None:
+    reached, go, faults = threading.Event(), threading.Event(), [sqlite3.OperationalError("disk I/O error")]
+    faults[0].sqlite_errorcode = sqlite3.SQLITE_IOERR  # as SQLite itself sets it
+
+    def fail_once(point: FailPoint) -> None:
+        if point is FailPoint.BEFORE_COMMIT and faults:
+            reached.set()
+            go.wait()
+            raise faults.pop()
+
+    async with open_desk(tmp_path, fault_hook=fail_once) as desk:
+        _owe(desk, "first")
+        await asyncio.to_thread(reached.wait)
+        _owe(desk, "second")
+        go.set()
+
+        await _until(lambda: not len(desk.writer.obligations))
+
+        assert desk.stored() == ["first", "second"]
 
 
 async def test_what_fails_by_its_own_fault_is_dropped_with_its_name_and_holds_up_nobody(
@@ -202,7 +243,7 @@ async def test_what_may_owe_an_outcome_is_refused_where_too_many_are_open_and_ot
 
 async def test_tries_of_what_is_owed_do_not_put_off_calls_that_may_try_the_store(desk: Desk) -> None:
     noted: list[str] = []
-    desk.writer._breaker.note_failure = noted.append  # type: ignore[method-assign]
+    desk.writer._breaker.note_failure = noted.append  # type: ignore[method-assign, assignment]
     with closing(_lock(desk)) as other:
         _owe(desk, "owed")
         await _until(lambda: desk.writer.obligations.problem is not None)

@@ -1,8 +1,8 @@
 """What has to be stored though nobody waits for it: it is kept, in order, and tried again until the store takes it.
 
-An answer that was written or lost has an outcome (a message is read, a message is the next one's again, a lease is taken
-back). Where the store fails at that moment nobody is left who could ask again, so that this does. Whatever fails by its
-own fault is logged and dropped: it would fail for ever, and hold up what stands behind it.
+An answer that was read or lost has an outcome (a message is read, or is the next one's again; a lease is taken back).
+Where the store fails at that moment nobody is left who could ask again, so that this does. Whatever fails by its own
+fault is logged and dropped: it would fail for ever, and hold up what stands behind it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class _Obligation:
 
 
 class Obligations:
-    """`run` queues a unit of the writer's. All is for the event loop, but for what says that it is the writer's thread's."""
+    """`run` queues a unit of the writer's. All is for the event loop, but for what says that it is on the writer's
+    thread.
+    """
 
     def __init__(self, run: Run, *, max_open: int = MAX_OPEN) -> None:
         self._run = run
@@ -181,7 +183,7 @@ class Obligations:
                 self._try(one)
 
     def _try_first(self) -> None:
-        """Alone, so that a store that goes on failing is asked once. What could have been held is not queued any more."""
+        """Alone, so that a store that goes on failing is asked once. None that was held back is queued any more."""
         self._timer = None
         self._is_held = False
         self._try(next(iter(self._open)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.store_limits import Shortage, StoreLimits, StoreSize
-from tests.features.doors.harness import DoorsHarness, ToldHearing, at, open_doors, settled, unread
+from tests.features.doors.harness import DoorsHarness, ToldHearing, at, open_doors, settled, unread, waiting
 
 SOON_S = 0.02
 LONG_S = 60.0
@@ -41,6 +41,12 @@ async def until_read(harness: DoorsHarness, name: str) -> None:
             await settled(harness)
 
 
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not is_so():  # noqa: ASYNC110  # nobody tells of it
+            await asyncio.sleep(0.01)
+
+
 async def test_what_was_written_is_the_callers_until_it_is_known_to_be_read(slow: DoorsHarness) -> None:
     await slow.send("alice", "bob", "1")
     hearing = await answered(slow, "bob")
@@ -58,11 +64,12 @@ async def test_what_was_written_is_the_callers_until_it_is_known_to_be_read(slow
 async def test_what_was_reset_unread_goes_to_who_waits_and_is_no_figure_of_waits(slow: DoorsHarness) -> None:
     await slow.send("alice", "bob", "1")
     hearing = await answered(slow, "bob")
-    waiting = asyncio.ensure_future(slow.doors.pop(at("bob"), wait_s=LONG_S))
-    await settled(slow)
+    call = asyncio.ensure_future(slow.doors.pop(at("bob"), wait_s=LONG_S))
+    await waiting(slow, "bob")
+    await settled(slow)  # It has looked, and waits.
 
     hearing.tell("unread")
-    popped = await asyncio.wait_for(waiting, 30)
+    popped = await asyncio.wait_for(call, 30)
 
     assert popped is not None
     assert popped.body == "1"
@@ -137,14 +144,10 @@ async def test_what_became_of_an_answer_is_kept_while_the_store_cannot_be_writte
     with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         hearing.tell(how)
-        async with asyncio.timeout(30):
-            while store.problem is None:
-                await asyncio.sleep(0.01)
+        await until(lambda: store.problem is not None)
         owed = store.count_owed()
         other.execute("ROLLBACK")
-    async with asyncio.timeout(30):
-        while store.count_owed():
-            await asyncio.sleep(0.01)
+    await until(lambda: not store.count_owed())
 
     got = [await slow.pop("bob") for _ in left]
 
