@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.importing.report import ImportReport
 from mcp_agent_mail.domain.importing.steps import MissingProject
 from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
-from mcp_agent_mail.features.importing.projects import GoesElsewhere
+from mcp_agent_mail.features.importing.projects import KeptElsewhere
 from mcp_agent_mail.store.rebuild.dump import dump
 from tests.features.importing.driving import brought_by
 from tests.features.importing.scripted import ScriptedReader, agent, at, copy, message, project, whole_store
@@ -137,7 +137,7 @@ async def test_a_store_goes_on_where_it_was_brought_and_another_project_is_refus
     reader.all_agents.append(agent("a2", "RedStone"))
 
     for apply in (False, True):
-        with pytest.raises(GoesElsewhere) as refused:
+        with pytest.raises(KeptElsewhere) as refused:
             await bring(world, reader, into="/code/lib", apply=apply)
         assert "/code/app" in refused.value.hint
     unasked = await bring(world, reader)

@@ -167,13 +167,14 @@ def _rehearsed(
 ) -> ImportReport:
     """The same steps, over a copy of the store that is thrown away; only counted where none can be made."""
     from mcp_agent_mail.cli.gateway.imports import import_through
-    from mcp_agent_mail.cli.gateway.rehearsal import can_rehearse, open_rehearsal
+    from mcp_agent_mail.cli.gateway.store_copy import can_rehearse, open_rehearsal
 
     if can_rehearse(context):
         with open_rehearsal(context) as rehearsal:
             if rehearsal is not None:
-                gateway = FolderGateway(rehearsal)
-                return import_through(gateway, reader, project=into, apply=True, is_rehearsal=True, seen=seen)
+                return import_through(
+                    FolderGateway(rehearsal), reader, project=into, apply=True, is_rehearsal=True, seen=seen
+                )
     with open_gateway(context) as gateway:
         report = import_through(gateway, reader, project=into, apply=False, seen=seen)
     return replace(report, notes=(*report.notes, _ONLY_COUNTED))

@@ -55,12 +55,13 @@ def too_large(path: object, what: str) -> SourceUnreadable:
     """`what` there is more of than is read."""
     return SourceUnreadable(
         f"{path} cannot be read: {what}.",
-        hint="Nothing was changed. No larger store is taken over: say so to whoever maintains this program, with this line.",
+        hint="Nothing was changed. No larger store is taken over: tell whoever maintains this program of it.",
         data={"path": str(path)},
     )
 
 
 def in_use(path: object) -> SourceInUse:
+    """Its program wrote to it each time that it was copied."""
     return SourceInUse(
         f"{path} changes while it is read.",
         hint="Stop the program that writes to it, then run this again.",

@@ -86,6 +86,7 @@ class AgentMailReader(DoorReader):
         self._note_others()
 
     def close(self) -> None:
+        """What was opened of it, also where it turned out to be none."""
         opened = (getattr(self, name, None) for name in ("_mailboxes", "_copies", "_copied_mailboxes"))
         for one in (self._inner, *opened):
             if one is not None:

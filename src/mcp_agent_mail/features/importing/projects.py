@@ -12,7 +12,7 @@ from mcp_agent_mail.features.projects.lookup import find_known_path, require_pro
 from mcp_agent_mail.store.transaction import Tx, View
 
 
-class GoesElsewhere(Conflict):
+class KeptElsewhere(Conflict):
     """Another project was asked for than the one that the store was brought into."""
 
 
@@ -28,7 +28,7 @@ def find_at(view: View, place: str) -> Project | None:
 
 def take_project(unit: RunningUnit, source: SourceProject, place: str, request: ProjectRequest | None) -> None:
     """Once. A project that is there keeps what it says of itself; one that is made is as old as where it comes from.
-    Raises ProjectArchived, GoesElsewhere.
+    Raises ProjectArchived, KeptElsewhere.
     """
     counts = unit.tally.of(SourceKind.PROJECT)
     known = unit.find(SourceKind.PROJECT, source.key)
@@ -50,14 +50,14 @@ def take_project(unit: RunningUnit, source: SourceProject, place: str, request: 
 def _require_same(
     unit: RunningUnit, source: SourceProject, place: str, request: ProjectRequest | None, project: Project
 ) -> None:
-    """What came in once goes on where it went. Raises GoesElsewhere where another place was asked for; what has moved
+    """What came in once goes on where it went. Raises KeptElsewhere where another place was asked for; what has moved
     by itself, its directory or the setting, is a note.
     """
     meant = find_at(unit.view, place) if request is None else find_foreseen(unit.view, request)
     if meant is not None and meant.id == project.id:
         return
     if source.human_key is None and unit.named is not None:
-        raise GoesElsewhere(
+        raise KeptElsewhere(
             f"This store has been brought into {project.human_key} before, and goes on there, not into {place}.",
             hint=f"Leave --project out, or name that one: --project {project.human_key}",
             data={"project": project.human_key, "asked": place},

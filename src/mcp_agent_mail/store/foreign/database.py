@@ -73,17 +73,11 @@ class ForeignDatabase:
         if known is None or any(column not in known for column in where or {}):
             return
         shown = ", ".join(_quoted(known[column]) if column in known else "NULL" for column in columns)
-        ordered = [_quoted(known[column]) for column in order if column in known]
-        if read_as is not None:
-            self._connection.create_function(_READ_AS, 1, read_as, deterministic=True)
-            ordered = [f"{_READ_AS}({column}) NULLS LAST" for column in ordered]
         chosen = " AND ".join(f"{_quoted(known[column])} IS ?" for column in where or {})
         statement = f"SELECT {shown} FROM {_quoted(self._names[table])}"
         if chosen:
             statement += f" WHERE {chosen}"
-        if last := self._last_order(table):
-            ordered.append(last)
-        if ordered:
+        if ordered := self._ordered(table, [known[column] for column in order if column in known], read_as):
             statement += f" ORDER BY {', '.join(ordered)}"
         with self._told():
             cursor = self._connection.execute(statement, tuple((where or {}).values()))
@@ -150,6 +144,16 @@ class ForeignDatabase:
             listed = self._connection.execute(f"PRAGMA table_info({_quoted(str(name))})").fetchmany(_MOST_COLUMNS)
             self._names[key] = str(name)
             self._columns[key] = {str(column[1]).lower(): str(column[1]) for column in listed}
+
+    def _ordered(
+        self, table: str, columns: Sequence[str], read_as: Callable[[ForeignValue], int | None] | None
+    ) -> list[str]:
+        ordered = [_quoted(column) for column in columns]
+        if read_as is not None:
+            self._connection.create_function(_READ_AS, 1, read_as, deterministic=True)
+            ordered = [f"{_READ_AS}({column}) NULLS LAST" for column in ordered]
+        last = self._last_order(table)
+        return ordered if last is None else [*ordered, last]
 
     def _last_order(self, table: str) -> str | None:
         """None for a table without row numbers, which has its key for an order."""

@@ -110,7 +110,7 @@ def test_where_no_copy_can_be_made_it_counts_and_says_so(
     at_stopped: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = make_postal(tmp_path / "messages.sqlite", messages=5)
-    monkeypatch.setattr("mcp_agent_mail.cli.gateway.rehearsal._SPARE", 1 << 60)
+    monkeypatch.setattr("mcp_agent_mail.cli.gateway.store_copy._SPARE", 1 << 60)
 
     dry = at_stopped.am("import", "postal", str(source), "--json").json()
 
