@@ -21,7 +21,8 @@ NOUNS = frozenset(
  asgi assembly attachment auth backfill background backpressure backup blob block boundary branch breaker bu budget
  bundle cache call caller catalog chain change charset check claim client clock code command committer completion
  computation config conflict connection consent contact content context conversion converter coordination copie copy
- count cue cursor database decision deliverie delivery description descriptor digest dispatch doc doctor door drain
+ correspondent count cue cursor database decision deliverie delivery description descriptor digest dispatch doc
+ doctor door drain
  dump edit end endpoint entry env environment error escaping event evidence expansion export fact failpoint fault feed
  field file finding flag folder format foundation git grant guard guidance hearing hint history holder home hook http
  id idempotency identifier identitie identity image import inbox inboxe index inline inspection instrumentation

@@ -126,7 +126,7 @@ class Opening:
     part: str | None = None
 
 
-class DoorNotHere(NotFound):
+class ClosedDoor(NotFound):
     """The path is one of a door that is closed, or has ports of its own."""
 
 
@@ -142,12 +142,12 @@ _ELSEWHERE: Mapping[str, tuple[Door, str]] = MappingProxyType(
 )
 
 
-def find_door_missed(path: str) -> DoorNotHere | None:
+def find_door_missed(path: str) -> ClosedDoor | None:
     """What is told of a path that nothing here is served at and a door would have."""
     door, way = _ELSEWHERE.get(path[: path.find("/", 1) + 1], (None, ""))
     if door is None:
         return None
-    return DoorNotHere(f"The door {door.value} is not open here.", hint=way, data={"door": door.value})
+    return ClosedDoor(f"The door {door.value} is not open here.", hint=way, data={"door": door.value})
 
 
 def _make_postal(settings: Settings, services: Services, _calls: Calls, parts: ServerParts) -> DoorApp:

@@ -101,6 +101,12 @@ async def test_a_doors_names_are_that_doors_own(world: World) -> None:
     assert world.rows("SELECT count(*) FROM agents WHERE kind = 'agent' AND token_hash IS NULL") == [(0,)]
 
 
+async def test_everybody_may_write_to_a_doors_mailbox_which_cannot_be_asked(world: World) -> None:
+    await bring(world, mailboxes("bob"))
+
+    assert world.rows("SELECT contact_policy FROM agents WHERE name = 'bob'") == [("open",)]
+
+
 async def test_the_mailbox_that_the_door_has_already_is_the_same_one(world: World) -> None:
     await bring(world, mailboxes("alice"))
 

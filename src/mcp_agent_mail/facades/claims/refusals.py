@@ -23,8 +23,8 @@ def sent_by(from_agent: str) -> Iterator[None]:
         likely = did_you_mean(unknown.data.get("nearest", []))
         raise SenderNotRegistered(
             f"from_agent not registered: {from_agent.strip():.100}",
-            hint=f"{likely}Create the agent first with create_agent, and send by the name that it answers with; or check "
-            "that project_key is the sender's project.",
+            hint=f"{likely}Create the agent first with create_agent, and send by the name that it answers with; or "
+            "check that project_key is the sender's project.",
             data={**unknown.data, "parameter": "from_agent"},
         ) from unknown
 

@@ -39,7 +39,7 @@ _NEWEST_LETTER = """
 SELECT message_id FROM (
     SELECT r.message_id, r.delivery_seq, r.read_ts FROM recipients r INDEXED BY recipients_sender
     WHERE r.agent_id = :reader AND r.sender_id = :sender AND r.delivery_seq IS NOT NULL
-    ORDER BY r.delivery_seq DESC LIMIT 1000)
+    ORDER BY r.delivery_seq DESC LIMIT 1000) AS newest
 WHERE read_ts IS NOT NULL ORDER BY delivery_seq DESC LIMIT 1
 """
 _HAS_HAD = f"SELECT 1 FROM messages m WHERE m.id = :message AND m.sender_id = :sender AND {_HAD.format(message='m.id')}"
