@@ -64,9 +64,10 @@ class MailboxService:
         """
         await self._speak(caller)
 
-    async def check(self, caller: DoorCaller) -> Checked:
+    async def check(self, caller: DoorCaller, *, settles_itself: bool = False) -> Checked:
         """All that waits, taken in one unit of work. It is read once the answer of the running call was written, and
-        given back where it was not. Raises as `touch` does.
+        given back where it was not; who `settles_itself` gets one claim for all of it, as `DoorService.pop` says.
+        Raises as `touch` does, and TooManyPopped.
         """
         speaking = await self._speak(caller)
         if await self._store.read(lambda view: view.pops.head(speaking.agent.id)) is None:
@@ -78,14 +79,15 @@ class MailboxService:
 
         taken = await self._take(caller, unit)
         assert not isinstance(taken, NameChange), taken
-        self._promise(taken)
-        return Checked(name=speaking.name, messages=taken)
+        return Checked(name=speaking.name, messages=await self._promised(taken, settles_itself=settles_itself))
 
-    async def watch(self, caller: DoorCaller, *, wait_s: float) -> Popped | NameChange | None:
+    async def watch(
+        self, caller: DoorCaller, *, wait_s: float, settles_itself: bool = False
+    ) -> Popped | NameChange | None:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); or the mailbox's new name,
         once it has another. Of several who watch it is the one who has watched the longest that gets what comes. As
-        with `check`, a message is read once the answer was written. Raises as `touch` does, and as waiting does:
-        NoPlaceToWait, WaitingEnds, WaiterLeft.
+        with `check`, a message is read once the answer was written, or once its caller says so. Raises as `check` does,
+        and as waiting does: NoPlaceToWait, WaitingEnds, WaiterLeft.
         """
         speaking = await self._speak(caller)
         loop, agent_id = asyncio.get_running_loop(), speaking.agent.id
@@ -110,7 +112,7 @@ class MailboxService:
                 self._waiters.require_open()
                 await waiter.woken(until - loop.time())
         if isinstance(seen, Popped):
-            self._promise([seen])
+            return (await self._promised([seen], settles_itself=settles_itself))[0]
         return seen
 
     async def _look(self, caller: DoorCaller, speaking: _Speaking, waiter: MailWaiter) -> Popped | NameChange | None:
@@ -229,6 +231,12 @@ class MailboxService:
                 loop.call_soon_threadsafe(self._doors.wake, popped.agent_id)
 
         return await self._doors.homes.write(caller, unit, unheard=unheard)
+
+    async def _promised(self, taken: list[Popped], *, settles_itself: bool) -> list[Popped]:
+        if not taken or not settles_itself:
+            self._promise(taken)
+            return taken
+        return await self._doors.claim_all(taken)
 
     def _promise(self, taken: list[Popped]) -> None:
         if taken:

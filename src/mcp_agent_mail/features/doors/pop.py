@@ -70,11 +70,12 @@ def sender_shown(view: View, door: Door, message: Message, home: Project) -> str
     return shown_name(message.sender_name, message.project_id, message.project_slug, home.id)
 
 
-def settle_all(tx: Tx, taken: Sequence[Popped]) -> None:
-    """As `settle`, for what was taken together."""
-    still = [popped.message_id for popped in taken if tx.pops.end(popped.message_id, popped.agent_id, popped.popped_ts)]
+def settle_all(tx: Tx, taken: Sequence[Popped]) -> list[Popped]:
+    """As `settle`, for what was taken together; those that are read by it."""
+    still = [popped for popped in taken if tx.pops.end(popped.message_id, popped.agent_id, popped.popped_ts)]
     if still:
-        mark_own(tx, _reader(tx, taken[0]), still, ReceiptStep.READ)
+        mark_own(tx, _reader(tx, still[0]), [popped.message_id for popped in still], ReceiptStep.READ)
+    return still
 
 
 def settle(tx: Tx, popped: Popped) -> bool:

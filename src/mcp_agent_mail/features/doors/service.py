@@ -83,7 +83,7 @@ class DoorService:
         self.places = places
         self._note_activity = note_activity
         self.homes = Homes(store, services.projects, project_key=project_key, rule=rule, choose=choose)
-        self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
+        self._claims = PopClaims(self._give_all_back_soon, within_s=claimed_s)
         self.waits = DoorWaits()
 
     async def send(
@@ -150,7 +150,7 @@ class DoorService:
 
     async def _claimed(self, popped: Popped) -> Popped:
         try:
-            return self._claims.make(popped)
+            return self._claims.make([popped])[0]
         except TooManyPopped:
             await asyncio.shield(self.give_back(popped))  # Also if the call is cancelled meanwhile.
             raise
@@ -220,13 +220,33 @@ class DoorService:
         """As `settle`, by who settles itself. False, and nothing changes, where it comes too late or again: then the
         message is the next one's, or has been read.
         """
-        popped = self._claims.find(claim)
-        return popped is not None and await self._settle(popped)
+        taken = self._claims.find(claim)
+        if not taken:
+            return False
+        read = await self._store.write(lambda tx: popping.settle_all(tx, taken))
+        self._claims.end(taken[0])  # Not before: a call that is cancelled may have written nothing.
+        for popped in read:
+            self.waits.note(popped)
+        return bool(read)
 
     async def give_back_claimed(self, claim: str) -> bool:
         """As `give_back`, by who settles itself; False where it comes too late or again."""
-        popped = self._claims.find(claim)
-        return popped is not None and await self._return(popped)
+        taken = self._claims.find(claim)
+        return bool(taken) and await self._return_all(taken)
+
+    async def claim_all(self, taken: Sequence[Popped]) -> list[Popped]:
+        """Of what the running call has taken from one mailbox: its caller settles all of it by one claim, as `pop` says.
+        Raises TooManyPopped, and has given it back.
+        """
+        try:
+            claimed = self._claims.make(taken)
+        except TooManyPopped:
+            await asyncio.shield(self._return_all(taken))  # Also if the call is cancelled meanwhile.
+            raise
+        hearing, back = current_hearing(), partial(self._give_all_back_soon, self._claims.find(claimed[0].claim or ""))
+        hearing.unless_heard(back)
+        hearing.once_sent(SentPromise(sent=_nothing, unread=back, cut=back))
+        return claimed
 
     async def _settle(self, popped: Popped) -> bool:
         is_read = await self._store.write(lambda tx: popping.settle(tx, popped))
@@ -236,19 +256,31 @@ class DoorService:
         return is_read
 
     async def _return(self, popped: Popped) -> bool:
-        is_returned = await self._store.write(lambda tx: popping.give_back(tx, popped))
-        self._claims.end(popped)
-        self.wake(popped.agent_id)
-        return is_returned
+        return await self._return_all([popped])
+
+    async def _return_all(self, taken: Sequence[Popped]) -> bool:
+        returned = await self._store.write(lambda tx: [popping.give_back(tx, popped) for popped in taken])
+        self._claims.end(taken[0])
+        self.wake(taken[0].agent_id)
+        return any(returned)
 
     def _settle_soon(self, popped: Popped) -> None:
         self.waits.note(popped)
         self._store.write_soon(lambda tx: popping.settle(tx, popped))
 
     def _give_back_soon(self, popped: Popped) -> None:
-        self._claims.end(popped)
-        self._store.write_soon(lambda tx: popping.give_back(tx, popped))
-        self.wake(popped.agent_id)  # Those who wait look by a unit of work, which comes after this one.
+        self._give_all_back_soon([popped])
+
+    def _give_all_back_soon(self, taken: Sequence[Popped]) -> None:
+        """All of one mailbox."""
+
+        def unit(tx: Tx) -> None:
+            for popped in taken:
+                popping.give_back(tx, popped)
+
+        self._claims.end(taken[0])
+        self._store.write_soon(unit)
+        self.wake(taken[0].agent_id)  # Those who wait look by a unit of work, which comes after this one.
 
     def wake(self, agent_id: AgentId) -> None:
         """Whoever waits for the agent's mail looks again."""
