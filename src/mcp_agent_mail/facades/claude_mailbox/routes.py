@@ -97,7 +97,7 @@ class MailboxRest:
         return PlainAnswer(value=messages)
 
     async def _check_claimed(self, request: DoorRequest) -> PlainAnswer:
-        """As `check_inbox`, of a caller that settles by itself: `name` beats the header here, as arguments of tools do."""
+        """As `check_inbox`, of a caller that settles by itself. `name` beats the header, as arguments of tools do."""
         header, named = header_name(request), _query_name(request)
         caller = require_name(named) if named is not None else require_header(request)
         if header is not None and wire_key(header) != wire_key(caller):

@@ -21,7 +21,7 @@ CLAIMED_S = 30.0
 MAX_CLAIMED = 10_000
 """Messages of all mailboxes together. Those that wait meanwhile come on top: they have places of their own."""
 MAX_CLAIMED_EACH = 8
-"""Claims of one mailbox: a window has one command that prints, seldom a few. A check takes all that waits by one claim."""
+"""Claims of one mailbox: a window has one command that prints, seldom a few. A check has one for all it takes."""
 
 _RETRY_AFTER_S = 5
 
@@ -31,8 +31,8 @@ class TooManyPopped(Busy):
 
 
 class PopClaims:
-    """`give_back` is called, on the event loop, for what was not kept within `within_s` seconds. What is claimed together
-    is kept or broken together.
+    """`give_back` is called, on the event loop, for what was not kept within `within_s` seconds. What is claimed
+    together is kept or broken together.
     """
 
     def __init__(self, give_back: Callable[[Sequence[Popped]], None], *, within_s: float) -> None:

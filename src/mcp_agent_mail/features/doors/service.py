@@ -235,7 +235,7 @@ class DoorService:
         return bool(taken) and await self._return_all(taken)
 
     async def claim_all(self, taken: Sequence[Popped]) -> list[Popped]:
-        """Of what the running call has taken from one mailbox: its caller settles all of it by one claim, as `pop` says.
+        """One claim for all that the running call has taken from one mailbox, whose caller settles it as `pop` says.
         Raises TooManyPopped, and has given it back.
         """
         try:
