@@ -97,6 +97,24 @@ class MailboxDoor:
 
 
 @dataclass(frozen=True)
+class MailboxCommandDoor(MailboxDoor):
+    """All that waits a look, as `claude-mailbox check` asks: it settles what it has printed."""
+
+    name: str = "claude-mailbox by ticket"
+
+    def look(self, connection: Connection) -> Look:
+        checked = _post(connection, "/v1/check-inbox", {}, {"X-Mailbox": TAKER, "X-Mailbox-Claim": "1"})
+        tickets = checked["tickets"]
+        return Look(
+            [one["body"] for one in checked["messages"]],
+            (lambda: self._settle(connection, tickets)) if tickets else None,
+        )
+
+    def _settle(self, connection: Connection, tickets: Sequence[str]) -> None:
+        assert _post(connection, "/v1/settle", {"tickets": tickets}) == {"settled": len(tickets)}
+
+
+@dataclass(frozen=True)
 class WindowDoor:
     """One message a look, as `agentmail receive` asks: it settles what it has printed."""
 

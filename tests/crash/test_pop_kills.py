@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.pop_doors import MailboxDoor, PopDoor, PostalDoor, WindowDoor
+from tests.crash.pop_doors import MailboxCommandDoor, MailboxDoor, PopDoor, PostalDoor, WindowDoor
 from tests.crash.pop_kills import KILLS, Taken, outlive
 
 ROUNDS = 28
 SEED = 20_261_127
 
 
-@pytest.fixture(params=["postal", "claude-mailbox", "agentmail"])
+@pytest.fixture(params=["postal", "claude-mailbox", "claude-mailbox by ticket", "agentmail"])
 def door(request: pytest.FixtureRequest, tmp_path: Path) -> PopDoor:
-    doors: list[PopDoor] = [PostalDoor(), MailboxDoor(), WindowDoor(tmp_path / "code")]
+    doors: list[PopDoor] = [PostalDoor(), MailboxDoor(), MailboxCommandDoor(), WindowDoor(tmp_path / "code")]
     return next(one for one in doors if one.name == request.param)
 
 

@@ -8,6 +8,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -172,4 +173,45 @@ def test_ctrl_c_ends_the_server_in_order(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         process.wait(30)
 
+    assert process.returncode == 0
+
+
+def test_a_server_that_others_started_runs_on(tmp_path: Path) -> None:
+    program = program_of(tmp_path, CLAUDE_MAILBOX_ENABLED="true", CLAUDE_MAILBOX_PORTS="0")
+    # With the environment of the same person, but by `am`.
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcp_agent_mail", "serve"],
+        cwd=tmp_path,
+        env=program.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert process.stdout is not None
+    said = b""
+    try:
+        while not _DOOR.search(said):
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+        refused = program.run("stop")
+        running = process.poll() is None
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.stdout.read()
+        process.wait(30)
+        process.stdout.close()
+
+    assert (refused.code, refused.out, running) == (1, "", True)
+    assert f"(pid {process.pid}) was not started by claude-mailbox: it runs on." in refused.err
+    assert f"kill {process.pid}" in refused.err
+
+
+def test_a_server_that_serve_became_is_stopped(tmp_path: Path) -> None:
+    program = program_of(tmp_path)
+    with serving(program, "--port", "0") as (process, _):
+        second = program.run("serve", "--port", "0")
+        stopped = program.run("stop")
+
+    assert second.code == 75
+    assert (stopped.code, stopped.out) == (0, "Stopped\n")
     assert process.returncode == 0

@@ -73,3 +73,23 @@ def test_where_a_user_manager_runs_it_runs(tmp_path: Path) -> None:
     looked = am(tmp_path, "status", **environ)[1]
 
     assert looked["active"] is False
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_unit_that_somebody_else_wrote_is_left_as_it_is(tmp_path: Path, *, is_link: bool) -> None:
+    unit = tmp_path / UNIT
+    unit.parent.mkdir(parents=True)
+    theirs = tmp_path / "theirs.service" if is_link else unit
+    theirs.write_text("[Service]\nExecStart=/bin/true\n")
+    if is_link:
+        unit.symlink_to(theirs)
+    before = theirs.read_bytes()
+
+    refused = [am(tmp_path, command) for command in ("install", "uninstall")]
+    looked = am(tmp_path, "status")[1]
+
+    assert [code for code, _, _ in refused] == [1, 1]
+    assert all("is somebody else's" in said and f"mv {unit} {unit}.other" in said for _, _, said in refused)
+    assert (theirs.read_bytes(), unit.is_symlink()) == (before, is_link)
+    assert looked["installed"] is False
+    assert looked["notes"] == ["The file that lies there is none of ours."]

@@ -15,6 +15,7 @@ from mcp_agent_mail.cli.service.unit_files import (
     ServiceKind,
     ServiceUnit,
     is_installed,
+    is_ours,
     server_command,
     unit_file,
     unit_path,
@@ -113,3 +114,18 @@ def test_it_is_installed_where_its_file_is(tmp_path: Path) -> None:
 
     assert (before, is_installed(environ)) == (False, True)
     assert unit_path(ServiceKind.SYSTEMD, {**environ, "XDG_CONFIG_HOME": "relative"}) == path
+
+
+@pytest.mark.parametrize("platform", list(ServiceKind))
+def test_each_file_says_that_it_is_ours(tmp_path: Path, platform: ServiceKind) -> None:
+    unit = replace(UNIT, environment={}, command=["/usr/bin/python", "serve"])
+    written, other = tmp_path / "written", tmp_path / "other"
+    written.write_bytes(unit_file(platform, unit, {"HOME": str(tmp_path)}).content)
+    other.write_text("[Service]\n")
+
+    assert [is_ours(written), is_ours(other), is_ours(tmp_path), is_ours(tmp_path / "none")] == [
+        True,
+        False,
+        False,
+        False,
+    ]

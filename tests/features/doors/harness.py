@@ -24,7 +24,7 @@ from mcp_agent_mail.features.doors.names import NamingRule, speak_as
 from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import DoorSent, Popped
-from mcp_agent_mail.features.doors.service import DoorService, DoorServices, PopTimes
+from mcp_agent_mail.features.doors.service import DoorService, DoorServices
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -79,7 +79,6 @@ async def open_doors(
     admission: ProjectAdmission = ProjectAdmission.OPEN,
     rules: IdleRules = IDLE,
     claimed_s: float = CLAIMED_S,
-    believed_after_s: float = 0,
     mailboxes_max: int = 10_000,
 ) -> AsyncIterator[DoorsHarness]:
     async with open_seeded_store(directory) as seeded:
@@ -101,7 +100,7 @@ async def open_doors(
             project_key=HOME,
             rule=NamingRule(auth=auth, admission=admission, mailboxes_max=mailboxes_max),
             note_activity=lambda agent: noted.append(agent.name),
-            times=PopTimes(claimed_s=claimed_s, believed_after_s=believed_after_s),
+            claimed_s=claimed_s,
         )
         tools = ToolTable(messaging_tools(messaging, identities.caller))
         activity = ActivityPorts(note=lambda agent: noted.append(agent.name), newest=list)

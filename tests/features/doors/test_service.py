@@ -125,6 +125,7 @@ async def test_who_has_left_as_it_is_given_leaves_it_to_the_next(harness: DoorsH
     await harness.pop("bob")
     with heard_by(LeavingHearing(harness.seeded)), pytest.raises(WaiterLeft):
         await harness.doors.pop(at("bob"), wait_s=60)
+    await settled(harness)
 
     got = await harness.pop("bob")
     assert got is not None

@@ -21,6 +21,9 @@ DEFAULT_PORT = 47_822
 ANSWER_WITHIN_S = 30.0
 HOOK_WITHIN_S = 2.0
 """A client waits for its hook at every prompt."""
+SETTLE_WITHIN_S = 5.0
+CLAIM = {"X-Mailbox-Claim": "1"}
+"""Asks for tickets: what is given is read once we say so, by `settle`. A server that knows none gives it as read."""
 MAX_ANSWER_BYTES = 128 << 20
 _UNAVAILABLE = 503
 _NO_TOKEN = 401
@@ -80,6 +83,7 @@ class MailboxClient:
         value: Json = None,
         more_s: float = 0.0,
         headers: dict[str, str] | None = None,
+        within_s: float | None = None,
     ) -> tuple[int, Json]:
         """As `ask`, with the status, whatever it is."""
         sent = dict(headers or {})
@@ -88,13 +92,47 @@ class MailboxClient:
         if name is not None:
             sent["X-Mailbox"] = _header(name)
         server = wire.RunningServer(self.url, sent)
-        patience = wire.Deadline(self._within_s + more_s)
+        patience = wire.Deadline((self._within_s if within_s is None else min(within_s, self._within_s)) + more_s)
         try:
             return server.exchange(method, path, value, patience, at_most=MAX_ANSWER_BYTES)
         except wire.NoAnswer as unanswered:
             raise NoMailboxServer(
                 f"claude-mailbox: no server answers at {self.url}: {unanswered}. Start it with claude-mailbox serve."
             ) from None
+
+
+class Taken:
+    """Messages that are this process's until it `settle`s them; without tickets they are read already."""
+
+    __slots__ = ("_door", "messages", "tickets")
+
+    def __init__(self, door: MailboxClient, messages: list[Json], tickets: Json) -> None:
+        self._door = door
+        self.messages = messages
+        self.tickets = [str(one) for one in tickets or ()]
+
+    def settle(self, *, is_heard: bool) -> bool:
+        """Say whether they were printed. False where the server could not be told: then it gives them again, later."""
+        if not self.tickets:
+            return True
+        value = {"tickets": self.tickets, "heard": is_heard}
+        for _ in range(2):
+            try:
+                status, answer = self._door.exchange("POST", "/v1/settle", value=value, within_s=SETTLE_WITHIN_S)
+            except CommandRefused:
+                continue
+            if status == 200:
+                return isinstance(answer, dict) and answer.get("settled") == len(self.tickets)
+        return False
+
+
+def checked(door: MailboxClient, answer: Json) -> Taken:
+    """What a check was answered with: a bare list by a server that knows no tickets. Raises CommandRefused."""
+    if isinstance(answer, list):
+        return Taken(door, answer, None)
+    if not isinstance(answer, dict) or not isinstance(answer.get("messages"), list):
+        raise CommandRefused(f"claude-mailbox: what answers at {door.url} is no mailbox server.")
+    return Taken(door, answer["messages"], answer.get("tickets"))
 
 
 def quoted(text: str) -> str:

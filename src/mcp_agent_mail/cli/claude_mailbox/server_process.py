@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoMailbox
 from mcp_agent_mail.cli.service.unit_files import server_command
 from mcp_agent_mail.clients.hook.environment import SettingSources
 from mcp_agent_mail.core.home_folder import expand_home
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.store_owner import LOG_FILE, read_owner
 from mcp_agent_mail.domain.own_files import HEAD_BYTES, is_database, is_sqlite
 
@@ -26,6 +28,9 @@ TRY_AGAIN = 75
 START_WITHIN_S = 60.0
 STOP_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.05
+_STARTED_FILE = "claude-mailbox.pid"
+"""In STORAGE_ROOT: the server that this command started last."""
+_MAX_PID_BYTES = 32
 _FLAGS: Mapping[str, str] = {
     "port": "CLAUDE_MAILBOX_PORTS",
     "bind": "FACADES_HOST",
@@ -49,6 +54,8 @@ def serve(arguments: Sequence[str]) -> int:
     """This process becomes the server; what that prints and ends with is the answer."""
     environment = server_environment(_parse("serve", arguments))
     sys.stdout.flush()
+    if read_owner(root := Path(_root(environment))) is None:
+        _note_started(root, os.getpid())  # It stays ours: the server is this process.
     os.execve(sys.executable, server_command(), environment)  # noqa: S606  # an argument list: there is no shell
 
 
@@ -69,18 +76,20 @@ def start(arguments: Sequence[str]) -> int:
                 f"claude-mailbox: the server did not start; {log} says why.", code if code is not None else 1
             )
         time.sleep(_LOOK_EVERY_S)
+    _note_started(Path(_root(environment)), process.pid)
     sys.stdout.write(f"Started at {url} (PID {process.pid})\n")
     return 0
 
 
 def stop(arguments: Sequence[str]) -> int:
-    """End the server of this machine's store, in order."""
+    """End the server of this machine's store, in order, if this command has started it."""
     given = _parse("stop", arguments)
     root = Path(_root(server_environment(given)))
     owner = read_owner(root)
     if owner is None or owner.pid is None or owner.url is None:
         sys.stdout.write("Stopped\n")
         return 0
+    _require_started(root, owner.pid)
     try:
         os.kill(owner.pid, signal.SIGTERM)
     except OSError as failed:
@@ -94,6 +103,32 @@ def stop(arguments: Sequence[str]) -> int:
         time.sleep(_LOOK_EVERY_S)
     sys.stdout.write("Stopped\n")
     return 0
+
+
+def _note_started(root: Path, pid: int) -> None:
+    """A folder that takes no file tells the server's start more."""
+    with suppress(OSError):
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        staged = root / f".{_STARTED_FILE}.{os.getpid()}"
+        staged.write_text(f"{pid}\n", encoding="ascii")
+        staged.replace(root / _STARTED_FILE)
+
+
+def _require_started(root: Path, pid: int) -> None:
+    """Raises CommandRefused for a server that others have started: it is theirs to stop."""
+    try:
+        noted = read_plain(str(root / _STARTED_FILE), _MAX_PID_BYTES)
+    except UnfitFile:
+        noted = None
+    if (noted or b"").strip() == str(pid).encode():
+        return
+    from mcp_agent_mail.cli.service.unit_files import NAME, is_installed
+
+    service = f"systemctl --user stop {NAME}.service if it runs with your login, else " if is_installed() else ""
+    raise CommandRefused(
+        f"claude-mailbox: the server of {root} (pid {pid}) was not started by claude-mailbox: it runs on. "
+        f"Stop it where it was started: {service}kill {pid}"
+    )
 
 
 def status(arguments: Sequence[str]) -> int:

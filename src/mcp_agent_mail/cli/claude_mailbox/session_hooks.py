@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 import time
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import parse_flags
 from mcp_agent_mail.cli.claude_mailbox.commands import OURS, QUOTE
 from mcp_agent_mail.cli.claude_mailbox.door import HOOK_WITHIN_S, MailboxClient
 from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused
+from mcp_agent_mail.clients.hook.descriptors import write_words
 from mcp_agent_mail.core.git.worktree import find_work_tree
 
 TYPE_CHECKING = False
@@ -129,8 +129,7 @@ def seconds_of(text: str) -> float:
 
 
 def _say(text: str) -> None:
-    sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "replace"))
-    sys.stdout.buffer.flush()
+    write_words(1, f"{text}\n")
 
 
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {

@@ -9,7 +9,7 @@ import os
 import sys
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import parse_flags
-from mcp_agent_mail.cli.claude_mailbox.door import MailboxClient
+from mcp_agent_mail.cli.claude_mailbox.door import CLAIM, MailboxClient, Taken, checked, quoted
 from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused
 from mcp_agent_mail.cli.stdio.messages import (
     INVALID_PARAMS,
@@ -21,6 +21,7 @@ from mcp_agent_mail.cli.stdio.messages import (
     result_of,
     spoken_version,
 )
+from mcp_agent_mail.clients.hook.descriptors import write_all, write_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     Json = Any
 
 _STATELESS = "2026-07-28"
+_TAKES = "check_inbox"
+_TOO_MANY = 429
+_STDOUT = 1
 _TOOLS = os.path.join(os.path.dirname(__file__), "tools.json")
 
 
@@ -41,8 +45,14 @@ def serve_stdio(arguments: Sequence[str]) -> int:
     for line in read_lines(sys.stdin.buffer):
         answer = proxy.answer(line)
         if answer is not None:
-            sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-            sys.stdout.buffer.flush()
+            try:
+                write_all(_STDOUT, json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            except OSError as failed:
+                proxy.settle(is_heard=False)
+                if isinstance(failed, BrokenPipeError):
+                    raise
+                raise CommandRefused(f"claude-mailbox: standard output: {failed.strerror}.") from None
+            proxy.settle(is_heard=True)
     return 0
 
 
@@ -52,6 +62,13 @@ class LineProxy:
     def __init__(self, door: MailboxClient, name: str | None) -> None:
         self._door = door
         self._name = name
+        self._taken: Taken | None = None
+
+    def settle(self, *, is_heard: bool) -> None:
+        """Say what became of the mail in the last answer. A repeat does nothing."""
+        taken, self._taken = self._taken, None
+        if taken is not None and not taken.settle(is_heard=is_heard) and is_heard:
+            write_words(2, "claude-mailbox: the server could not be told that mail was read: it may come again.\n")
 
     # Any: a JSON-RPC message.
     def answer(self, line: bytes | None) -> Json:
@@ -77,6 +94,34 @@ class LineProxy:
             return result_of(number, {"content": [{"type": "text", "text": text}], "isError": True})
 
     def _call(self, number: str | int, params: dict[str, Json]) -> Json:
+        if params["name"] == _TAKES and (result := self._checked(params.get("arguments") or {})) is not None:
+            return result_of(number, result)
+        return self._passed_on(number, params)
+
+    def _checked(self, arguments: Json) -> Json | None:
+        """All mail, which is read once the line with it was written. None for a call that the server refuses: it has
+        the words.
+        """
+        name = arguments.get("name") if isinstance(arguments, dict) and arguments.keys() <= {"name"} else 0
+        if name is not None and not isinstance(name, str):
+            return None
+        query = f"?name={quoted(name)}" if name else ""
+        status, answer = self._door.exchange("POST", f"/v1/check-inbox{query}", name=self._name, headers=CLAIM)
+        if 400 <= status < 500 and status != _TOO_MANY:
+            return None
+        if status != 200:
+            said = answer.get("error") if isinstance(answer, dict) else None
+            raise CommandRefused(said if isinstance(said, str) else "What answers there is no mailbox server.")
+        self._taken = checked(self._door, answer)
+        messages = self._taken.messages
+        text = json.dumps(messages, ensure_ascii=False)
+        return {
+            "content": [{"type": "text", "text": text}],
+            "structuredContent": {"result": messages},
+            "isError": False,
+        }
+
+    def _passed_on(self, number: str | int, params: dict[str, Json]) -> Json:
         meta = {
             "io.modelcontextprotocol/protocolVersion": _STATELESS,
             "io.modelcontextprotocol/clientInfo": {"name": "claude-mailbox", "version": "1"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from mcp_agent_mail.cli.service.unit_files import (
     ServiceKind,
     ServiceUnit,
     UnitFile,
+    is_ours,
     server_command,
     this_platform,
     unit_file,
@@ -36,6 +38,10 @@ _UNPROVEN: Mapping[ServiceKind, str] = {
 
 class ServiceRefused(Conflict):
     """The user manager refused a step."""
+
+
+class ForeignUnit(Conflict):
+    """A file of that name lies there that we have not written."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,8 +67,9 @@ class ServiceRequest:
 
 def install(request: ServiceRequest, environ: Mapping[str, str] = os.environ) -> ServiceState:
     """Write the file, and have it started where that can be. A repeat changes nothing more. Raises ForeignPort,
-    ServiceRefused.
+    ForeignUnit, ServiceRefused.
     """
+    _require_ours(unit_path(this_platform(), environ))
     if not request.skips_check:
         require_no_stranger(request.host, request.ports)
     platform = this_platform()
@@ -86,12 +93,15 @@ def install(request: ServiceRequest, environ: Mapping[str, str] = os.environ) ->
 
 
 def uninstall(environ: Mapping[str, str] = os.environ) -> ServiceState:
-    """Stop it and take its file away; the store and its mail stay. A repeat does nothing."""
+    """Stop it and take its file away; the store and its mail stay. A repeat does nothing. Raises ForeignUnit,
+    ServiceRefused.
+    """
     platform = this_platform()
     path = unit_path(platform, environ)
     state = ServiceState(platform=platform, path=path, is_installed=False)
-    if not path.is_file():
+    if not os.path.lexists(path):
         return state
+    _require_ours(path)
     if has_user_manager(platform, environ):
         _systemctl("disable", "--now", f"{NAME}.service")
     path.unlink()
@@ -105,7 +115,9 @@ def look(environ: Mapping[str, str] = os.environ) -> ServiceState:
     """What there is, changed by nothing."""
     platform = this_platform()
     path = unit_path(platform, environ)
-    state = ServiceState(platform=platform, path=path, is_installed=path.is_file())
+    state = ServiceState(platform=platform, path=path, is_installed=is_ours(path))
+    if not state.is_installed and os.path.lexists(path):
+        state.notes.append("The file that lies there is none of ours.")
     if has_user_manager(platform, environ):
         state.is_active = state.is_installed and _is_active()
     elif state.is_installed:
@@ -117,6 +129,16 @@ def has_user_manager(platform: ServiceKind, environ: Mapping[str, str]) -> bool:
     """Whether systemd looks after this person's services just now."""
     folder = environ.get("XDG_RUNTIME_DIR", "")
     return platform is ServiceKind.SYSTEMD and bool(folder) and (Path(folder) / "systemd" / "private").exists()
+
+
+def _require_ours(path: Path) -> None:
+    """Nothing may lie there but what we have written. Raises ForeignUnit."""
+    if os.path.lexists(path) and not is_ours(path):
+        raise ForeignUnit(
+            f"{path} is somebody else's: it does not say that mcp-agent-mail has written it.",
+            hint=f"Look at it, and move it away: mv {shlex.quote(str(path))} {shlex.quote(f'{path}.other')}",
+            data={"path": str(path)},
+        )
 
 
 def _absolute(text: str) -> str:

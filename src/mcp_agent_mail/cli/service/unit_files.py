@@ -15,6 +15,9 @@ from mcp_agent_mail.core.home_folder import home_folder
 
 NAME = "mcp-agent-mail"
 LABEL = "mcp-agent-mail.server"
+MARK = "Written by mcp-agent-mail. Take it away with: am service uninstall"
+"""In a comment of each file of ours: one without it is somebody else's."""
+_MAX_BYTES = 65_536
 _DESCRIPTION = "MCP Agent Mail: mail for coding agents"
 _LASTING = (71, 75, 78)
 """Exit codes that a new start does not mend: a taken port, a store with an owner, settings that are wrong."""
@@ -72,7 +75,18 @@ def unit_path(platform: ServiceKind, environ: Mapping[str, str]) -> Path:
 
 def is_installed(environ: Mapping[str, str] = os.environ) -> bool:
     """Whether this platform has our file."""
-    return unit_path(this_platform(), environ).is_file()
+    return is_ours(unit_path(this_platform(), environ))
+
+
+def is_ours(path: Path) -> bool:
+    """Whether we have written what lies there; False where nothing does, or what cannot be read."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as opened:
+            return MARK.encode() in opened.read(_MAX_BYTES)
+    except OSError:
+        return False
 
 
 def unit_file(platform: ServiceKind, unit: ServiceUnit, environ: Mapping[str, str]) -> UnitFile:
@@ -94,6 +108,7 @@ def _systemd(unit: ServiceUnit) -> bytes:
     settings = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in unit.environment.items())
     command = " ".join(_quoted(word.replace("$", "$$")) for word in unit.command)
     return f"""\
+# {MARK}
 [Unit]
 Description={_DESCRIPTION}
 
@@ -116,7 +131,7 @@ def _quoted(text: str) -> str:
 
 
 def _launchd(unit: ServiceUnit) -> bytes:
-    return plistlib.dumps(
+    content = plistlib.dumps(
         {
             "Label": LABEL,
             "ProgramArguments": list(unit.command),
@@ -127,6 +142,7 @@ def _launchd(unit: ServiceUnit) -> bytes:
             "ProcessType": "Background",
         }
     )
+    return content.replace(b"<plist", f"<!-- {MARK} -->\n<plist".encode(), 1)
 
 
 def _windows(unit: ServiceUnit) -> bytes:
@@ -135,6 +151,7 @@ def _windows(unit: ServiceUnit) -> bytes:
     command = " ".join(f'"{word}"' for word in unit.command)
     return f"""\
 <?xml version="1.0" encoding="UTF-8"?>
+<!-- {MARK} -->
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <RegistrationInfo><Description>{escape(_DESCRIPTION)}</Description></RegistrationInfo>
   <Triggers><LogonTrigger><Enabled>true</Enabled></LogonTrigger></Triggers>

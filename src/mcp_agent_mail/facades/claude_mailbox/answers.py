@@ -38,6 +38,12 @@ def show_checked(checked: Checked) -> list[Json]:
     return [show_message(popped, checked.name) for popped in checked.messages]
 
 
+def show_claimed(checked: list[Checked]) -> JsonObject:
+    """Of one mailbox or more, each with a ticket where it had mail."""
+    tickets = [one.messages[0].claim for one in checked if one.messages]
+    return {"messages": [shown for one in checked for shown in show_checked(one)], "tickets": list(tickets)}
+
+
 def show_pending(pending: Pending) -> JsonObject:
     return {"pending": pending.count, "oldestAt": iso_or_none(pending.oldest_ts)}
 
@@ -62,7 +68,8 @@ def show_renamed(renamed: NameChange) -> JsonObject:
 def show_watched(seen: Popped | NameChange | None, name: str) -> JsonObject:
     """A message, or the mailbox's new name, or that the time is over."""
     if isinstance(seen, Popped):
-        return {"status": "message", "message": show_message(seen, name)}
+        shown: JsonObject = {"status": "message", "message": show_message(seen, name)}
+        return shown if seen.claim is None else {**shown, "tickets": [seen.claim]}
     if isinstance(seen, NameChange):
         return {"status": "renamed", "from": seen.former, "to": seen.name}
     return {"status": "timeout", "message": None}

@@ -11,6 +11,7 @@ from mcp_agent_mail.facades.asgi import DoorRequest
 from mcp_agent_mail.features.doors.requests import DoorCaller
 
 HEADER = b"x-mailbox"
+CLAIM_HEADER = b"x-mailbox-claim"
 _ENCODED_WORD = re.compile(r"=\?.*\?=")
 
 
@@ -56,6 +57,11 @@ def require_header(request: DoorRequest) -> str:
     if name is None:
         raise CallerMissing("X-Mailbox header is required", data={"header": "X-Mailbox"})
     return name
+
+
+def settles_itself(request: DoorRequest) -> bool:
+    """Whether the caller says by `POST /v1/settle` that it has what it is given: as the command does."""
+    return bool(request.headers.get(CLAIM_HEADER, b"").strip())
 
 
 def require_owner(request: DoorRequest, named: str | None, what: str) -> str:

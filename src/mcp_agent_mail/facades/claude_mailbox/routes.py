@@ -21,12 +21,14 @@ from mcp_agent_mail.facades.claude_mailbox.callers import (
     require_header,
     require_name,
     require_owner,
+    settles_itself,
 )
 from mcp_agent_mail.features.doors.mailbox_service import MailboxService
 from mcp_agent_mail.features.doors.service import DoorService
 
 WATCH_S = 25.0
 MAX_WATCH_S = 300.0
+MAX_TICKETS = 8
 
 
 class NotGiven(InvalidInput):
@@ -63,6 +65,7 @@ class MailboxRest:
             {
                 "/v1/send": Route(method="POST", handle=self.send, has_body=True),
                 "/v1/check-inbox": Route(method="POST", handle=self.check_inbox),
+                "/v1/settle": Route(method="POST", handle=self.settle, has_body=True),
                 "/v1/peek": Route(method="GET", handle=self.peek),
                 "/v1/list": Route(method="GET", handle=self.list_),
                 "/v1/rename": Route(method="POST", handle=self.rename, has_body=True),
@@ -85,11 +88,33 @@ class MailboxRest:
         """All that waits for the caller, which `name` can only confirm; with `follow` also what waits in the mailbox
         that had this name and has another one now: a hook knows its session by the first name alone.
         """
+        if settles_itself(request):
+            return await self._check_claimed(request)
         caller = require_owner(request, _query_name(request), "name")
         messages = answers.show_checked(await self._mailboxes.check(caller_of(caller)))
         if (other := await self._followed(request, caller)) is not None:
             messages += answers.show_checked(await self._mailboxes.check(caller_of(other)))
         return PlainAnswer(value=messages)
+
+    async def _check_claimed(self, request: DoorRequest) -> PlainAnswer:
+        """As `check_inbox`, of a caller that settles by itself. `name` beats the header, as arguments of tools do."""
+        header, named = header_name(request), _query_name(request)
+        caller = require_name(named) if named is not None else require_header(request)
+        if header is not None and wire_key(header) != wire_key(caller):
+            await self._mailboxes.touch(caller_of(header))
+        checked = [await self._mailboxes.check(caller_of(caller), settles_itself=True)]
+        if (other := await self._followed(request, caller)) is not None:
+            checked.append(await self._mailboxes.check(caller_of(other), settles_itself=True))
+        return PlainAnswer(value=answers.show_claimed(checked))
+
+    async def settle(self, _: DoorRequest, body: bytes) -> PlainAnswer:
+        """`{tickets, heard}`: what was given by these is read, or waits again. `settled` says of how many."""
+        given = _read_object(body)
+        tickets, is_heard = given.get("tickets"), given.get("heard", True)
+        if not isinstance(tickets, list) or not 0 < len(tickets) <= MAX_TICKETS or not isinstance(is_heard, bool):
+            raise NotGiven(f"tickets must be a list of 1 to {MAX_TICKETS} tickets, and heard true or false")
+        settle = self._doors.settle_claimed if is_heard else self._doors.give_back_claimed
+        return PlainAnswer(value={"settled": sum([await settle(one) for one in tickets if isinstance(one, str)])})
 
     async def peek(self, request: DoorRequest, _: bytes) -> PlainAnswer:
         """Of any mailbox; of the caller's own where `name` is left out. The caller is seen, and made unless it is the
@@ -125,7 +150,9 @@ class MailboxRest:
     async def watch(self, request: DoorRequest, _: bytes) -> PlainAnswer:
         """Until the next message for the caller, or its mailbox's new name, `timeout` seconds at most."""
         caller = require_owner(request, _query_name(request), "name")
-        seen = await self._mailboxes.watch(caller_of(caller), wait_s=_timeout(request))
+        seen = await self._mailboxes.watch(
+            caller_of(caller), wait_s=_timeout(request), settles_itself=settles_itself(request)
+        )
         return PlainAnswer(value=answers.show_watched(seen, caller))
 
     async def delete(self, request: DoorRequest, _: bytes) -> PlainAnswer:

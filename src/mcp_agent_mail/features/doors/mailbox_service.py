@@ -63,9 +63,10 @@ class MailboxService:
         """
         await self._look_as(caller)
 
-    async def check(self, caller: DoorCaller) -> Checked:
-        """All that waits, taken in one unit of work. It is read once the answer of the running call was (see
-        `AnsweredMail`), and given back where it was not. Raises as `touch` does.
+    async def check(self, caller: DoorCaller, *, settles_itself: bool = False) -> Checked:
+        """All that waits, taken in one unit of work. It is read once the answer of the running call was written, and
+        given back where it was not; who `settles_itself` gets one claim for all of it, as `DoorService.pop` says.
+        Raises as `touch` does, and TooManyPopped.
         """
         speaking = await self._look_as(caller)
         if speaking is None or await self._store.read(lambda view: view.pops.head(speaking.agent.id)) is None:
@@ -77,14 +78,16 @@ class MailboxService:
 
         taken = await self._take(caller, unit)
         assert not isinstance(taken, NameChange), taken
-        self._promise(taken)
-        return Checked(name=speaking.name, messages=taken)
+        given = self._doors.promised(taken, settles_itself=settles_itself) if taken else []
+        return Checked(name=speaking.name, messages=list(given))
 
-    async def watch(self, caller: DoorCaller, *, wait_s: float) -> Popped | NameChange | None:
+    async def watch(
+        self, caller: DoorCaller, *, wait_s: float, settles_itself: bool = False
+    ) -> Popped | NameChange | None:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); or the mailbox's new name,
         once it has another. Of several who watch it is the one who has watched the longest that gets what comes. As
-        with `check`, a message is read once the answer was. Raises as `touch` does, and as waiting does:
-        NoPlaceToWait, WaitingEnds, WaiterLeft.
+        with `check`, a message is read once the answer was written, or once its caller says so. Raises as `check` does,
+        and as waiting does: NoPlaceToWait, WaitingEnds, WaiterLeft.
         """
         speaking = await self._speak(caller)
         loop, agent_id = asyncio.get_running_loop(), speaking.agent.id
@@ -102,14 +105,14 @@ class MailboxService:
                 seen = await self._look(caller, speaking, waiter)
                 if waiter.has_left:
                     if isinstance(seen, Popped):
-                        await asyncio.shield(self._doors.give_back(seen))  # Also if the call is cancelled meanwhile.
+                        self._doors.give_back_soon([seen])
                     raise WaiterLeft("The caller has left.")
                 if seen is not None or is_last:
                     break
                 self._waiters.require_open()
                 await waiter.woken(until - loop.time())
         if isinstance(seen, Popped):
-            self._promise([seen])
+            return self._doors.promised([seen], settles_itself=settles_itself)[0]
         return seen
 
     async def _look(self, caller: DoorCaller, speaking: _Speaking, waiter: MailWaiter) -> Popped | NameChange | None:
@@ -242,10 +245,6 @@ class MailboxService:
                 loop.call_soon_threadsafe(self._doors.wake, popped.agent_id)
 
         return await self._doors.homes.write(caller, unit, unheard=unheard)
-
-    def _promise(self, taken: list[Popped]) -> None:
-        if taken:
-            self._doors.answered.promise(taken)
 
     async def settle(self, taken: Sequence[Popped]) -> None:
         """As `DoorService.settle`, for what was taken together."""

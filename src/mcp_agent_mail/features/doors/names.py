@@ -177,9 +177,7 @@ def _make(tx: Tx, project: Project, door: Door, written: str, supplies: NameSupp
     return agent, added
 
 
-def ensure_recipient(
-    tx: Tx, speaker: DoorActor, door: Door, name: str, supplies: NameSupplies, tells: Tells
-) -> Agent:
+def ensure_recipient(tx: Tx, speaker: DoorActor, door: Door, name: str, supplies: NameSupplies, tells: Tells) -> Agent:
     """Who is written to: as `ensure_agent`. Of a name that nobody has in the speaker's project `Name@project` is an
     agent of the other project, by whichever of its names, and a bare one who has written to the speaker from
     another project. Raises UnfitWireName, AmbiguousCorrespondent and MissingNames; RecipientNotFound where that project

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mcp_agent_mail.core.errors import Busy
@@ -19,9 +19,9 @@ from mcp_agent_mail.features.doors.results import Popped
 
 CLAIMED_S = 30.0
 MAX_CLAIMED = 10_000
-"""Of all mailboxes together. Those that wait meanwhile come on top: they have places of their own."""
+"""Messages of all mailboxes together. Those that wait meanwhile come on top: they have places of their own."""
 MAX_CLAIMED_EACH = 8
-"""Of one mailbox: a window has one command that prints, seldom a few."""
+"""Claims of one mailbox: a window has one command that prints, seldom a few. A check has one for all it takes."""
 
 _RETRY_AFTER_S = 5
 
@@ -31,16 +31,19 @@ class TooManyPopped(Busy):
 
 
 class PopClaims:
-    """`give_back` is called, on the event loop, for what was not kept within `within_s` seconds."""
+    """`give_back` is called, on the event loop, for what was not kept within `within_s` seconds. What is claimed
+    together is kept or broken together.
+    """
 
-    def __init__(self, give_back: Callable[[Popped], None], *, within_s: float) -> None:
+    def __init__(self, give_back: Callable[[Sequence[Popped]], None], *, within_s: float) -> None:
         self._give_back = give_back
         self._within_s = within_s
-        self._open: dict[str, tuple[Popped, asyncio.TimerHandle]] = {}
+        self._open: dict[str, tuple[Sequence[Popped], asyncio.TimerHandle]] = {}
+        self._messages = 0
         self._each: Counter[AgentId] = Counter()
 
     def _require_room(self, agent_id: AgentId) -> None:
-        for given, limit in ((self._each[agent_id], MAX_CLAIMED_EACH), (len(self._open), MAX_CLAIMED)):
+        for given, limit in ((self._each[agent_id], MAX_CLAIMED_EACH), (self._messages, MAX_CLAIMED)):
             if given >= limit:
                 raise TooManyPopped(
                     f"{given} messages are given to callers that have not said yet whether they have them.",
@@ -48,27 +51,29 @@ class PopClaims:
                     data={"given": given, "limit": limit},
                 )
 
-    def make(self, popped: Popped) -> Popped:
-        """The same with a claim, which is nobody else's to know. Raises TooManyPopped."""
-        self._require_room(popped.agent_id)
-        promised = replace(popped, claim=secrets.token_urlsafe(16))
-        assert promised.claim is not None
-        kept = replace(promised, body="")  # So many bodies would fill the memory, and nobody asks for one here.
+    def make(self, taken: Sequence[Popped]) -> list[Popped]:
+        """The same, of one mailbox, with one claim, which is nobody else's to know. Raises TooManyPopped."""
+        agent_id, claim = taken[0].agent_id, secrets.token_urlsafe(16)
+        self._require_room(agent_id)
+        # Without bodies: so many would fill the memory, and nobody asks for one here.
+        kept = [replace(popped, claim=claim, body="") for popped in taken]
         timer = asyncio.get_running_loop().call_later(self._within_s, self._break, kept)
-        self._open[promised.claim] = (kept, timer)
-        self._each[promised.agent_id] += 1
-        return promised
+        self._open[claim] = (kept, timer)
+        self._messages += len(kept)
+        self._each[agent_id] += 1
+        return [replace(popped, claim=claim) for popped in taken]
 
-    def find(self, claim: str) -> Popped | None:
-        """What the claim is for, without its body; None where its promise was kept, or broken, or never made."""
+    def find(self, claim: str) -> Sequence[Popped]:
+        """What the claim is for, without bodies; nothing where its promise was kept, or broken, or never made."""
         found = self._open.get(claim)
-        return None if found is None else found[0]
+        return () if found is None else found[0]
 
     def end(self, popped: Popped) -> None:
         """Nothing is promised of it any more. A repeat does nothing more."""
         found = self._open.pop(popped.claim or "", None)
         if found is not None:
             found[1].cancel()
+            self._messages -= len(found[0])
             self._each[popped.agent_id] -= 1
             if not self._each[popped.agent_id]:
                 del self._each[popped.agent_id]
@@ -78,6 +83,6 @@ class PopClaims:
         for _, timer in self._open.values():
             timer.cancel()
 
-    def _break(self, popped: Popped) -> None:
-        self.end(popped)
-        self._give_back(popped)
+    def _break(self, taken: Sequence[Popped]) -> None:
+        self.end(taken[0])
+        self._give_back(taken)

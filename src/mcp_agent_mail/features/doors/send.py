@@ -148,7 +148,7 @@ def _repeat(view: View, place: WirePlace, there: WireMessage, digest: bytes) -> 
 def _require_room(view: View, recipient: Agent, request: DoorSendRequest) -> None:
     if not request.mailbox_max:
         return
-    unread = view.pops.count_waiting(recipient.id)
+    unread = view.inboxes.counts(recipient.id).unread
     if unread >= request.mailbox_max:
         raise MailboxFull(
             f"Mailbox of {request.to.strip()} is full ({unread} unread).",

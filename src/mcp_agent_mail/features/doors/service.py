@@ -17,7 +17,6 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import pop as popping
-from mcp_agent_mail.features.doors.answered_mail import BELIEVED_AFTER_S, AnsweredMail
 from mcp_agent_mail.features.doors.homes import Homes, find_home
 from mcp_agent_mail.features.doors.names import (
     DoorActor,
@@ -66,21 +65,10 @@ class DoorServices:
     waiters: Waiters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PopTimes:
-    """In seconds. A caller that settles by itself has `claimed_s` for it; see `AnsweredMail` for the other."""
-
-    claimed_s: float = CLAIMED_S
-    believed_after_s: float = BELIEVED_AFTER_S
-
-
-USUAL_TIMES = PopTimes()
-
-
 class DoorService:
     """`project_key` is the path or the slug of the project of doors that know none; a path's is made at first use.
-    `note_activity` is told of every agent that acts. `places` are all doors, open or not. See
-    `PopTimes` for `times`.
+    `note_activity` is told of every agent that acts. `places` are all doors, open or not. A caller that settles by
+    itself has `claimed_s` seconds for it.
     """
 
     def __init__(
@@ -93,15 +81,14 @@ class DoorService:
         note_activity: Callable[[Agent], None],
         places: Sequence[DoorPlace] = (),
         choose: Callable[[Sequence[str]], str] = secrets.choice,
-        times: PopTimes = USUAL_TIMES,
+        claimed_s: float = CLAIMED_S,
     ) -> None:
         self._store = store
         self._services = services
         self.places = places
         self._note_activity = note_activity
         self.homes = Homes(store, services.projects, project_key=project_key, rule=rule, choose=choose)
-        self._claims = PopClaims(lambda popped: self._give_back_soon([popped]), within_s=times.claimed_s)
-        self.answered = AnsweredMail(self._settle_soon, self._give_back_soon, believed_after_s=times.believed_after_s)
+        self._claims = PopClaims(self.give_back_soon, within_s=claimed_s)
         self._name_waits = NameWaits()
         self.waits = DoorWaits()
 
@@ -151,9 +138,8 @@ class DoorService:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); None where none came. To look
         makes nothing: of a name that nobody has nothing waits, until it is written to.
 
-        It is read once the answer of the running call was (see `AnsweredMail`), and given back where it was not. A
-        call that is no request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an
-        error after all.
+        It is read once the answer of the running call was written, and given back where it was not. A call that is no
+        request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an error after all.
         Who `settles_itself` gets a claim, and says by `settle_claimed` or `give_back_claimed`, in a later call, what
         became of it: after CLAIMED_S seconds without a word it is given back. So it is where the answer was not
         written.
@@ -168,20 +154,28 @@ class DoorService:
         popped = taken.popped
         if popped is None:
             return None
-        given = await self._claimed(popped) if settles_itself else popped
+        return self.promised([popped], settles_itself=settles_itself)[0]
+
+    def promised(self, taken: Sequence[Popped], *, settles_itself: bool) -> Sequence[Popped]:
+        """What the running call has taken from one mailbox and answers with, as `pop` says: with one claim for all of it
+        where its caller `settles_itself`. Raises TooManyPopped, and has given it back.
+        """
+        given = self._claimed(taken) if settles_itself else taken
+        # Without bodies: so many would fill the memory, and nobody asks for one here.
+        kept = [replace(popped, body="") for popped in given]
+        hearing, back = current_hearing(), partial(self.give_back_soon, kept)
+        hearing.unless_heard(back)
         if settles_itself:
-            back = partial(self._give_back_soon, [replace(given, body="")])
-            current_hearing().unless_heard(back)
-            current_hearing().once_sent(SentPromise(sent=_nothing, unread=back, cut=back))
+            hearing.once_sent(SentPromise(sent=_nothing, unread=back, cut=back))
         else:
-            self.answered.promise([given])
+            hearing.once_sent(SentPromise(sent=partial(self._settle_soon, kept), cut=back))
         return given
 
-    async def _claimed(self, popped: Popped) -> Popped:
+    def _claimed(self, taken: Sequence[Popped]) -> Sequence[Popped]:
         try:
-            return self._claims.make(popped)
+            return self._claims.make(taken)
         except TooManyPopped:
-            await asyncio.shield(self.give_back(popped))  # Also if the call is cancelled meanwhile.
+            self.give_back_soon(taken)
             raise
 
     async def _look(self, caller: DoorCaller) -> _Taken | None:
@@ -222,7 +216,7 @@ class DoorService:
                 taken = (None if agent else await self._look(caller)) or await self._take(caller)
                 if waiter.has_left:
                     if taken.popped is not None:
-                        await asyncio.shield(self.give_back(taken.popped))  # Also if the call is cancelled meanwhile.
+                        self.give_back_soon([taken.popped])
                     raise WaiterLeft("The caller has left.")
                 if taken.popped is not None or is_last or (agent is None and taken.agent is not None):
                     return taken
@@ -250,36 +244,35 @@ class DoorService:
 
     async def settle(self, popped: Popped) -> None:
         """The answer was written: the message is read. A repeat, and one that was given back, change nothing."""
-        await self._settle(popped)
+        await self._settle([popped])
 
     async def give_back(self, popped: Popped) -> None:
         """The answer was not written: the message is the next one's. A repeat, and a settled one, change nothing."""
-        await self._return(popped)
+        await self._return([popped])
 
     async def settle_claimed(self, claim: str) -> bool:
         """As `settle`, by who settles itself. False, and nothing changes, where it comes too late or again: then the
         message is the next one's, or has been read.
         """
-        popped = self._claims.find(claim)
-        return popped is not None and await self._settle(popped)
+        taken = self._claims.find(claim)
+        return bool(taken) and await self._settle(taken)
 
     async def give_back_claimed(self, claim: str) -> bool:
         """As `give_back`, by who settles itself; False where it comes too late or again."""
-        popped = self._claims.find(claim)
-        return popped is not None and await self._return(popped)
+        taken = self._claims.find(claim)
+        return bool(taken) and await self._return(taken)
 
-    async def _settle(self, popped: Popped) -> bool:
-        is_read = await self._store.write(lambda tx: popping.settle(tx, popped))
-        self._claims.end(popped)  # Not before: a call that is cancelled may have written nothing.
-        if is_read:
-            self.waits.note(popped)
-        return is_read
+    async def _settle(self, taken: Sequence[Popped]) -> bool:
+        read = await self._store.write(lambda tx: popping.settle_all(tx, taken))
+        self._claims.end(taken[0])  # Not before: a call that is cancelled may have written nothing.
+        self._note_waits(read)
+        return bool(read)
 
-    async def _return(self, popped: Popped) -> bool:
-        is_returned = await self._store.write(lambda tx: popping.give_back(tx, popped))
-        self._claims.end(popped)
-        self.wake(popped.agent_id)
-        return is_returned
+    async def _return(self, taken: Sequence[Popped]) -> bool:
+        returned = await self._store.write(lambda tx: [popping.give_back(tx, popped) for popped in taken])
+        self._claims.end(taken[0])
+        self.wake(taken[0].agent_id)
+        return any(returned)
 
     def _settle_soon(self, taken: Sequence[Popped]) -> None:
         self._store.write_soon(lambda tx: popping.settle_all(tx, taken), self._note_waits)
@@ -288,20 +281,15 @@ class DoorService:
         for popped in read:
             self.waits.note(popped)
 
-    def _give_back_soon(self, taken: Sequence[Popped]) -> None:
-        agents = {popped.agent_id for popped in taken}
+    def give_back_soon(self, taken: Sequence[Popped]) -> None:
+        """All of one mailbox."""
 
         def unit(tx: Tx) -> None:
             for popped in taken:
                 popping.give_back(tx, popped)
 
-        def returned(_: None) -> None:
-            for agent_id in agents:
-                self.wake(agent_id)
-
-        for popped in taken:
-            self._claims.end(popped)
-        self._store.write_soon(unit, returned)
+        self._claims.end(taken[0])
+        self._store.write_soon(unit, lambda _: self.wake(taken[0].agent_id))
 
     def wake(self, agent_id: AgentId) -> None:
         """Whoever waits for the agent's mail looks again."""
@@ -309,11 +297,8 @@ class DoorService:
             waiter.wake()
 
     def close(self) -> None:
-        """The server stops: what callers have promised to settle is left to the next start. What was answered is read,
-        unless its client has reset the connection by now.
-        """
+        """The server stops: what callers have promised to settle is left to the next start."""
         self._claims.close()
-        self.answered.close()
 
     async def give_back_open(self) -> int:
         """At the start, before anybody is served: whatever was given and never settled waits again. How many."""
