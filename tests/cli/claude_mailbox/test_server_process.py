@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.cli.service.unit_files import MARK
 from tests.cli.claude_mailbox.mailbox_program import MailboxProgram
 
 _DOOR = re.compile(rb"claude-mailbox at (http://[^ \n]+)")
@@ -154,7 +155,7 @@ def test_what_does_not_start_says_where_it_says_why(tmp_path: Path) -> None:
 def test_where_autostart_is_installed_a_server_that_is_down_is_stopped(tmp_path: Path) -> None:
     unit = tmp_path / ".config" / "systemd" / "user" / "mcp-agent-mail.service"
     unit.parent.mkdir(parents=True)
-    unit.write_text("")
+    unit.write_text(f"# {MARK}\n")
 
     assert program_of(tmp_path, CLAUDE_MAILBOX_PORTS=str(_free_port())).run("status").out == "Stopped\n"
 

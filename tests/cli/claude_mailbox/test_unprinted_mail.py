@@ -42,11 +42,17 @@ def arguments(command: str) -> list[str]:
 
 def send(server: MailboxServer, bodies: list[str]) -> None:
     for body in bodies:
-        server.ask("POST", "/v1/send", body={"to": "bob", "body": body}, headers={"X-Mailbox": "alice"})
+        server.send("alice", "bob", body)
 
 
 def pending(server: MailboxServer) -> int:
-    return int(server.ask("GET", "/v1/peek?name=bob").value["pending"])
+    return server.pending("bob")
+
+
+def checked_after_a_start(tmp_path: Path) -> list[str]:
+    """What the next server gives, at the ports that its log names last."""
+    with open_mailboxes(tmp_path / "store") as server:
+        return [one["body"] for one in MailboxServer(server.served, server.ports[-2:]).check("bob")]
 
 
 def run(program: MailboxProgram, command: str, redirected: str) -> tuple[int, bytes]:
@@ -119,8 +125,7 @@ def test_what_a_command_was_killed_with_comes_again(tmp_path: Path, command: str
         process.kill()
         process.communicate()
 
-    with open_mailboxes(tmp_path / "store") as server:
-        assert [one["body"] for one in server.check("bob")] == [body]
+    assert checked_after_a_start(tmp_path) == [body]
 
 
 def test_where_the_server_is_gone_meanwhile_it_comes_again_and_the_command_says_so(tmp_path: Path) -> None:
@@ -133,13 +138,12 @@ def test_where_the_server_is_gone_meanwhile_it_comes_again_and_the_command_says_
             assert process.poll() is None
     printed, said = process.communicate()
 
-    with open_mailboxes(tmp_path / "store") as server:
-        again = server.check("bob")
+    again = checked_after_a_start(tmp_path)
 
     assert printed.decode() == f"[alice] {body}\n\n"
     assert said == b"claude-mailbox: the server could not be told that this was printed: it may come again.\n"
     assert process.returncode == 0
-    assert [one["body"] for one in again] == [body]
+    assert again == [body]
 
 
 def test_a_plain_request_is_answered_as_ever_and_one_for_tickets_with_them(server: MailboxServer) -> None:

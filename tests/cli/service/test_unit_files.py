@@ -110,7 +110,7 @@ def test_it_is_installed_where_its_file_is(tmp_path: Path) -> None:
     path = unit_path(ServiceKind.SYSTEMD, environ)
     before = is_installed(environ)
     path.parent.mkdir(parents=True)
-    path.touch()
+    path.write_bytes(unit_file(ServiceKind.SYSTEMD, UNIT, environ).content)
 
     assert (before, is_installed(environ)) == (False, True)
     assert unit_path(ServiceKind.SYSTEMD, {**environ, "XDG_CONFIG_HOME": "relative"}) == path

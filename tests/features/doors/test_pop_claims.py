@@ -146,6 +146,41 @@ async def test_what_is_claimed_keeps_no_body_in_memory(harness: DoorsHarness) ->
 
     given = await given_to(harness, "bob")
 
-    kept = harness.doors._claims.find(given.claim or "")
-    assert kept is not None
+    (kept,) = harness.doors._claims.find(given.claim or "")
     assert (given.body, kept.body) == ("hi", "")
+
+
+async def test_a_batch_has_one_claim_and_is_bounded_by_its_messages(
+    harness: DoorsHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pop_claims, "MAX_CLAIMED", 2)
+    for body in "123":
+        await harness.send("alice", "bob", body)
+    checked = await harness.mailboxes.check(at("bob"), settles_itself=True)
+    await harness.send("alice", "bob", "4")
+
+    with pytest.raises(TooManyPopped):
+        await harness.mailboxes.check(at("bob"), settles_itself=True)
+    (claim,) = {one.claim or "" for one in checked.messages}
+    before = await unread(harness, "bob")
+    is_read = await harness.doors.settle_claimed(claim)
+
+    assert [one.body for one in checked.messages] == ["1", "2", "3"]
+    assert (before, is_read, await unread(harness, "bob")) == (4, True, 1)
+    again = await harness.mailboxes.check(at("bob"), settles_itself=True)
+    assert [one.body for one in again.messages] == ["4"]
+
+
+async def test_a_batch_without_a_word_is_given_again_whole(tmp_path: Path) -> None:
+    async with open_doors(tmp_path, claimed_s=SOON_S) as harness:
+        for body in "123":
+            await harness.send("alice", "bob", body)
+        first = await harness.mailboxes.check(at("bob"), settles_itself=True)
+
+        again = await harness.mailboxes.watch(at("bob"), wait_s=LONG_S)
+        rest = await harness.mailboxes.check(at("bob"))
+
+        assert isinstance(again, Popped)
+        assert again.body == first.messages[0].body == "1"
+        assert [one.body for one in rest.messages] == ["2", "3"]
+        assert await harness.doors.settle_claimed(first.messages[0].claim or "") is False
