@@ -11,6 +11,7 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.core.disk_space import free_bytes
 from mcp_agent_mail.store.engine.database_copy import copy_database
+from mcp_agent_mail.store.engine.migrate import require_current
 from mcp_agent_mail.store.foreign.private_folder import private_folder
 
 _DATABASE = "mail.sqlite3"
@@ -29,6 +30,8 @@ def open_rehearsal(context: CliContext) -> Iterator[InProcessGateway | None]:
     None where the disk of temporary files has no room for one. Raises what opening a store raises.
     """
     settings = context.settings
+    # Of the store itself: what is said of it names its place.
+    require_current(settings.database_path)
     with private_folder() as folder:
         if free_bytes(folder) < _size(settings.database_path) + _SPARE:
             yield None
