@@ -31,12 +31,6 @@ LOOKS: dict[str, Callable[[DoorsHarness, Path], Awaitable[Any]]] = {
     "wait": lambda harness, _: harness.doors.pop(at("nobody"), wait_s=0.01),
     "peek": lambda harness, _: harness.doors.pending(box("nobody")),
     "list": lambda harness, _: harness.mailboxes.list_(Door.CLAUDE_MAILBOX, None),
-    "receive where there is no directory": lambda harness, _: harness.doors.pop(
-        at("nobody", Door.AGENTMAIL, "/never"), wait_s=0
-    ),
-    "receive in a directory": lambda harness, there: harness.doors.pop(
-        at("nobody", Door.AGENTMAIL, str(there)), wait_s=0
-    ),
     "recipients": lambda harness, there: windows(harness).names(at("nobody", Door.AGENTMAIL, str(there))),
     "status of windows": lambda harness, there: windows(harness).watch(
         at("nobody", Door.AGENTMAIL, str(there)), ["nobody"], seen=None, wait_s=0
@@ -97,6 +91,8 @@ async def test_a_project_of_a_callers_is_a_directory_that_is_there(harness: Door
     for path in ("/never/was", str(tmp_path / "a file"), "/" + "a" * 900):
         with pytest.raises(UnseenDirectory, match="is no directory that this server sees"):
             await harness.doors.send(at("a1", Door.AGENTMAIL, path), "a2", "hi")
+        with pytest.raises(UnseenDirectory):
+            await harness.doors.pop(at("a1", Door.AGENTMAIL, path), wait_s=0)
         with pytest.raises(UnseenDirectory):
             await windows(harness).set_status(at("a1", Door.AGENTMAIL, path), AgentStatus.BUSY)
     assert await harness.rows("SELECT count(*) FROM projects") == before

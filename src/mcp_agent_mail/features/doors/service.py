@@ -45,6 +45,8 @@ from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_WAIT_S = 300
 MAX_NAMES_LISTED = 1_000
+_MADE_BY_LOOKS = frozenset({Door.AGENTMAIL})
+"""Where `receive` makes its window's mailbox, as its users know it: by that others may write to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +137,7 @@ class DoorService:
 
     async def pop(self, caller: DoorCaller, *, wait_s: float, settles_itself: bool = False) -> Popped | None:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); None where none came. To look
-        makes nothing: of a name that nobody has nothing waits, until it is written to.
+        makes nothing, but at AgentMail's: of a name that nobody has nothing waits, until it is written to.
 
         It is read once the answer of the running call was written, and given back where it was not. A call that is no
         request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an error after all.
@@ -171,19 +173,14 @@ class DoorService:
         """None where there is something to write: mail to be given, or who calls."""
         key = self.homes.key_of(caller)
 
-        def look(view: View, project: Project | None) -> _Taken | None:
+        def look(view: View) -> _Taken | None:
+            project = find_home(view, key)
             if project is None or is_nobodys(view, require_writable(project), caller.name):
-                return _Taken(agent=None, popped=None)
+                return None if caller.door in _MADE_BY_LOOKS else _Taken(agent=None, popped=None)
             idle = popping.find_idle(view, project, caller.door, caller.name)
             return None if idle is None else _Taken(agent=idle, popped=None)
 
-        def look_at_home(view: View) -> tuple[Project | None, _Taken | None]:
-            home = find_home(view, key)
-            return home, look(view, home)
-
-        home, taken = await self._store.read(look_at_home)
-        if home is None and (other := await self.homes.find_by_disk(caller)) is not None:
-            taken = await self._store.read(lambda view: look(view, other))
+        taken = await self._store.read(look)
         if taken is not None and taken.agent is not None:
             self._note_activity(taken.agent)
         return taken
