@@ -11,7 +11,7 @@ from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.mailbox_rules import MissingMailbox
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName
 from mcp_agent_mail.features.doors.names import MAX_FORMER
-from tests.features.doors.harness import OPERATOR, DoorsHarness, at
+from tests.features.doors.harness import OPERATOR, DoorsHarness
 from tests.features.doors.mailbox_calls import box, check, names, pending, send
 from tests.features.doors.test_archived import told
 from tests.features.doors.test_window_service import mailboxes, window

@@ -29,9 +29,7 @@ async def with_native(harness: DoorsHarness, auth: AgentAuth) -> None:
     await send(harness, "carol", NATIVE, "secret")
     await send(harness, "carol", "unspoken", "hi")
     (number,) = await harness.rows(f"SELECT max(id) FROM agents WHERE name = '{NATIVE}'")
-    await harness.seeded.store.write(
-        lambda tx: tx.agents.set_status(number[0], AgentStatus.BUSY, None, tx.now)
-    )
+    await harness.seeded.store.write(lambda tx: tx.agents.set_status(number[0], AgentStatus.BUSY, None, tx.now))
 
 
 @pytest.fixture(params=list(AgentAuth))

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, plain_name, require_place, require_wire_name, wire_key
+from mcp_agent_mail.domain.doors.names import (
+    Door,
+    UnknownWireName,
+    WireName,
+    plain_name,
+    require_place,
+    require_wire_name,
+    wire_key,
+)
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import (
@@ -167,9 +175,7 @@ def _make(tx: Tx, project: Project, door: Door, written: str, supplies: NameSupp
     return agent, added
 
 
-def ensure_recipient(
-    tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies, tells: Tells
-) -> Agent:
+def ensure_recipient(tx: Tx, home: Project, door: Door, name: str, supplies: NameSupplies, tells: Tells) -> Agent:
     """Who is written to from `home`: as `ensure_agent`. Of a name that nobody has there `Name@project` is an agent of
     the other project, by whichever of its names. Raises UnfitWireName and MissingNames; RecipientNotFound where that
     project has none that the sender is told of.

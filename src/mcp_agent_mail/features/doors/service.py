@@ -301,17 +301,23 @@ class DoorService:
             lambda view: [_row(view, one) for one in view.wire_names.list_(after=after, limit=MAX_NAMES_LISTED)]
         )
 
-    async def link(self, caller: Caller, name: str, door: Door) -> KnownWireName:
-        """For the operator: let callers of the door speak as the name, a native agent's too. Safe to repeat."""
-        return await self._change(caller, name, lambda tx, known: tx.wire_names.link(known, door))
+    async def link(self, caller: Caller, name: str, door: Door, project_key: str | None = None) -> KnownWireName:
+        """For the operator: let callers of the door speak as the name, a native agent's too. Without a project it is
+        that of doors that know none. Safe to repeat.
+        """
+        at = DoorCaller(door=door, name=name, project_key=project_key)
+        return await self._change(caller, at, lambda tx, known: tx.wire_names.link(known, door))
 
-    async def unlink(self, caller: Caller, name: str, door: Door) -> KnownWireName:
+    async def unlink(self, caller: Caller, name: str, door: Door, project_key: str | None = None) -> KnownWireName:
         """For the operator: take a link back; what the door owns stays its own. Safe to repeat."""
-        return await self._change(caller, name, lambda tx, known: tx.wire_names.unlink(known, door))
+        at = DoorCaller(door=door, name=name, project_key=project_key)
+        return await self._change(caller, at, lambda tx, known: tx.wire_names.unlink(known, door))
 
-    async def _change(self, caller: Caller, name: str, change: Callable[[Tx, WireName], WireName]) -> KnownWireName:
+    async def _change(
+        self, caller: Caller, at: DoorCaller, change: Callable[[Tx, WireName], WireName]
+    ) -> KnownWireName:
         require_operator(caller)
-        key = self.homes.key_of(None)
+        key, name = self.homes.key_of(at), at.name
 
         def unit(tx: Tx, project: Project | None) -> KnownWireName:
             agent = None if project is None else find_agent(tx, project, name)
@@ -327,7 +333,7 @@ class DoorService:
                 record_event(tx, agent, None)
             return _row(tx, changed)
 
-        return await self.homes.change(None, unit)
+        return await self.homes.change(at, unit)
 
 
 def _recipient(
@@ -336,7 +342,9 @@ def _recipient(
     if not request.makes_recipient:
         return require_known(tx, project, request.to, tells)
     if door is Door.AGENTMAIL:
-        free_former(tx, project, request.to)  # There is a window of that name: it is somebody's, who has said nothing yet.
+        free_former(
+            tx, project, request.to
+        )  # There is a window of that name: it is somebody's, who has said nothing yet.
     return ensure_recipient(tx, project, door, request.to, supplies, tells)
 
 
