@@ -195,8 +195,8 @@ class MailboxService:
             after = following
 
     async def _look_as(self, caller: DoorCaller) -> _Speaking | None:
-        """Who looks: as `_speak`, but a look takes no name that leads mail to a renamed mailbox, whose session may still
-        go by it. None then.
+        """Who looks: as `_speak`, but a look takes no name that leads mail to a renamed mailbox, whose session may
+        still go by it. None then.
         """
         written, key = require_wire_name(caller.door, caller.name), self._doors.homes.key_of(caller)
 

@@ -1,4 +1,4 @@
-"""Who watches which mailbox, the longest first: of several the first alone takes what comes; and who waits for a name."""
+"""Who watches which mailbox, the longest first: of several the first alone takes what comes. And who waits by a name."""
 
 from __future__ import annotations
 
