@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.domain.agents import AgentStatus
-from mcp_agent_mail.domain.doors.names import Door, TooManyMailboxes
+from mcp_agent_mail.domain.doors.names import Door, NoPlaceForMailbox
 from mcp_agent_mail.features.doors.window_service import WindowMailboxService
 from mcp_agent_mail.features.projects.service import UnseenDirectory
 from tests.features.doors.harness import DoorsHarness, at, open_doors, settled
@@ -124,10 +124,10 @@ async def test_a_project_takes_so_many_mailboxes_and_those_that_are_there_go_on(
             harness.mailboxes.check(box("dave")),
             harness.mailboxes.list_(Door.CLAUDE_MAILBOX, box("dave")),
         ):
-            with pytest.raises(TooManyMailboxes) as told:
+            with pytest.raises(NoPlaceForMailbox) as told:
                 await refused
-        assert told.value.data == {"name": "dave", "limit": 3}
-        assert "FACADES_MAILBOXES_MAX" in str(told.value.hint)
+            assert told.value.data == {"name": "dave", "limit": 3}
+            assert "FACADES_MAILBOXES_MAX" in str(told.value.hint)
         assert await harness.rows(MADE) == before
         await harness.send("alice", "bob", "again")
         assert await harness.pop("bob") is not None
@@ -139,7 +139,7 @@ async def test_what_retires_makes_room_an_hour_after_it_came(tmp_path: Path) -> 
         await harness.mailboxes.touch(box("a2"))
         await harness.mailboxes.retire(box("a2"))
 
-        with pytest.raises(TooManyMailboxes):
+        with pytest.raises(NoPlaceForMailbox):
             await harness.mailboxes.touch(box("a3"))
         harness.seeded.clock.step(HOUR_S + 1)
         await harness.mailboxes.touch(box("a3"))

@@ -27,7 +27,7 @@ from mcp_agent_mail.domain.identity.names import (
     recipient_name,
 )
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doors.told import Tells
+from mcp_agent_mail.features.doors.told_names import Tells
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
 from mcp_agent_mail.features.identity.door_callers import newcomers_caller, resolve_door_caller

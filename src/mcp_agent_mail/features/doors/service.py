@@ -33,7 +33,7 @@ from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims, TooMa
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorPlace, DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
-from mcp_agent_mail.features.doors.told import Tells, tells_who_looks, tells_who_sends
+from mcp_agent_mail.features.doors.told_names import Tells, tells_who_looks, tells_who_sends
 from mcp_agent_mail.features.doors.wait_figures import DoorWaits
 from mcp_agent_mail.features.doors.wait_lines import NameWaits
 from mcp_agent_mail.features.identity.register import record_event
@@ -190,7 +190,7 @@ class DoorService:
         loop, waiters = asyncio.get_running_loop(), self._services.waiters
         await waiters.hear()
         with (
-            waiters.place(agent and agent.id, WaiterKind.WAIT, is_agents=agent is not None) as waiter,
+            waiters.place(None if agent is None else agent.id, WaiterKind.WAIT, is_agents=agent is not None) as waiter,
             self._name_waits.place(self.homes.key_of(caller), caller.name, waiter),
             current_hearing().watched(waiter.leave),
         ):

@@ -1,4 +1,6 @@
-"""Who watches which mailbox, the longest first: of several the first alone takes what comes. And who waits by a name."""
+"""Who watches which mailbox, the longest first: of several the first alone takes what comes.
+And who waits by a name.
+"""
 
 from __future__ import annotations
 
