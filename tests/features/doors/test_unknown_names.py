@@ -1,4 +1,4 @@
-"""Names that nobody has: to look makes nothing, to wait is told of the first mail, and there is room for so many."""
+"""Names that nobody has: to look makes nothing, who waits is there by that, and there is room for so many."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.domain.agents import AgentStatus
-from mcp_agent_mail.domain.doors.names import Door, NoPlaceForMailbox
+from mcp_agent_mail.domain.doors.names import Door, MailboxLimit
 from mcp_agent_mail.features.doors.window_service import WindowMailboxService
 from mcp_agent_mail.features.projects.service import UnseenDirectory
 from tests.features.doors.harness import DoorsHarness, at, open_doors, settled
@@ -28,7 +28,6 @@ def windows(harness: DoorsHarness) -> WindowMailboxService:
 
 LOOKS: dict[str, Callable[[DoorsHarness, Path], Awaitable[Any]]] = {
     "pop": lambda harness, _: harness.doors.pop(at("nobody"), wait_s=0),
-    "wait": lambda harness, _: harness.doors.pop(at("nobody"), wait_s=0.01),
     "peek": lambda harness, _: harness.doors.pending(box("nobody")),
     "list": lambda harness, _: harness.mailboxes.list_(Door.CLAUDE_MAILBOX, None),
     "recipients": lambda harness, there: windows(harness).names(at("nobody", Door.AGENTMAIL, str(there))),
@@ -68,7 +67,7 @@ async def test_who_waits_under_a_name_that_nobody_has_gets_the_first_mail_to_it(
     got = await asyncio.wait_for(waits, 5)
     assert got is not None
     assert got.body == "hi"
-    assert harness.doors._name_waits._waits == {}
+    assert await harness.rows("SELECT owner FROM wire_names WHERE name = 'Bob'") == [("postal",)]
 
 
 async def test_of_two_who_wait_under_it_one_gets_the_first_mail_and_the_other_the_next(harness: DoorsHarness) -> None:
@@ -124,7 +123,7 @@ async def test_a_project_takes_so_many_mailboxes_and_those_that_are_there_go_on(
             harness.mailboxes.check(box("dave")),
             harness.mailboxes.list_(Door.CLAUDE_MAILBOX, box("dave")),
         ):
-            with pytest.raises(NoPlaceForMailbox) as told:
+            with pytest.raises(MailboxLimit) as told:
                 await refused
             assert told.value.data == {"name": "dave", "limit": 3}
             assert "FACADES_MAILBOXES_MAX" in str(told.value.hint)
@@ -139,7 +138,7 @@ async def test_what_retires_makes_room_an_hour_after_it_came(tmp_path: Path) -> 
         await harness.mailboxes.touch(box("a2"))
         await harness.mailboxes.retire(box("a2"))
 
-        with pytest.raises(NoPlaceForMailbox):
+        with pytest.raises(MailboxLimit):
             await harness.mailboxes.touch(box("a3"))
         harness.seeded.clock.step(HOUR_S + 1)
         await harness.mailboxes.touch(box("a3"))

@@ -60,7 +60,7 @@ class MailboxService:
 
     async def touch(self, caller: DoorCaller) -> None:
         """The mailbox is there, is the door's, and was seen now. By a name that a rename left it is nobody's: then
-        nothing is made. Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, NoPlaceForMailbox.
+        nothing is made. Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, MailboxLimit.
         """
         await self._look_as(caller)
 

@@ -35,7 +35,6 @@ from mcp_agent_mail.features.doors.results import DoorPlace, DoorSent, KnownWire
 from mcp_agent_mail.features.doors.send import send
 from mcp_agent_mail.features.doors.told_names import Tells, tells_who_looks, tells_who_sends
 from mcp_agent_mail.features.doors.wait_figures import DoorWaits
-from mcp_agent_mail.features.doors.wait_lines import NameWaits
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.projects.lookup import require_writable
@@ -51,7 +50,7 @@ _MADE_BY_LOOKS = frozenset({Door.AGENTMAIL})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """What a look took, and whose it is: nobody's where the name is nobody's."""
+    """What a look took, and whose it is: nobody's where the name is nobody's and the look made nothing."""
 
     agent: Agent | None
     popped: Popped | None
@@ -90,7 +89,6 @@ class DoorService:
         self._note_activity = note_activity
         self.homes = Homes(store, services.projects, project_key=project_key, rule=rule, choose=choose)
         self._claims = PopClaims(self._give_back_soon, within_s=claimed_s)
-        self._name_waits = NameWaits()
         self.waits = DoorWaits()
 
     async def send(
@@ -128,16 +126,14 @@ class DoorService:
             sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_as)
             return speaker.actor.agent, sent
 
-        try:
-            agent, sent = await self.homes.write(caller, unit)
-        finally:
-            self._name_waits.wake(self.homes.key_of(caller), request.to)
+        agent, sent = await self.homes.write(caller, unit)
         self._note_activity(agent)
         return sent
 
     async def pop(self, caller: DoorCaller, *, wait_s: float, settles_itself: bool = False) -> Popped | None:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); None where none came. To look
-        makes nothing, but at AgentMail's: of a name that nobody has nothing waits, until it is written to.
+        without waiting makes nothing, but at AgentMail's; who waits is there, so that agents of this server and windows
+        may write to it.
 
         It is read once the answer of the running call was written, and given back where it was not. A call that is no
         request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an error after all.
@@ -147,12 +143,10 @@ class DoorService:
         Raises as `send` does, as waiting does (NoPlaceToWait, WaitingEnds, WaiterLeft), and TooManyPopped.
         """
         require_wire_name(caller.door, caller.name)
-        loop = asyncio.get_running_loop()
-        until = loop.time() + min(wait_s, MAX_WAIT_S)
-        taken = await self._look(caller) or await self._take(caller)
-        while taken.popped is None and loop.time() < until:
-            taken = await self._wait(caller, taken.agent, until)
+        taken = await self._look(caller, waits=wait_s > 0) or await self._take(caller)
         popped = taken.popped
+        if popped is None and wait_s > 0 and taken.agent is not None:
+            popped = await self._wait(caller, taken.agent.id, min(wait_s, MAX_WAIT_S))
         if popped is None:
             return None
         given = await self._claimed(popped) if settles_itself else popped
@@ -169,14 +163,15 @@ class DoorService:
             await asyncio.shield(self.give_back(popped))  # Also if the call is cancelled meanwhile.
             raise
 
-    async def _look(self, caller: DoorCaller) -> _Taken | None:
+    async def _look(self, caller: DoorCaller, *, waits: bool) -> _Taken | None:
         """None where there is something to write: mail to be given, or who calls."""
+        makes = waits or caller.door in _MADE_BY_LOOKS
         key = self.homes.key_of(caller)
 
         def look(view: View) -> _Taken | None:
             project = find_home(view, key)
             if project is None or is_nobodys(view, require_writable(project), caller.name):
-                return None if caller.door in _MADE_BY_LOOKS else _Taken(agent=None, popped=None)
+                return None if makes else _Taken(agent=None, popped=None)
             idle = popping.find_idle(view, project, caller.door, caller.name)
             return None if idle is None else _Taken(agent=idle, popped=None)
 
@@ -185,27 +180,22 @@ class DoorService:
             self._note_activity(taken.agent)
         return taken
 
-    async def _wait(self, caller: DoorCaller, agent: Agent | None, until: float) -> _Taken:
-        """Until there is mail, or the name is somebody's that was nobody's, or it is late."""
+    async def _wait(self, caller: DoorCaller, agent_id: AgentId, wait_s: float) -> Popped | None:
         loop, waiters = asyncio.get_running_loop(), self._services.waiters
+        until = loop.time() + wait_s
         await waiters.hear()
-        with (
-            waiters.place(None if agent is None else agent.id, WaiterKind.WAIT, is_agents=agent is not None) as waiter,
-            self._name_waits.place(self.homes.key_of(caller), caller.name, waiter),
-            current_hearing().watched(waiter.leave),
-        ):
+        with waiters.place(agent_id, WaiterKind.WAIT) as waiter, current_hearing().watched(waiter.leave):
             while True:
                 # In this order: what is committed once the look has begun wakes.
                 waiter.begin_look()
                 is_last = loop.time() >= until
-                # Of somebody by a unit of work: what is being given back is waiting again by then.
-                taken = (None if agent else await self._look(caller)) or await self._take(caller)
+                popped = (await self._take(caller)).popped
                 if waiter.has_left:
-                    if taken.popped is not None:
-                        await asyncio.shield(self.give_back(taken.popped))  # Also if the call is cancelled meanwhile.
+                    if popped is not None:
+                        await asyncio.shield(self.give_back(popped))  # Also if the call is cancelled meanwhile.
                     raise WaiterLeft("The caller has left.")
-                if taken.popped is not None or is_last or (agent is None and taken.agent is not None):
-                    return taken
+                if popped is not None or is_last:
+                    return popped
                 waiters.require_open()
                 await waiter.woken(until - loop.time())
 
@@ -342,9 +332,8 @@ def _recipient(
     if not request.makes_recipient:
         return require_known(tx, project, request.to, tells)
     if door is Door.AGENTMAIL:
-        free_former(
-            tx, project, request.to
-        )  # There is a window of that name: it is somebody's, who has said nothing yet.
+        # There is a window of that name: it is somebody's, who has said nothing yet.
+        free_former(tx, project, request.to)
     return ensure_recipient(tx, project, door, request.to, supplies, tells)
 
 
