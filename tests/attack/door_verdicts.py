@@ -88,6 +88,12 @@ def asks(project: str) -> list[Ask]:
             )
             for name in ("amy", NATIVE)
         ),
+        Ask(
+            door="AgentMail",
+            says=f"`agentmail send` to {NATIVE}, which is no window",
+            path="/agentmail/send",
+            body={"project": project, "name": "amy", "to": NATIVE, "body": "b", "window": False},
+        ),
     ]
 
 

@@ -16,7 +16,7 @@ from tests.served import PROTOCOL, Answer, Connection, Served, git
 DOORS = {
     "CLAIMS_ENABLED": "true",
     "POSTAL_ENABLED": "true",
-    "POSTAL_MAX_WAIT_SECONDS": "0",
+    "POSTAL_MAX_WAIT_SECONDS": "1",
     "CLAUDE_MAILBOX_ENABLED": "true",
     "CLAUDE_MAILBOX_PORTS": "0",
     "AGENTMAIL_ENABLED": "true",
@@ -132,6 +132,14 @@ class Claims:
         return result["structuredContent"]
 
 
+_MODERN = "2026-07-28"
+_META = {
+    "io.modelcontextprotocol/protocolVersion": _MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Postal:
     server: Server
@@ -146,6 +154,16 @@ class Postal:
         """The oldest."""
         message = _fine(self._call("check_mail"))
         return [] if message is None else [Mail(sender=message["from"], text=message["content"])]
+
+    def come(self) -> None:
+        """As whoever waits for mail over MCP: a look in the plain form makes nothing."""
+        call = {"name": "check_mail", "arguments": {}, "_meta": _META}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        head = {"MCP-Protocol-Version": _MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "check_mail"}
+        answer = self.server.post(
+            f"/agents/{self.name}/mcp/", body, {"Accept": "application/json, text/event-stream", **head}
+        )
+        assert answer.status == 200, answer
 
     def _call(self, tool: str, **arguments: Any) -> Answer:
         return self.server.post(f"/agents/{self.name}/mcp/", {"tool": tool, "args": arguments})
@@ -245,5 +263,13 @@ def correspondents(server: Server, agentmail: type[AgentMail] = AgentMail) -> li
         agentmail(server, "amy"),
     ]
     for person in people:
-        person.take()
+        come(person)
     return people
+
+
+def come(person: Correspondent) -> None:
+    """So that others may write to it."""
+    if isinstance(person, Postal):
+        person.come()
+    else:
+        person.take()

@@ -22,6 +22,7 @@ from tests.facades.correspondents import (
     Server,
     Taker,
     begin,
+    come,
     correspondents,
 )
 from tests.served import Served
@@ -162,7 +163,7 @@ def played(root: Path, seed: int, length: int) -> Iterator[tuple[History, Served
             ClaudeMailbox(server, "Dôra"),
         ]
         for person in people:
-            person.take()
+            come(person)
         chance = random.Random(seed)
         history = History(server=server, people=people, chance=chance, waiting={one.name: [] for one in people})
         history.go_on(length)

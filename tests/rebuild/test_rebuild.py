@@ -50,7 +50,7 @@ async def test_histories_are_rebuilt_as_they_were(tmp_path: Path, first: int) ->
 
 
 async def test_numbers_that_archives_never_saw_are_not_given_again(tmp_path: Path) -> None:
-    played = await play(tmp_path / "played", 2, length=20)
+    played = await play(tmp_path / "played", 9, length=20)
 
     before, after = next_numbers(played.database), next_numbers(rebuild(played, tmp_path / "rebuilt"))
 

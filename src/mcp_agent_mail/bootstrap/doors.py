@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.doors.names import CLAIMS_DOOR, Door
+from mcp_agent_mail.domain.identity.admission import ProjectAdmission
+from mcp_agent_mail.domain.identity.caller import AgentAuth
+from mcp_agent_mail.features.doors.names import NamingRule
 from mcp_agent_mail.features.doors.results import DoorPlace
 
 
 def door_places(settings: Settings) -> tuple[DoorPlace, ...]:
     """Every door that there is, open or not."""
     return (_postal(settings), _agentmail(settings), _claude_mailbox(settings), _claims(settings))
+
+
+def naming_rule(settings: Settings) -> NamingRule:
+    """By which names come in."""
+    return NamingRule(
+        auth=AgentAuth(settings.agent_auth),
+        admission=ProjectAdmission(settings.project_admission),
+        mailboxes_max=settings.facades_mailboxes_max,
+    )
 
 
 def _agentmail(settings: Settings) -> DoorPlace:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from mcp_agent_mail.bootstrap.attachments import AttachmentParts
-from mcp_agent_mail.bootstrap.doors import door_places
+from mcp_agent_mail.bootstrap.doors import door_places, naming_rule
 from mcp_agent_mail.bootstrap.services import LeaseServices, Services
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.looks import Looks
@@ -41,7 +41,6 @@ from mcp_agent_mail.features.delivery.service import DeliveryService
 from mcp_agent_mail.features.delivery.subscriptions import Subscriptions
 from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.doors.mailbox_service import ActivityPorts, MailboxService
-from mcp_agent_mail.features.doors.names import NamingRule
 from mcp_agent_mail.features.doors.service import DoorService, DoorServices
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.features.health.service import HealthService
@@ -267,11 +266,7 @@ def door_service(
         store,
         DoorServices(messaging=messaging, projects=projects, waiters=waiters),
         project_key=settings.facades_project,
-        rule=NamingRule(
-            auth=AgentAuth(settings.agent_auth),
-            admission=ProjectAdmission(settings.project_admission),
-            mailboxes_max=settings.facades_mailboxes_max,
-        ),
+        rule=naming_rule(settings),
         note_activity=identity.touch,
         places=door_places(settings),
     )

@@ -100,7 +100,7 @@ def test_a_session_that_took_another_name_still_gets_its_mail_by_its_hooks(
     again = program.run("check", "--hook", said=payload)
     program.run("session-end", said=payload)
 
-    assert prompt.out.splitlines()[1:] == ["> [s-peer] to the former one", "> [s-peer] to the new name"]
+    assert prompt.out.splitlines()[1:] == ["> [s-peer] to the new name", "> [s-peer] to the former one"]
     assert again == Ended(0, "", "")
     assert not {"smith", "forge-1a2b3c4d"} & set(server.names())
 

@@ -10,8 +10,10 @@ import pytest
 
 from tests.server.whole_app import OPERATOR, WholeApp, open_whole_app
 
-A1 = {"project": "/code/app", "name": "a1"}
-A2 = {"project": "/code/app", "name": "a2"}
+CODE = str(Path(__file__).resolve().parent)
+"""A project of this door is a directory that is there."""
+A1 = {"project": CODE, "name": "a1"}
+A2 = {"project": CODE, "name": "a2"}
 
 
 async def asked(app: WholeApp, what: str, **value: Any) -> Any:
@@ -49,8 +51,8 @@ async def test_the_native_tools_see_one_and_the_same_mail(tmp_path: Path) -> Non
         number = await sent(app, "first line\nsecond")
         await asked(app, "status", **A2, status="work")
 
-        inbox = await app.call("fetch_inbox", project_key="/code/app", agent_name="a2", include_bodies=True)
-        await app.call("send_message", project_key="/code/app", sender_name="a1", to=["a2"], subject="S", body_md="B")
+        inbox = await app.call("fetch_inbox", project_key=CODE, agent_name="a2", include_bodies=True)
+        await app.call("send_message", project_key=CODE, sender_name="a1", to=["a2"], subject="S", body_md="B")
         first, second = [(await asked(app, "pop", **A2))["message"] for _ in range(2)]
 
         (mail,) = inbox["messages"] if isinstance(inbox, dict) else inbox

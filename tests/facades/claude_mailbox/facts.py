@@ -125,7 +125,7 @@ _PROMISED = {
         f"{_FEATURE}service.py::test_what_a_watch_did_not_get_through_is_the_next_ones",
         f"{_HTTP}routes.py::test_a_watcher_that_is_gone_takes_nothing_with_it",
     ),
-    "FC6": (f"{_FEATURE}changes.py::test_another_name_takes_mail_and_history_along_and_frees_the_former_one",),
+    "FC6": (f"{_FEATURE}changes.py::test_another_name_takes_mail_and_history_along_and_mail_to_the_former_one_too",),
     "FC7": (f"{_CLI}entry.py::test_help_is_the_references_and_needs_no_server",),
     "FC8": (f"{_CLI}session_hooks.py::test_a_session_is_told_its_name_then_the_arguments_then_who_was_seen_lately",),
     "FC9": (f"{_FEATURE}changes.py::test_one_that_retired_is_back_with_the_next_call",),

@@ -11,7 +11,7 @@ from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.mailbox_rules import MissingMailbox
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName
 from mcp_agent_mail.features.doors.names import MAX_FORMER
-from tests.features.doors.harness import OPERATOR, DoorsHarness, at
+from tests.features.doors.harness import OPERATOR, DoorsHarness
 from tests.features.doors.mailbox_calls import box, check, names, pending, send
 from tests.features.doors.test_archived import told
 from tests.features.doors.test_window_service import mailboxes, window
@@ -71,10 +71,12 @@ async def test_a_look_by_it_takes_it_from_nobody_and_shows_nothing(harness: Door
         await check(harness, first),
         await pending(harness, first),
         (await mailboxes(harness).watch(window("x"), [first], seen=None, wait_s=0)).mailboxes,
-        (await harness.doors.pop(at(first, Door.AGENTMAIL), wait_s=0)),
     ]
+    if " " not in first:
+        looks.append(await harness.pop(first))
 
-    assert looks == [[], 0, [], None]
+    assert looks[:3] == [[], 0, []]
+    assert looks[3:] in ([], [None])
     assert sorted(await names(harness, first)) == ["alice", "robert"]
     assert await harness.rows("SELECT count(*) FROM outbox") == before
     assert await harness.mailboxes.find_renamed(box(first)) == "robert"
@@ -84,6 +86,7 @@ ACTS: dict[str, Callable[[DoorsHarness, str], Awaitable[Any]]] = {
     "send": lambda harness, name: send(harness, name, "alice", "I am another"),
     "send by another door": lambda harness, name: harness.doors.send(window(name), "alice", "I am another"),
     "wait": lambda harness, name: harness.mailboxes.watch(box(name), wait_s=0),
+    "receive": lambda harness, name: harness.doors.pop(window(name), wait_s=0),
     "status": lambda harness, name: mailboxes(harness).set_status(window(name), AgentStatus.BUSY),
     "another's rename": lambda harness, name: harness.mailboxes.rename(box("alice"), name),
     "a window of that name": lambda harness, name: harness.doors.send(window("amy"), name, "are you there?"),

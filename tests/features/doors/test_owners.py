@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.domain.doors.mailbox_rules import NameNotOwned
-from mcp_agent_mail.domain.doors.names import Door, DoorNotLinked, NameOwnedElsewhere, UnfitWireName, wire_key
+from mcp_agent_mail.domain.doors.names import (
+    Door,
+    DoorNotLinked,
+    NameOwnedElsewhere,
+    UnfitWireName,
+    UnknownWireName,
+    wire_key,
+)
 from mcp_agent_mail.domain.identity.caller import AgentAuth, ReservedIdentity
 from mcp_agent_mail.domain.projects import ProjectArchived
 from mcp_agent_mail.features.doors.pop_claims import MAX_CLAIMED_EACH, TooManyPopped
@@ -133,3 +140,15 @@ async def test_in_a_project_that_was_set_aside_doors_change_nothing(
 
     assert retired == 0
     assert await harness.rows(told) == before
+
+
+async def test_the_operator_links_a_name_of_another_project(harness: DoorsHarness) -> None:
+    app = harness.seeded.app
+
+    row = await harness.doors.link(OPERATOR, "BlueLake", Door.AGENTMAIL, app.human_key)
+    again = await harness.doors.unlink(OPERATOR, "BlueLake", Door.AGENTMAIL, app.slug)
+
+    assert (row.project, row.wire_name.linked) == (app.slug, frozenset({Door.AGENTMAIL}))
+    assert (again.project, again.wire_name.linked) == (app.slug, frozenset())
+    with pytest.raises(UnknownWireName):
+        await harness.doors.link(OPERATOR, "BlueLake", Door.AGENTMAIL)

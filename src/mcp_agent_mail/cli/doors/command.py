@@ -13,6 +13,7 @@ from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, tell_error
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.project_option import absolute_key
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.escaping import visible
 
@@ -26,6 +27,9 @@ app = typer.Typer(
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A name at a door, or an agent's of their project.")]
 DoorArgument = Annotated[str, typer.Argument(metavar="DOOR", help="postal, agentmail or claude-mailbox.")]
+OfProject = Annotated[
+    str | None, typer.Option("--project", "-p", metavar="PROJECT", help="Path or slug. Else FACADES_PROJECT.")
+]
 
 _DOORS = (
     Column("door", "door"),
@@ -98,24 +102,25 @@ def _names(gateway: Gateway) -> Iterator[Row]:
 
 
 @app.command("link", cls=LeanCommand)
-def link(name: NameArgument, door: DoorArgument, json: JsonFlag = False) -> None:
+def link(name: NameArgument, door: DoorArgument, project: OfProject = None, json: JsonFlag = False) -> None:
     """Let callers of a door speak as a name that it does not own.
 
     It may be another door's, or an agent's of this server: whoever reaches the door reads and
     sends as it from then on.
     """
-    _change("link_door_name", name, door, as_json=json)
+    _change("link_door_name", name, door, project, as_json=json)
 
 
 @app.command("unlink", cls=LeanCommand)
-def unlink(name: NameArgument, door: DoorArgument, json: JsonFlag = False) -> None:
+def unlink(name: NameArgument, door: DoorArgument, project: OfProject = None, json: JsonFlag = False) -> None:
     """Take such a link back; what a door owns stays its own."""
-    _change("unlink_door_name", name, door, as_json=json)
+    _change("unlink_door_name", name, door, project, as_json=json)
 
 
-def _change(tool: str, name: str, door: str, *, as_json: bool) -> None:
+def _change(tool: str, name: str, door: str, project: str | None, *, as_json: bool) -> None:
+    at = {} if project is None else {"project_key": absolute_key(project, "--project")}
     with open_gateway(load_context()) as gateway:
-        known = gateway.call(tool, {"name": name, "door": door})
+        known = gateway.call(tool, {"name": name, "door": door, **at})
     if as_json:
         print_json(known)
     else:

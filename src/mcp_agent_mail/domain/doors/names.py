@@ -58,7 +58,7 @@ class TooManyNames(Conflict):
     """Doors know the agent by as many names as may be."""
 
 
-class TooManyMailboxes(Conflict):
+class MailboxLimit(Conflict):
     """FACADES_MAILBOXES_MAX: a project has as many mailboxes of doors as it may."""
 
 
@@ -179,9 +179,9 @@ def require_to_speak(door: Door, known: WireName, *, is_unspoken: bool, auth: Ag
 
 
 def require_place(name: str, *, made: int, limit: int) -> None:
-    """May one more mailbox come in by a door, into a project that has so many? Raises TooManyMailboxes."""
+    """May one more mailbox come in by a door, into a project that has so many? Raises MailboxLimit."""
     if made >= limit:
-        raise TooManyMailboxes(
+        raise MailboxLimit(
             f"Nobody is called {name!r:.100}, and no mailbox can be made: there are {made} (FACADES_MAILBOXES_MAX).",
             hint="Nothing was stored. Use a name that is there, or let the operator retire some (am agents retire), "
             "or raise FACADES_MAILBOXES_MAX.",

@@ -75,11 +75,6 @@ class Homes:
 
         return await self._store.write(with_what_is_there)
 
-    async def find_by_disk(self, caller: DoorCaller) -> Project | None:
-        """The project of a caller's directory that is one by what the disk says alone: by another path, or a mark."""
-        key = self.key_of(caller)
-        return None if key == self._project_key else await self._projects.find(key)
-
     async def ready(self, caller: DoorCaller) -> tuple[Project, NameSupplies]:
         """The project, made where it is not there yet, and names drawn for who is new in it. A project that the caller
         names is a directory that is there: raises what `ProjectService.require_directory` does.

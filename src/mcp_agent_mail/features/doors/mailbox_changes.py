@@ -24,7 +24,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.names import free_former, has_other_name, is_former, is_nobodys
 from mcp_agent_mail.features.doors.names import rename as call
 from mcp_agent_mail.features.doors.results import Mailbox, MailboxList, NameChange
-from mcp_agent_mail.features.doors.told import listed
+from mcp_agent_mail.features.doors.told_names import listed
 from mcp_agent_mail.features.identity.door_callers import resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.store.transaction import Tx, View

@@ -59,7 +59,7 @@ class MailboxService:
 
     async def touch(self, caller: DoorCaller) -> None:
         """The mailbox is there, is the door's, and was seen now. By a name that a rename left it is nobody's: then
-        nothing is made. Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, TooManyMailboxes.
+        nothing is made. Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, MailboxLimit.
         """
         await self._look_as(caller)
 
@@ -197,8 +197,8 @@ class MailboxService:
             after = following
 
     async def _look_as(self, caller: DoorCaller) -> _Speaking | None:
-        """Who looks: as `_speak`, but a look takes no name that leads mail to a renamed mailbox, whose session may still
-        go by it. None then.
+        """Who looks: as `_speak`, but a look takes no name that leads mail to a renamed mailbox, whose session may
+        still go by it. None then.
         """
         written, key = require_wire_name(caller.door, caller.name), self._doors.homes.key_of(caller)
 

@@ -29,7 +29,7 @@ from mcp_agent_mail.domain.identity.names import (
 )
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.correspondents import find_correspondent
-from mcp_agent_mail.features.doors.told import Tells
+from mcp_agent_mail.features.doors.told_names import Tells
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
 from mcp_agent_mail.features.identity.door_callers import is_mailbox, newcomers_caller, resolve_door_caller

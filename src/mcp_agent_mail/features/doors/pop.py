@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.messages import Message, ReceiptStep
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.names import DoorActor, find_agent, is_nobodys, is_shut
 from mcp_agent_mail.features.doors.results import Pending, Popped
-from mcp_agent_mail.features.doors.told import Tells
+from mcp_agent_mail.features.doors.told_names import Tells
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.receipts import mark_own
 from mcp_agent_mail.store.doors.pops import Head

@@ -34,9 +34,8 @@ from mcp_agent_mail.features.doors.pop_claims import CLAIMED_S, PopClaims, TooMa
 from mcp_agent_mail.features.doors.requests import DoorCaller, DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorPlace, DoorSent, KnownWireName, Pending, Popped
 from mcp_agent_mail.features.doors.send import send
-from mcp_agent_mail.features.doors.told import Tells, tells_who_looks, tells_who_sends
+from mcp_agent_mail.features.doors.told_names import Tells, tells_who_looks, tells_who_sends
 from mcp_agent_mail.features.doors.wait_figures import DoorWaits
-from mcp_agent_mail.features.doors.wait_lines import NameWaits
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.projects.lookup import require_writable
@@ -46,11 +45,13 @@ from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_WAIT_S = 300
 MAX_NAMES_LISTED = 1_000
+_MADE_BY_LOOKS = frozenset({Door.AGENTMAIL})
+"""Where `receive` makes its window's mailbox, as its users know it: by that others may write to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """What a look took, and whose it is: nobody's where the name is nobody's."""
+    """What a look took, and whose it is: nobody's where the name is nobody's and the look made nothing."""
 
     agent: Agent | None
     popped: Popped | None
@@ -89,7 +90,6 @@ class DoorService:
         self._note_activity = note_activity
         self.homes = Homes(store, services.projects, project_key=project_key, rule=rule, choose=choose)
         self._claims = PopClaims(self.give_back_soon, within_s=claimed_s)
-        self._name_waits = NameWaits()
         self.waits = DoorWaits()
 
     async def send(
@@ -127,16 +127,14 @@ class DoorService:
             sent = send(tx, speaker, recipient, request, caller.door, self._services.messaging.send_as)
             return speaker.actor.agent, sent
 
-        try:
-            agent, sent = await self.homes.write(caller, unit)
-        finally:
-            self._name_waits.wake(self.homes.key_of(caller), request.to)
+        agent, sent = await self.homes.write(caller, unit)
         self._note_activity(agent)
         return sent
 
     async def pop(self, caller: DoorCaller, *, wait_s: float, settles_itself: bool = False) -> Popped | None:
         """The oldest message that waits, at most `wait_s` seconds after (and MAX_WAIT_S); None where none came. To look
-        makes nothing: of a name that nobody has nothing waits, until it is written to.
+        without waiting makes nothing, but at AgentMail's; who waits is there, so that agents of this server and windows
+        may write to it.
 
         It is read once the answer of the running call was written, and given back where it was not. A call that is no
         request of this server's says so itself: `settle`, `give_back`. So does one whose answer is an error after all.
@@ -146,19 +144,17 @@ class DoorService:
         Raises as `send` does, as waiting does (NoPlaceToWait, WaitingEnds, WaiterLeft), and TooManyPopped.
         """
         require_wire_name(caller.door, caller.name)
-        loop = asyncio.get_running_loop()
-        until = loop.time() + min(wait_s, MAX_WAIT_S)
-        taken = await self._look(caller) or await self._take(caller)
-        while taken.popped is None and loop.time() < until:
-            taken = await self._wait(caller, taken.agent, until)
+        taken = await self._look(caller, waits=wait_s > 0) or await self._take(caller)
         popped = taken.popped
+        if popped is None and wait_s > 0 and taken.agent is not None:
+            popped = await self._wait(caller, taken.agent.id, min(wait_s, MAX_WAIT_S))
         if popped is None:
             return None
         return self.promised([popped], settles_itself=settles_itself)[0]
 
     def promised(self, taken: Sequence[Popped], *, settles_itself: bool) -> Sequence[Popped]:
-        """What the running call has taken from one mailbox and answers with, as `pop` says: with one claim for all of it
-        where its caller `settles_itself`. Raises TooManyPopped, and has given it back.
+        """What the running call has taken from one mailbox and answers with, as `pop` says: with one claim for all
+        of it where its caller `settles_itself`. Raises TooManyPopped, and has given it back.
         """
         given = self._claimed(taken) if settles_itself else taken
         # Without bodies: so many would fill the memory, and nobody asks for one here.
@@ -178,48 +174,39 @@ class DoorService:
             self.give_back_soon(taken)
             raise
 
-    async def _look(self, caller: DoorCaller) -> _Taken | None:
+    async def _look(self, caller: DoorCaller, *, waits: bool) -> _Taken | None:
         """None where there is something to write: mail to be given, or who calls."""
+        makes = waits or caller.door in _MADE_BY_LOOKS
         key = self.homes.key_of(caller)
 
-        def look(view: View, project: Project | None) -> _Taken | None:
+        def look(view: View) -> _Taken | None:
+            project = find_home(view, key)
             if project is None or is_nobodys(view, require_writable(project), caller.name):
-                return _Taken(agent=None, popped=None)
+                return None if makes else _Taken(agent=None, popped=None)
             idle = popping.find_idle(view, project, caller.door, caller.name)
             return None if idle is None else _Taken(agent=idle, popped=None)
 
-        def look_at_home(view: View) -> tuple[Project | None, _Taken | None]:
-            home = find_home(view, key)
-            return home, look(view, home)
-
-        home, taken = await self._store.read(look_at_home)
-        if home is None and (other := await self.homes.find_by_disk(caller)) is not None:
-            taken = await self._store.read(lambda view: look(view, other))
+        taken = await self._store.read(look)
         if taken is not None and taken.agent is not None:
             self._note_activity(taken.agent)
         return taken
 
-    async def _wait(self, caller: DoorCaller, agent: Agent | None, until: float) -> _Taken:
-        """Until there is mail, or the name is somebody's that was nobody's, or it is late."""
+    async def _wait(self, caller: DoorCaller, agent_id: AgentId, wait_s: float) -> Popped | None:
         loop, waiters = asyncio.get_running_loop(), self._services.waiters
+        until = loop.time() + wait_s
         await waiters.hear()
-        with (
-            waiters.place(agent and agent.id, WaiterKind.WAIT, is_agents=agent is not None) as waiter,
-            self._name_waits.place(self.homes.key_of(caller), caller.name, waiter),
-            current_hearing().watched(waiter.leave),
-        ):
+        with waiters.place(agent_id, WaiterKind.WAIT) as waiter, current_hearing().watched(waiter.leave):
             while True:
                 # In this order: what is committed once the look has begun wakes.
                 waiter.begin_look()
                 is_last = loop.time() >= until
-                # Of somebody by a unit of work: what is being given back is waiting again by then.
-                taken = (None if agent else await self._look(caller)) or await self._take(caller)
+                popped = (await self._take(caller)).popped
                 if waiter.has_left:
-                    if taken.popped is not None:
-                        self.give_back_soon([taken.popped])
+                    if popped is not None:
+                        self.give_back_soon([popped])
                     raise WaiterLeft("The caller has left.")
-                if taken.popped is not None or is_last or (agent is None and taken.agent is not None):
-                    return taken
+                if popped is not None or is_last:
+                    return popped
                 waiters.require_open()
                 await waiter.woken(until - loop.time())
 
@@ -282,7 +269,7 @@ class DoorService:
             self.waits.note(popped)
 
     def give_back_soon(self, taken: Sequence[Popped]) -> None:
-        """All of one mailbox."""
+        """What was taken from one mailbox is the next one's, as soon as the store takes that."""
 
         def unit(tx: Tx) -> None:
             for popped in taken:
@@ -322,17 +309,23 @@ class DoorService:
             lambda view: [_row(view, one) for one in view.wire_names.list_(after=after, limit=MAX_NAMES_LISTED)]
         )
 
-    async def link(self, caller: Caller, name: str, door: Door) -> KnownWireName:
-        """For the operator: let callers of the door speak as the name, a native agent's too. Safe to repeat."""
-        return await self._change(caller, name, lambda tx, known: tx.wire_names.link(known, door))
+    async def link(self, caller: Caller, name: str, door: Door, project_key: str | None = None) -> KnownWireName:
+        """For the operator: let callers of the door speak as the name, a native agent's too. Without a project it is
+        that of doors that know none. Safe to repeat.
+        """
+        at = DoorCaller(door=door, name=name, project_key=project_key)
+        return await self._change(caller, at, lambda tx, known: tx.wire_names.link(known, door))
 
-    async def unlink(self, caller: Caller, name: str, door: Door) -> KnownWireName:
+    async def unlink(self, caller: Caller, name: str, door: Door, project_key: str | None = None) -> KnownWireName:
         """For the operator: take a link back; what the door owns stays its own. Safe to repeat."""
-        return await self._change(caller, name, lambda tx, known: tx.wire_names.unlink(known, door))
+        at = DoorCaller(door=door, name=name, project_key=project_key)
+        return await self._change(caller, at, lambda tx, known: tx.wire_names.unlink(known, door))
 
-    async def _change(self, caller: Caller, name: str, change: Callable[[Tx, WireName], WireName]) -> KnownWireName:
+    async def _change(
+        self, caller: Caller, at: DoorCaller, change: Callable[[Tx, WireName], WireName]
+    ) -> KnownWireName:
         require_operator(caller)
-        key = self.homes.key_of(None)
+        key, name = self.homes.key_of(at), at.name
 
         def unit(tx: Tx, project: Project | None) -> KnownWireName:
             agent = None if project is None else find_agent(tx, project, name)
@@ -348,7 +341,7 @@ class DoorService:
                 record_event(tx, agent, None)
             return _row(tx, changed)
 
-        return await self.homes.change(None, unit)
+        return await self.homes.change(at, unit)
 
 
 def _recipient(

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.core.params import Choice, Id, Text
+from mcp_agent_mail.core.params import PROJECT_KEY, Choice, Id, Text
 from mcp_agent_mail.core.tools import Json, JsonObject, ToolSpec, tool
 from mcp_agent_mail.domain.doors.names import MAX_WIRE_NAME, Door
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
@@ -30,13 +30,21 @@ def door_tools(service: DoorService, current_caller: Callable[[], Awaitable[Call
         """The names that doors know agents by, oldest first; after_id is the last id of what was listed before."""
         return [show_name(known) for known in await service.names(await current_caller(), after=after_id)]
 
-    async def link_door_name(name: Annotated[str, NAME], door: Annotated[str, DOOR]) -> Json:
+    async def link_door_name(
+        name: Annotated[str, NAME],
+        door: Annotated[str, DOOR],
+        project_key: Annotated[str | None, PROJECT_KEY] = None,
+    ) -> Json:
         """Let callers of a door speak as a name that another door, or an agent of this server, has. Safe to repeat."""
-        return show_name(await service.link(await current_caller(), name, Door(door)))
+        return show_name(await service.link(await current_caller(), name, Door(door), project_key))
 
-    async def unlink_door_name(name: Annotated[str, NAME], door: Annotated[str, DOOR]) -> Json:
+    async def unlink_door_name(
+        name: Annotated[str, NAME],
+        door: Annotated[str, DOOR],
+        project_key: Annotated[str | None, PROJECT_KEY] = None,
+    ) -> Json:
         """Take such a link back; what a door owns stays its own. Safe to repeat."""
-        return show_name(await service.unlink(await current_caller(), name, Door(door)))
+        return show_name(await service.unlink(await current_caller(), name, Door(door), project_key))
 
     listing = partial(tool, cluster="doors", read_only=True, idempotent=True, result_list=True, operator_only=True)
     return [

@@ -1,4 +1,4 @@
-"""Who watches which mailbox, the longest first: of several the first alone takes what comes; and who waits for a name."""
+"""Who watches which mailbox, the longest first: of several the first alone takes what comes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.domain.doors.names import wire_key
 from mcp_agent_mail.features.delivery.waiters import MailWaiter
 
 
@@ -32,28 +31,3 @@ class WaitLines:
 
     def is_first(self, agent_id: AgentId, waiter: MailWaiter) -> bool:
         return next(iter(self._lines[agent_id])) is waiter
-
-
-class NameWaits:
-    """Who waits for the first mail to a name that nobody has, beside their places likewise."""
-
-    def __init__(self) -> None:
-        self._waits: dict[tuple[str, str], dict[MailWaiter, None]] = {}
-
-    @contextmanager
-    def place(self, project_key: str, name: str, waiter: MailWaiter) -> Iterator[None]:
-        """Woken, for the time of the block, whenever somebody has written to the name in that project."""
-        key = (project_key, wire_key(name))
-        self._waits.setdefault(key, {})[waiter] = None
-        try:
-            yield
-        finally:
-            del self._waits[key][waiter]
-            if not self._waits[key]:
-                del self._waits[key]
-
-    def wake(self, project_key: str, name: str) -> None:
-        """Somebody has written to the name."""
-        if self._waits:
-            for waiter in self._waits.get((project_key, wire_key(name)), ()):
-                waiter.wake()

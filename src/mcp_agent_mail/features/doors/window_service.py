@@ -22,7 +22,7 @@ from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_f
 from mcp_agent_mail.features.doors.names import rename as call
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
-from mcp_agent_mail.features.doors.told import Tells, listed, tells_who_looks
+from mcp_agent_mail.features.doors.told_names import Tells, listed, tells_who_looks
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store

@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_pro
 from mcp_agent_mail.domain.project_identity import IdentityMode, derived_uid, identify
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.projects.ensure import ProjectRequest, doubt_about_new, ensure, find_foreseen, record_event
+from mcp_agent_mail.features.projects.ensure import ProjectRequest, doubt_about_new, ensure, record_event
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, require_project
 from mcp_agent_mail.features.projects.results import FoundProject, KnownIdentity
@@ -73,11 +73,6 @@ class ProjectService:
         if known is not None and self._identities.mode is IdentityMode.DIR:
             return FoundProject(project=known)
         return await self._ensure(await self.project_request(human_key))
-
-    async def find(self, human_key: str) -> Project | None:
-        """The project that `ensure` would give, where it would make none. Writes nothing."""
-        project_request = await self.project_request(human_key)
-        return await self._store.read(lambda view: find_foreseen(view, project_request))
 
     async def require_directory(self, path: str) -> None:
         """The path is a directory that this server sees. Raises UnseenDirectory, DirectorySilent, TooManyLooks."""

@@ -1,5 +1,5 @@
-"""Whom a door's callers are told of: under `strict` an agent of this server is to them a name that nobody has, unless the
-operator has linked it with the door.
+"""Whom a door's callers are told of: under `strict` an agent of this server is to them a name that nobody has, unless
+the operator has linked it with the door.
 """
 
 from __future__ import annotations
