@@ -1,6 +1,7 @@
 """How an answer is written: as a whole, or piece by piece, each when the client has taken what came before.
 
-And when it was sent: once its last byte has been written to the socket, not to a buffer of ours.
+And when it was sent: once its last byte has been written to the socket, not to a buffer of ours; of a long one, once
+our kernel has little of it left, which takes megabytes for a client that reads none of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Protocol
 from starlette.types import Scope
 
 from mcp_agent_mail.core.concurrency.hearing import SentPromise
-from mcp_agent_mail.server.transport.client_kernel import has_acknowledged
+from mcp_agent_mail.server.transport.client_kernel import has_acknowledged, unacknowledged_bytes
 
 ANSWERED = "mcp_agent_mail.answered"
 """Key in the ASGI scope of the connection that is answered, where the server has one of its own."""
@@ -22,6 +23,9 @@ OUTPUT = "mcp_agent_mail.output"
 """Key of that connection's `AnswerOutput`."""
 BEGAN = "mcp_agent_mail.began"
 """Key of when the first byte of the request came, by `time.monotonic`."""
+KERNEL_BYTES = 64 * 1024
+"""With more of it in our kernel an answer is not sent yet, unless its connection is to be closed after it."""
+LOOK_AGAIN_S = 0.05
 MAX_UNCERTAIN = 32
 """Of one connection, of so many answers last sent it is found out whether they were read."""
 
@@ -52,6 +56,7 @@ class AnswerOutput:
         self._is_ending = False
         self._is_to_close = False
         self._under_way: list[SentPromise] = []
+        self._look_again: asyncio.TimerHandle | None = None
         self._uncertain: deque[SentPromise] = deque(maxlen=MAX_UNCERTAIN)
         self._believed: deque[SentPromise] = deque()
         """Taken for read, while no answer after them has been."""
@@ -93,13 +98,27 @@ class AnswerOutput:
             # With bounds of zero the transport says when it has written the last byte.
             self._transport.set_write_buffer_limits(high=0)
         else:
-            self._all_written()
+            self._look()
 
     def resumed(self) -> None:
         """The transport takes more, and has lost nothing of what it took."""
         if self._under_way and not self._transport.get_write_buffer_size():
             self._transport.set_write_buffer_limits()
-            self._all_written()
+            self._look()
+
+    def _look(self) -> None:
+        """Has the answer been sent whose last byte may be out of our hands?"""
+        if not self._under_way or self._transport.get_write_buffer_size():
+            return
+        if not self._is_to_close and unacknowledged_bytes(self._transport.get_extra_info("socket")) > KERNEL_BYTES:
+            if self._look_again is None:
+                self._look_again = asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._looked_again)
+            return
+        self._all_written()
+
+    def _looked_again(self) -> None:
+        self._look_again = None
+        self._look()
 
     def _all_written(self) -> None:
         sent, self._under_way = self._under_way, []
@@ -110,6 +129,9 @@ class AnswerOutput:
     def cut(self) -> None:
         """Something of an answer is lost, or may be: nothing counts as sent any more."""
         self._is_cut = True
+        if self._look_again is not None:
+            self._look_again.cancel()
+            self._look_again = None
         lost, self._under_way = self._under_way, []
         for promise in lost:
             promise.cut()
@@ -118,6 +140,7 @@ class AnswerOutput:
         """Its next request begins: it has read what was sent before, unless its kernel has not even got that, or it
         resets the connection before it has read more.
         """
+        self._look()
         if self._uncertain and has_acknowledged(self._transport.get_extra_info("socket")):
             self._believed = self._settled()
             for promise in self._believed:
@@ -125,6 +148,8 @@ class AnswerOutput:
 
     def client_ended(self, *, has_read: bool) -> None:
         """It has ended its side, in order or not. What has not been sent by now is read by nobody."""
+        if has_read:
+            self._look()
         self.cut()
         if not has_read:
             self._disprove()

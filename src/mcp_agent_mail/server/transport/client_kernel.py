@@ -41,6 +41,16 @@ def has_taken_all(connection: socket.socket | None) -> bool:
         return False
 
 
+def unacknowledged_bytes(connection: socket.socket | None) -> int:
+    """How much of what was written the client's kernel has not got, as far as is known; 0 of what is gone."""
+    if connection is None:
+        return 0
+    try:
+        return _unacknowledged_bytes(connection)
+    except OSError:
+        return 0
+
+
 def _unacknowledged_bytes(connection: socket.socket) -> int:
     if sys.platform == "darwin":
         return connection.getsockopt(socket.SOL_SOCKET, _SO_NWRITE)
