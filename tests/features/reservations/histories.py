@@ -71,7 +71,7 @@ class Shop:
             await self.store.write(lambda tx: tx.now)
 
 
-def _drop(unit: Unit[object]) -> None:
+def _drop(unit: Unit[object], stored: object = None) -> None:
     """As a server that is no more."""
 
 

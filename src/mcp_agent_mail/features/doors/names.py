@@ -314,5 +314,5 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
         attachments_policy=AttachmentsPolicy.AUTO,
         token_hash=None,
     )
-    made = add_agent(tx, admission_request, new)
-    return tx.agents.set_contact_policy(made.id, ContactPolicy.OPEN, tx.now)
+    added = add_agent(tx, admission_request, new)
+    return tx.agents.set_contact_policy(added.id, ContactPolicy.OPEN, tx.now)
