@@ -83,7 +83,7 @@ def test_what_the_servers_own_port_says_is_told(server: MailboxServer, program: 
     native = program.run("list", "--url", f"http://127.0.0.1:{server.served.port}")
 
     assert (native.code, native.out) == (1, "")
-    assert native.err.startswith("claude-mailbox: Nothing is served at '/v1/list'.")
+    assert native.err.startswith("claude-mailbox: The door claude-mailbox is not open here.")
 
 
 def test_the_url_is_said_by_flag_then_variable_then_port(server: MailboxServer, program: MailboxProgram) -> None:
