@@ -22,7 +22,8 @@ async def send(harness: DoorsHarness, sender: str, to: str, body: str) -> None:
 async def check(harness: DoorsHarness, name: str) -> list[str]:
     """All of it, and its answer was written."""
     checked = await harness.mailboxes.check(box(name))
-    await harness.mailboxes.settle(checked.messages)
+    for popped in checked.messages:
+        await harness.doors.settle(popped)
     return [one.body for one in checked.messages]
 
 

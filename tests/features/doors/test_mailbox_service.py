@@ -21,7 +21,8 @@ async def test_a_check_takes_all_that_waits_in_order_and_leaves_nothing(harness:
         await send(harness, "alice", "Bob", f"{number}")
 
     checked = await harness.mailboxes.check(box("bob"))
-    await harness.mailboxes.settle(checked.messages)
+    for popped in checked.messages:
+        await harness.doors.settle(popped)
     again = await check(harness, "bob")
 
     assert checked.name == "Bob"

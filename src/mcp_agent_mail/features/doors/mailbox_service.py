@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
@@ -245,7 +245,3 @@ class MailboxService:
                 loop.call_soon_threadsafe(self._doors.wake, popped.agent_id)
 
         return await self._doors.homes.write(caller, unit, unheard=unheard)
-
-    async def settle(self, taken: Sequence[Popped]) -> None:
-        """As `DoorService.settle`, for what was taken together."""
-        await self._store.write(lambda tx: popping.settle_all(tx, taken))

@@ -72,22 +72,14 @@ def sender_shown(view: View, door: Door, message: Message, home: Project) -> str
     return shown_name(message.sender_name, message.project_id, message.project_slug, home.id)
 
 
-def settle_all(tx: Tx, taken: Sequence[Popped]) -> list[Popped]:
-    """As `settle`, for what was taken together; those that are read by it."""
+def settle(tx: Tx, taken: Sequence[Popped]) -> list[Popped]:
+    """The answer that had these of one mailbox was written: they are read, as by their recipient. Those that were still
+    this caller's; nothing changes of the others.
+    """
     still = [popped for popped in taken if tx.pops.end(popped.message_id, popped.agent_id, popped.popped_ts)]
     if still:
         mark_own(tx, _reader(tx, still[0]), [popped.message_id for popped in still], ReceiptStep.READ)
     return still
-
-
-def settle(tx: Tx, popped: Popped) -> bool:
-    """Its answer was written: the message is read, as by its recipient. False, and nothing changes, where it is not
-    this caller's any more.
-    """
-    if not tx.pops.end(popped.message_id, popped.agent_id, popped.popped_ts):
-        return False
-    mark_own(tx, _reader(tx, popped), [popped.message_id], ReceiptStep.READ)
-    return True
 
 
 def _reader(view: View, popped: Popped) -> Actor:

@@ -250,7 +250,7 @@ class DoorService:
         return bool(taken) and await self._return(taken)
 
     async def _settle(self, taken: Sequence[Popped]) -> bool:
-        read = await self._store.write(lambda tx: popping.settle_all(tx, taken))
+        read = await self._store.write(lambda tx: popping.settle(tx, taken))
         self._claims.end(taken[0])  # Not before: a call that is cancelled may have written nothing.
         self._note_waits(read)
         return bool(read)
@@ -262,7 +262,7 @@ class DoorService:
         return any(returned)
 
     def _settle_soon(self, taken: Sequence[Popped]) -> None:
-        self._store.write_soon(lambda tx: popping.settle_all(tx, taken), self._note_waits)
+        self._store.write_soon(lambda tx: popping.settle(tx, taken), self._note_waits)
 
     def _note_waits(self, read: Sequence[Popped]) -> None:
         for popped in read:
