@@ -56,6 +56,8 @@ ASKING = (
     ("reservations", "release", "1"),
     ("contacts", "list", "BlueLake"),
     ("contacts", "requests"),
+    ("contacts", "approve", "BlueLake", "GreenField"),
+    ("contacts", "deny", "BlueLake", "GreenField"),
     ("archive", "log"),
     ("archive", "stats"),
     ("archive", "path"),

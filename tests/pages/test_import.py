@@ -27,7 +27,7 @@ def test_every_line_of_the_page_does_what_it_says(tmp_path: Path) -> None:
     assert looked.count("count\tmessages\t40\t40\t0\t0") == 3
     assert applied.count("count\tmessages\t40\t40\t0\t0") == 3
     assert "bob-claude-mailbox" in applied
-    assert json.loads(again)["counts"]["messages"] == {"found": 40, "added": 0, "known": 40, "left": 0}
+    assert json.loads(again)["counts"]["messages"] == {"found": 40, "added": 0, "known": 40, "changed": 0, "left": 0}
 
 
 def test_its_links_lead_somewhere() -> None:

@@ -233,7 +233,7 @@ def _of_waiting(figures: BesideFigures) -> Iterator[Metric]:
     waits.add_metric([], figures.waiting.waits)
     streams = GaugeMetricFamily(f"{_PREFIX}_event_streams", "Streams of events that are open.")
     streams.add_metric([], figures.waiting.streams)
-    owed = GaugeMetricFamily(f"{_PREFIX}_store_owed", "Outcomes of answers that the store has not taken yet.")
+    owed = GaugeMetricFamily(f"{_PREFIX}_outcomes_owed", "Outcomes of answers that the store has not taken yet.")
     owed.add_metric([], figures.owed)
     yield from (waits, streams, owed)
     if figures.feed_tail is not None:
