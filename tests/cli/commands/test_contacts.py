@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from tests.cli.conftest import Post
 from tests.cli.shell import Shell
+
+_APART = "/code/asked"
+"""Nobody else looks there."""
 
 
 def test_a_request_that_waits_is_listed_once_from_its_target(at_leases: Shell) -> None:
@@ -23,14 +27,23 @@ def test_a_link_is_seen_from_both_its_ends_and_once_among_all(at_leases: Shell) 
     assert of_all[0][1:4] == ["GrayFox", "RedStone", "pending"]
 
 
-def test_the_operator_answers_in_an_agents_place(at_leases: Shell) -> None:
-    approved = at_leases.am("contacts", "approve", "GrayFox", "RedStone", "--json").json()
-    denied = at_leases.am("contacts", "deny", "GrayFox", "RedStone").lines()
+def test_the_operator_answers_in_an_agents_place(at_leases: Shell, post: Post) -> None:
+    with post.server.connect() as connection:
+        connection.call("ensure_project", human_key=_APART)
+        for name in ("BlueLake", "RedStone"):
+            connection.call("register_agent", project_key=_APART, program="tests", model="none", name=name)
+        connection.call("request_contact", project_key=_APART, from_agent="BlueLake", to_agent="RedStone")
+    at_leases.set(AGENT_MAIL_PROJECT=_APART)
 
-    assert (approved["from"], approved["to"], approved["status"]) == ("GrayFox", "RedStone", "approved")
+    approved = at_leases.am("contacts", "approve", "BlueLake", "RedStone", "--json").json()
+    denied = at_leases.am("contacts", "deny", "BlueLake", "RedStone").lines()
+
+    assert (approved["from"], approved["to"], approved["status"]) == ("BlueLake", "RedStone", "approved")
     assert ["status", "blocked"] in denied
-    assert at_leases.am("contacts", "list").lines()[0][1:4] == ["GrayFox", "RedStone", "blocked"]
-    assert at_leases.am("contacts", "requests", "--json").json() == []
+    assert [line[1:4] for line in at_leases.am("contacts", "list", "RedStone").lines()] == [
+        ["BlueLake", "RedStone", "blocked"]
+    ]
+    assert at_leases.am("contacts", "requests", "RedStone", "--json").json() == []
 
 
 def test_an_answer_for_nobody_is_refused(at_leases: Shell) -> None:
