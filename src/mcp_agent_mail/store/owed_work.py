@@ -1,8 +1,8 @@
 """What has to be stored though nobody waits for it: it is kept, in order, and tried again until the store takes it.
 
-An answer that was written or lost has an outcome (a message is read, or is the next one's again; a lease is taken back).
-Where the store fails at that moment nobody is left who could ask again, so that this does. Whatever fails by its own
-fault is logged and dropped: it would fail for ever, and hold up what stands behind it.
+An answer that was written or lost has an outcome (a message is read, or is the next one's again; a lease is taken
+back). Where the store fails at that moment nobody is left who could ask again, so that this does. Whatever fails by
+its own fault is logged and dropped: it would fail for ever, and hold up what stands behind it.
 """
 
 from __future__ import annotations
