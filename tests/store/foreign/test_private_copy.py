@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.disk_space import DiskFull
 from mcp_agent_mail.domain.importing.refusals import SourceInUse, SourceUnreadable
 from mcp_agent_mail.domain.own_files import APPLICATION_ID
 from mcp_agent_mail.store.foreign import private_copy
@@ -102,3 +104,21 @@ def test_a_database_of_this_program_is_told_to_be_one(tmp_path: Path) -> None:
 
     with pytest.raises(SourceUnreadable, match="of this program itself"):
         require_foreign_database(tmp_path / "mail.sqlite3")
+
+
+@pytest.mark.parametrize("left_out", [1, 200_000])
+def test_a_copy_that_finds_no_room_is_refused_and_not_cut(tmp_path: Path, left_out: int) -> None:
+    source, target = tmp_path / "source.db", tmp_path / "copy"
+    target.mkdir()
+    with closing(_database(source)) as filling:
+        filling.execute("INSERT INTO notes VALUES (?)", ("x" * 3_000_000,))
+    before, (soft, hard) = state_of(source), resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (source.stat().st_size - left_out, hard))
+    try:
+        with pytest.raises(DiskFull):
+            copy_privately(source, target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert state_of(source) == before

@@ -83,9 +83,11 @@ def _copy(source: Path, target: Path) -> None:
         with os.fdopen(writing, "wb", buffering=0) as copy:
             try:
                 while piece := original.read(_PIECE):
-                    copy.write(piece)
+                    rest = memoryview(piece)
+                    while rest:  # A write may take less than all, without an error.
+                        rest = rest[copy.write(rest) :]
             except OSError as failed:
-                if failed.errno in (errno.ENOSPC, errno.EDQUOT):
+                if failed.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                     raise disk_full(target.parent) from failed
                 raise unreadable(source, reason_of(failed)) from failed
 
