@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 import struct
 
+import pytest
+
 from tests.facades.claude_mailbox.mailbox_server import MailboxServer
 from tests.served import pause
 
@@ -15,13 +17,13 @@ _RESET = struct.pack("ii", 1, 0)
 _LOOKS = 1_000
 
 
-def _ask(server: MailboxServer, name: str) -> socket.socket:
+def _ask(server: MailboxServer, name: str, more: str = "") -> socket.socket:
     """A connection that keeps little, and does not read."""
     raw = socket.socket()
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     raw.connect(("127.0.0.1", server.ports[0]))
-    head = f"POST /v1/check-inbox HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Mailbox: {name}\r\nContent-Length: 0\r\n\r\n"
-    raw.sendall(head.encode())
+    head = f"POST /v1/check-inbox HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Mailbox: {name}\r\nContent-Length: 0\r\n"
+    raw.sendall(f"{head}{more}\r\n".encode())
     return raw
 
 
@@ -33,10 +35,11 @@ def _wait_until_pending(server: MailboxServer, count: int) -> bool:
     return False
 
 
-def test_what_was_in_an_answer_that_was_cut_waits_again_in_its_order(server: MailboxServer) -> None:
+@pytest.mark.parametrize("more", ["", "Connection: close\r\n"], ids=["kept", "closed"])
+def test_what_was_in_an_answer_that_was_cut_waits_again_in_its_order(server: MailboxServer, more: str) -> None:
     for number in range(MESSAGES):
         server.send("ann", "slow", f"{number:02d}{LARGE}")
-    raw = _ask(server, "slow")
+    raw = _ask(server, "slow", more)
     try:
         is_taken = _wait_until_pending(server, MESSAGES - 1)
         raw.recv(1, socket.MSG_PEEK)  # It was written.

@@ -24,7 +24,7 @@ OUTPUT = "mcp_agent_mail.output"
 BEGAN = "mcp_agent_mail.began"
 """Key of when the first byte of the request came, by `time.monotonic`."""
 KERNEL_BYTES = 64 * 1024
-"""With more of it in our kernel an answer is not sent yet, unless its connection is to be closed after it."""
+"""With more of it in our kernel an answer is not sent yet."""
 LOOK_AGAIN_S = 0.05
 MAX_UNCERTAIN = 32
 """Of one connection, of so many answers last sent it is found out whether they were read."""
@@ -39,6 +39,12 @@ class AnsweredConnection(Protocol):
 
     def close_after_answer(self) -> None:
         """Close once the client can have read it."""
+
+    def await_taking(self) -> None:
+        """An answer waits in our kernel for its client, which has the time that clients have to take one."""
+
+    def answer_taken(self) -> None:
+        """It waits no more."""
 
 
 class AnswerOutput:
@@ -60,6 +66,15 @@ class AnswerOutput:
         self._uncertain: deque[SentPromise] = deque(maxlen=MAX_UNCERTAIN)
         self._believed: deque[SentPromise] = deque()
         """Taken for read, while no answer after them has been."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an answer of which something is promised was written and is not sent yet."""
+        return bool(self._under_way)
+
+    def held_bytes(self) -> int:
+        """Of such an answer, what our kernel has and the client's has not."""
+        return 0 if self._look_again is None else unacknowledged_bytes(self._transport.get_extra_info("socket"))
 
     @property
     def awaits_evidence(self) -> bool:
@@ -110,15 +125,18 @@ class AnswerOutput:
         """Has the answer been sent whose last byte may be out of our hands?"""
         if not self._under_way or self._transport.get_write_buffer_size():
             return
-        if not self._is_to_close and unacknowledged_bytes(self._transport.get_extra_info("socket")) > KERNEL_BYTES:
-            if self._look_again is None:
-                self._look_again = asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._looked_again)
+        self._wait_no_more()
+        if unacknowledged_bytes(self._transport.get_extra_info("socket")) <= KERNEL_BYTES:
+            self._all_written()
+            self._connection.answer_taken()
             return
-        self._all_written()
+        self._look_again = asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._look)
+        self._connection.await_taking()
 
-    def _looked_again(self) -> None:
-        self._look_again = None
-        self._look()
+    def _wait_no_more(self) -> None:
+        if self._look_again is not None:
+            self._look_again.cancel()
+            self._look_again = None
 
     def _all_written(self) -> None:
         sent, self._under_way = self._under_way, []
@@ -129,9 +147,7 @@ class AnswerOutput:
     def cut(self) -> None:
         """Something of an answer is lost, or may be: nothing counts as sent any more."""
         self._is_cut = True
-        if self._look_again is not None:
-            self._look_again.cancel()
-            self._look_again = None
+        self._wait_no_more()
         lost, self._under_way = self._under_way, []
         for promise in lost:
             promise.cut()

@@ -176,9 +176,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._room.await_body(self)
 
     def on_body(self, body: bytes) -> None:
-        """Count a piece of a body in bytes; what comes after the answer is only dropped. Raises _Refused when all
-        bodies together are too large.
-        """
+        """Count a piece of a body; what comes after the answer is dropped. Raises _Refused for too much of all."""
         self._since_content = 0
         if self.cycle.response_complete:
             self._dropped_bytes += len(body)
@@ -187,9 +185,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request has come whole: its body counts until its call has ended. One that is answered already leaves the
-        connection idle.
-        """
+        """The request has come whole: its body counts until its call has ended. Answered already, it leaves us idle."""
         self._is_reading = False
         self._is_in_head = True
         self._since_content = 0
@@ -205,9 +201,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._rest()
 
     def on_response_complete(self) -> None:
-        """Begin the next request sent in advance, but not before the client has taken this answer; without one the
-        connection is idle.
-        """
+        """Begin the next request sent in advance once the client has taken this answer; without one we are idle."""
         if self._is_refused and not self.pipeline:
             self.server_state.total_requests += 1
             return
@@ -255,13 +249,21 @@ class BoundedHttp(HttpToolsProtocol):
             self._room.block(self, self.untaken_bytes())
 
     def untaken_bytes(self) -> int:
-        return self.transport.get_write_buffer_size()
+        return self.transport.get_write_buffer_size() + self._outlet.held_bytes()
+
+    def await_taking(self) -> None:
+        self._room.block(self, self.untaken_bytes())
+
+    def answer_taken(self) -> None:
+        """Its time to take it is over; where our side is closed, that to leave begins."""
+        if not self._is_blocked:
+            self._room.unblock(self)
+        if self._has_said_all:
+            self._room.await_leave(self)
 
     def pause_writing(self) -> None:
-        """Not uvicorn's: whoever answers would wait with the rest of its answer in hand, which nobody counts.
-
-        So an answer is written as a whole, and the next request begins when the client has taken it; but what is
-        streamed waits piece by piece.
+        """Not uvicorn's: the rest of an answer would wait where nobody counts it. So it is written as a whole, and the
+        next request begins when the client has taken it; but what is streamed waits piece by piece.
         """
         self._is_blocked = True
         if self.is_streaming:
@@ -310,9 +312,7 @@ class BoundedHttp(HttpToolsProtocol):
             self.is_streaming = False
             if untaken_bytes := self.untaken_bytes():
                 self._room.block(self, untaken_bytes)
-                self.transport.close()
-            else:
-                self._close_and_hear()
+            self._close_and_hear()
             return
         self._say_all()
 
@@ -336,9 +336,15 @@ class BoundedHttp(HttpToolsProtocol):
             self._say_all()
 
     def _say_all(self) -> None:
-        """Close our side, and drop what still comes until the client closes its own, or its time to do so is over."""
+        """Close our side, and drop what still comes until the client closes its own, or its time to do so is over: that
+        begins when it has taken an answer of which something is promised.
+        """
         self._is_refused = True
-        self._room.await_leave(self)
+        if self._outlet.is_under_way:
+            self._room.forget(self)
+            self.await_taking()
+        else:
+            self._room.await_leave(self)
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self._has_said_all = True
