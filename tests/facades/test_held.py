@@ -12,6 +12,7 @@ import pytest
 
 from tests.facades.correspondents import AGENTMAIL, Server, begin, correspondents
 
+CLAUDE_MAILBOX = "import sys; from mcp_agent_mail.cli.claude_mailbox.entry import main; sys.exit(main())"
 TO = "RedStone"
 WHY = f"{TO} takes no mail; nothing was sent."
 
@@ -47,18 +48,32 @@ def _mailbox(server: Server) -> Any:
     return {key: answer.value[key] for key in answer.value if key in ("to", "held")}
 
 
-def _window(server: Server) -> Any:
+def _run(server: Server, program: str, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-c", AGENTMAIL, "send", TO, "hi"],
+        [sys.executable, "-c", program, *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
         cwd=server.project,
-        env={**server.served.environment(), "AGENTMAIL_NAME": "amy"},
+        env={**server.served.environment(), **settings},
     )
     _leads_to_what_there_is(done.stderr)
+    return done
+
+
+def _command(server: Server) -> Any:
+    url = f"http://127.0.0.1:{server.mailbox_port}"
+    done = _run(
+        server, CLAUDE_MAILBOX, "send", "--from", "cory-2b3c", "--to", TO, "--body", "hi", CLAUDE_MAILBOX_URL=url
+    )
+    is_why = done.stderr.startswith(f"claude-mailbox: {WHY}")
+    return (done.returncode, done.stdout, "refused" if is_why else done.stderr)
+
+
+def _window(server: Server) -> Any:
+    done = _run(server, AGENTMAIL, "send", TO, "hi", AGENTMAIL_NAME="amy")
     is_why = done.stderr.startswith(f"error: {WHY}")
     return (done.returncode, done.stdout != "", "refused" if is_why else done.stderr)
 
@@ -67,6 +82,13 @@ WAYS: Mapping[str, Way] = {
     "postal": Way(sender="pat", send=_postal, held=str, refused=(400, "CONTACT_BLOCKED", WHY), sent=str),
     "claude-mailbox": Way(
         sender="cleo-1a2b", send=_mailbox, held={"to": TO, "held": True}, refused=(403, True), sent={"to": TO}
+    ),
+    "claude-mailbox's command": Way(
+        sender="cory-2b3c",
+        send=_command,
+        held=(0, f"Sent to {TO}\n", f"It is held until {TO} approves it.\n"),
+        refused=(1, "", "refused"),
+        sent=(0, f"Sent to {TO}\n", ""),
     ),
     "agentmail": Way(
         sender="amy",

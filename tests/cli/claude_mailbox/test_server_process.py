@@ -177,12 +177,11 @@ def test_ctrl_c_ends_the_server_in_order(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-def test_a_server_that_others_started_runs_on(tmp_path: Path) -> None:
-    program = program_of(tmp_path, CLAUDE_MAILBOX_ENABLED="true", CLAUDE_MAILBOX_PORTS="0")
-    # With the environment of the same person, but by `am`.
+@contextmanager
+def _served_by_others(program: MailboxProgram, said_last: re.Pattern[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """With the environment of the same person, but by `am`."""
     process = subprocess.Popen(
         [sys.executable, "-m", "mcp_agent_mail", "serve"],
-        cwd=tmp_path,
         env=program.environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -190,21 +189,40 @@ def test_a_server_that_others_started_runs_on(tmp_path: Path) -> None:
     assert process.stdout is not None
     said = b""
     try:
-        while not _DOOR.search(said):
+        while not said_last.search(said):
             line = process.stdout.readline()
             assert line, said
             said += line
-        refused = program.run("stop")
-        running = process.poll() is None
+        yield process
     finally:
         process.send_signal(signal.SIGTERM)
         process.stdout.read()
         process.wait(30)
         process.stdout.close()
 
+
+def test_a_server_that_others_started_runs_on(tmp_path: Path) -> None:
+    program = program_of(tmp_path, CLAUDE_MAILBOX_ENABLED="true", CLAUDE_MAILBOX_PORTS="0")
+    with _served_by_others(program, _DOOR) as process:
+        refused = program.run("stop")
+        running = process.poll() is None
+
     assert (refused.code, refused.out, running) == (1, "", True)
     assert f"(pid {process.pid}) was not started by claude-mailbox: it runs on." in refused.err
     assert f"kill {process.pid}" in refused.err
+
+
+@pytest.mark.parametrize(("command", "code"), [("list", 2), ("serve", 75), ("start", 75)])
+def test_beside_a_server_whose_door_is_closed_each_says_what_opens_it(tmp_path: Path, command: str, code: int) -> None:
+    program = program_of(tmp_path, CLAUDE_MAILBOX_PORTS=str(_free_port()))
+    with _served_by_others(program, _READY) as process:
+        refused = program.run(command)
+        running = process.poll() is None
+
+    assert (refused.code, refused.out, running) == (code, "", True)
+    assert f"(process {process.pid})" in refused.err
+    assert "CLAUDE_MAILBOX_ENABLED=true" in refused.err
+    assert "claude-mailbox serve" not in refused.err
 
 
 def test_a_server_that_serve_became_is_stopped(tmp_path: Path) -> None:
@@ -212,6 +230,7 @@ def test_a_server_that_serve_became_is_stopped(tmp_path: Path) -> None:
     with serving(program, "--port", "0") as (process, _):
         second = program.run("serve", "--port", "0")
         stopped = program.run("stop")
+        process.wait(30)  # Another signal would meet it as it ends.
 
     assert second.code == 75
     assert (stopped.code, stopped.out) == (0, "Stopped\n")

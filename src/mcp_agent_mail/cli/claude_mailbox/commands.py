@@ -32,8 +32,10 @@ def send(arguments: Sequence[str]) -> int:
     given = parse_flags("send", arguments, valued=("from", "to", "body"))
     sender, to, body = given.require("from"), given.require("to"), given.require("body")
     value = {"to": _text(to), "body": _text(body)}
-    MailboxClient(given).ask("POST", "/v1/send", name=sender, value=value)
+    sent = MailboxClient(given).ask("POST", "/v1/send", name=sender, value=value)
     _say(f"Sent to {to.strip()}")
+    if isinstance(sent, dict) and sent.get("held"):
+        write_words(_STDERR, f"It is held until {to.strip()} approves it.\n")
     return 0
 
 

@@ -10,6 +10,7 @@ from mcp_agent_mail.core import running_server as wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from mcp_agent_mail.cli.claude_mailbox.arguments import GivenFlags
@@ -39,6 +40,29 @@ def base_url(sources: SettingSources, given: GivenFlags) -> str:
     if not url.startswith(_SCHEMES):
         raise CommandRefused(f"claude-mailbox: {url!r:.100} is no URL: it begins with http://.")
     return url.rstrip("/")
+
+
+def storage_root(environ: Mapping[str, str]) -> str:
+    """Where a server that is started here has its store."""
+    sources = SettingSources(environ)
+    found = sources.find("STORAGE_ROOT")
+    return (found and sources.path(*found)) or f"{sources.home}/.mcp_agent_mail"
+
+
+def closed_door(environ: Mapping[str, str]) -> str | None:
+    """What to do where the store's server runs and no mailbox was found; None where none runs."""
+    from pathlib import Path
+
+    from mcp_agent_mail.core.store_owner import read_owner
+
+    owner = read_owner(Path(storage_root(environ)))
+    if owner is None or owner.url is None:
+        return None
+    return (
+        f"The server of this store runs at {owner.url} (process {owner.pid}). If it has no mailboxes, set "
+        "CLAUDE_MAILBOX_ENABLED=true in its settings and start it anew; if it has them elsewhere, say so by "
+        "CLAUDE_MAILBOX_URL."
+    )
 
 
 class MailboxClient:
@@ -96,9 +120,8 @@ class MailboxClient:
         try:
             return server.exchange(method, path, value, patience, at_most=MAX_ANSWER_BYTES)
         except wire.NoAnswer as unanswered:
-            raise NoMailboxServer(
-                f"claude-mailbox: no server answers at {self.url}: {unanswered}. Start it with claude-mailbox serve."
-            ) from None
+            way = closed_door(os.environ) or "Start it with claude-mailbox serve."
+            raise NoMailboxServer(f"claude-mailbox: no server answers at {self.url}: {unanswered}. {way}") from None
 
 
 class Taken:

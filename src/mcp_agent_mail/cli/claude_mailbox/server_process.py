@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.cli.claude_mailbox.arguments import GivenFlags, parse_flags
-from mcp_agent_mail.cli.claude_mailbox.door import MailboxClient, base_url
+from mcp_agent_mail.cli.claude_mailbox.door import MailboxClient, base_url, closed_door, storage_root
 from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoMailboxServer
 from mcp_agent_mail.cli.service.unit_files import server_command
 from mcp_agent_mail.clients.hook.environment import SettingSources
@@ -52,10 +52,13 @@ _CLIENTS_OWN = ("AGENT_MAIL_URL", "AGENT_MAIL_TOKEN", "AGENT_MAIL_AGENT_TOKEN", 
 
 def serve(arguments: Sequence[str]) -> int:
     """This process becomes the server; what that prints and ends with is the answer."""
-    environment = server_environment(_parse("serve", arguments))
+    given = _parse("serve", arguments)
+    environment = server_environment(given)
     sys.stdout.flush()
-    if read_owner(root := Path(_root(environment))) is None:
+    if read_owner(root := Path(storage_root(environment))) is None:
         _note_started(root, os.getpid())  # It stays ours: the server is this process.
+    elif _health(_url(given)) is None:
+        _require_no_other(environment)
     os.execve(sys.executable, server_command(), environment)  # noqa: S606  # an argument list: there is no shell
 
 
@@ -67,6 +70,7 @@ def start(arguments: Sequence[str]) -> int:
         sys.stdout.write(f"Running at {url}\n")
         return 0
     environment = server_environment(given)
+    _require_no_other(environment)
     process, log = _spawned(environment)
     deadline = time.monotonic() + START_WITHIN_S
     while _health(url) is None:
@@ -76,7 +80,7 @@ def start(arguments: Sequence[str]) -> int:
                 f"claude-mailbox: the server did not start; {log} says why.", code if code is not None else 1
             )
         time.sleep(_LOOK_EVERY_S)
-    _note_started(Path(_root(environment)), process.pid)
+    _note_started(Path(storage_root(environment)), process.pid)
     sys.stdout.write(f"Started at {url} (PID {process.pid})\n")
     return 0
 
@@ -84,7 +88,7 @@ def start(arguments: Sequence[str]) -> int:
 def stop(arguments: Sequence[str]) -> int:
     """End the server of this machine's store, in order, if this command has started it."""
     given = _parse("stop", arguments)
-    root = Path(_root(server_environment(given)))
+    root = Path(storage_root(server_environment(given)))
     owner = read_owner(root)
     if owner is None or owner.pid is None or owner.url is None:
         sys.stdout.write("Stopped\n")
@@ -202,10 +206,10 @@ def _url(given: GivenFlags) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{flags.get('port', own)}"
 
 
-def _root(environment: Mapping[str, str]) -> str:
-    sources = SettingSources(environment)
-    found = sources.find("STORAGE_ROOT")
-    return (found and sources.path(*found)) or f"{sources.home}/.mcp_agent_mail"
+def _require_no_other(environment: Mapping[str, str]) -> None:
+    """No server without mailboxes has the store: two cannot. Raises CommandRefused with TRY_AGAIN."""
+    if (way := closed_door(environment)) is not None:
+        raise CommandRefused(f"claude-mailbox: {way}", TRY_AGAIN)
 
 
 def _health(url: str) -> dict[str, Any] | None:
@@ -220,7 +224,7 @@ def _health(url: str) -> dict[str, Any] | None:
 
 def _spawned(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], Path]:
     """In a session of its own: it goes on when we end."""
-    root = Path(_root(environment))
+    root = Path(storage_root(environment))
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = root / LOG_FILE
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
