@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.store.transaction import Tx
 from tests.features.messaging.harness import APP, LIB, MessagingHarness, refused_send
 from tests.seeded_store import add_agent, add_project
@@ -318,3 +319,30 @@ async def test_what_am_setup_tried_clients_out_with_was_never_meant(harness: Mes
     error = await refused(harness, "GoldFinsh")
 
     assert "GoldFinch" not in f"{error.hint} {error.data}"
+
+
+@pytest.mark.parametrize("spelt", ["RedStoen", "redstoen", "RedStoenn"])
+async def test_a_mailbox_that_a_misspelt_name_made_elsewhere_is_not_whom_one_means(
+    harness: MessagingHarness, spelt: str
+) -> None:
+    def unit(tx: Tx) -> None:
+        elsewhere = tx.projects.find_by_human_key(LIB)
+        assert elsewhere is not None
+        new = NewAgent(
+            project_id=elsewhere.id,
+            kind=AgentKind.AGENT,
+            name="RedStoen",
+            program="postal",
+            model="unknown",
+            task_description="",
+            attachments_policy=AttachmentsPolicy.AUTO,
+            token_hash=None,
+        )
+        tx.agents.add(new, tx.now)
+
+    await harness.seeded.store.write(unit)
+
+    error = await refused(harness, spelt)
+
+    assert error.data["nearest"] == ["RedStone"]
+    assert "RedStoen@" not in error.hint

@@ -21,8 +21,7 @@ from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, p
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import recipient_name
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doors.names import free_former, has_other_name, is_former, is_nobodys
-from mcp_agent_mail.features.doors.names import rename as call
+from mcp_agent_mail.features.doors.names import free_former, give_name, has_other_name, is_former, is_nobodys
 from mcp_agent_mail.features.doors.results import Mailbox, MailboxList, NameChange
 from mcp_agent_mail.features.doors.told_names import listed
 from mcp_agent_mail.features.identity.door_callers import resolve_door_caller
@@ -75,7 +74,7 @@ def rename(tx: Tx, project: Project | None, door: Door, name: str, to: str) -> N
             hint="Choose another name.",
             data={"name": to[:100]},
         )
-    call(tx, known, to, known.agent_id)
+    give_name(tx, known, to, known.agent_id)
     return NameChange(former=known.name, name=to, transferred=tx.pops.count_waiting(known.agent_id))
 
 

@@ -200,33 +200,33 @@ class MailboxService:
         """Who looks: as `_speak`, but a look takes no name that leads mail to a renamed mailbox, whose session may
         still go by it. None then.
         """
-        written, key = require_wire_name(caller.door, caller.name), self._doors.homes.key_of(caller)
-
-        def is_left(view: View) -> bool:
-            project = find_home(view, key)
-            known = None if project is None else view.wire_names.find(project.id, written)
-            return known is not None and is_former(view, known)
-
-        return None if await self._store.read(is_left) else await self._speak(caller)
+        return await self._known_or_written(caller, takes_former=False)
 
     async def _speak(self, caller: DoorCaller) -> _Speaking:
         """Who calls: written where that is new, and noted in any case."""
+        speaking = await self._known_or_written(caller, takes_former=True)
+        assert speaking is not None, caller
+        return speaking
+
+    async def _known_or_written(self, caller: DoorCaller, *, takes_former: bool) -> _Speaking | None:
         written = require_wire_name(caller.door, caller.name)
         key = self._doors.homes.key_of(caller)
 
-        def known(view: View) -> _Speaking | None:
+        def known(view: View) -> tuple[_Speaking | None, bool]:
             project = find_home(view, key)
             found = None if project is None else view.wire_names.find(project.id, written)
             agent = None if found is None or found.owner is not caller.door else view.agents.find(found.agent_id)
             if project is None or found is None or agent is None or agent.is_retired:
-                return None
-            return _Speaking(agent=agent, project=require_writable(project), name=found.name)
+                return None, found is not None and is_former(view, found)
+            return _Speaking(agent=agent, project=require_writable(project), name=found.name), False
 
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> _Speaking:
             speaker = speak_as(tx, project, caller.door, written, supplies)
             return _Speaking(agent=speaker.actor.agent, project=project, name=speaker.wire_name.name)
 
-        speaking = await self._store.read(known)
+        speaking, is_left = await self._store.read(known)
+        if speaking is None and is_left and not takes_former:
+            return None
         if speaking is None:
             speaking = await self._doors.homes.write(caller, unit)
         self._activity.note(speaking.agent)

@@ -131,7 +131,7 @@ def _forget(tx: Tx, known: WireName) -> None:
     record_event(tx, agent, None)
 
 
-def rename(tx: Tx, known: WireName, name: str, by: AgentId | None) -> None:
+def give_name(tx: Tx, known: WireName, name: str, by: AgentId | None) -> None:
     """Call the mailbox so, where nobody is; `by` is who does. Mail to its former name goes to it until somebody speaks
     as that, of the last MAX_FORMER names; there is none of a mailbox that nobody has spoken as.
     """

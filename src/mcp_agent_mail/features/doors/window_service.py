@@ -18,8 +18,7 @@ from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name,
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors.homes import find_home
-from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_former, is_nobodys, speak_as
-from mcp_agent_mail.features.doors.names import rename as call
+from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_former, give_name, is_nobodys, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.doors.told_names import Tells, listed, tells_who_looks
@@ -151,7 +150,7 @@ class WindowMailboxService:
             if not is_same and not is_nobodys(tx, project, name):
                 return False
             free_former(tx, project, name)
-            call(tx, known, name, None)
+            give_name(tx, known, name, None)
             return True
 
         return await self._doors.homes.change(caller, unit)

@@ -66,6 +66,11 @@ def likely_agents(found: Iterable[Agent]) -> list[Agent]:
     return [agent for agent in likely if not agent.is_retired] or likely
 
 
+def registered(view: View, found: Iterable[Agent]) -> list[Agent]:
+    """Those that are somebody's: nobody means a mailbox that a misspelt name has made."""
+    return [agent for agent in found if agent.kind is not AgentKind.AGENT or view.agents.has_token(agent.id)]
+
+
 def _homes(view: View, name: str) -> list[str]:
     """The projects that have an agent of this very name."""
     everywhere = likely_agents(view.agents.find_everywhere(name))
@@ -93,9 +98,10 @@ def near_elsewhere(view: View, home: Project, name: str) -> list[str]:
     """Addresses of at most three agents of other projects: those of this name, else those of the newest that are
     spelt nearly so.
     """
-    found = [one for one in likely_agents(view.agents.find_everywhere(name)) if one.kind is AgentKind.AGENT]
+    everywhere = registered(view, view.agents.find_everywhere(name))
+    found = [one for one in likely_agents(everywhere) if one.kind is AgentKind.AGENT]
     if not found:
-        newest = view.agents.newest_elsewhere(home.id)
+        newest = registered(view, view.agents.newest_elsewhere(home.id))
         like = mistaken_for(name, [one.name for one in newest])
         found = [one for one in newest if one.name == like]
     homes = [(one, view.projects.find(one.project_id)) for one in found[:_ELSEWHERE] if one.project_id != home.id]
