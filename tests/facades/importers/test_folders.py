@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.disk_space import DiskFull
 from mcp_agent_mail.domain.importing.refusals import SourceInUse, SourceUnreadable
 from mcp_agent_mail.facades.importers import folders
 from mcp_agent_mail.facades.importers.folders import SourceFolder
@@ -120,3 +122,16 @@ def test_one_that_never_rests_is_said(tmp_path: Path) -> None:
         folder.times = 1_000
         with pytest.raises(SourceInUse, match=r"a\.jsonl changes while"):
             folder.copy("a.jsonl", tmp_path / "copies")
+
+
+def test_a_copy_that_finds_no_room_is_refused_and_not_cut(tmp_path: Path) -> None:
+    (tmp_path / "copies").mkdir()
+    (tmp_path / "a.jsonl").write_bytes(b"x" * 3_000_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_900_000, hard))
+    try:
+        with SourceFolder.open(tmp_path) as folder, pytest.raises(DiskFull):
+            folder.copy("a.jsonl", tmp_path / "copies")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -17,7 +17,7 @@ from typing import Self
 from mcp_agent_mail.core.disk_space import disk_full, free_bytes
 from mcp_agent_mail.core.plain_files import reason_of
 from mcp_agent_mail.domain.importing.refusals import in_use, too_large, unreadable, wrong_path
-from mcp_agent_mail.store.foreign.private_copy import open_unchanged
+from mcp_agent_mail.store.foreign.private_copy import copy_open, open_unchanged
 
 MOST_NAMES = 200_000
 """In one folder."""
@@ -27,7 +27,6 @@ LONGEST_LINE = 8 << 20
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1 << 16
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRIES = 5
 _SPARE = 64 << 20
 """So much must be left beside a copy."""
@@ -138,11 +137,8 @@ class SourceFolder:
     def _copy_open(self, descriptor: int, target: Path) -> None:
         if free_bytes(target.parent) < os.fstat(descriptor).st_size + _SPARE:
             raise disk_full(target.parent)
-        with os.fdopen(os.open(target, _NEW, 0o600), "wb") as copied:
-            at = 0
-            while piece := os.pread(descriptor, _PIECE, at):
-                copied.write(piece)
-                at += len(piece)
+        target.unlink(missing_ok=True)  # Of an earlier try.
+        copy_open(descriptor, target, self.path / target.name)
 
     def _piece(self, name: str, at: int) -> bytes:
         with self._opened(name) as descriptor:

@@ -11,7 +11,8 @@ import os
 import stat
 from pathlib import Path
 
-from mcp_agent_mail.core.disk_space import disk_full, free_bytes
+from mcp_agent_mail.core.disk_space import disk_full, free_bytes, is_want_of_room
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.plain_files import reason_of
 from mcp_agent_mail.domain.importing.refusals import in_use, unreadable, wrong_path
 from mcp_agent_mail.domain.own_files import is_database, is_sqlite
@@ -78,18 +79,37 @@ def _copy(source: Path, target: Path) -> None:
         return  # A log that has just gone: the next look notices.
     except OSError as failed:
         raise wrong_path(source, reason_of(failed)) from failed
-    with os.fdopen(reading, "rb", buffering=0) as original:
-        writing = os.open(target, _NEW, 0o600)
-        with os.fdopen(writing, "wb", buffering=0) as copy:
-            try:
-                while piece := original.read(_PIECE):
-                    rest = memoryview(piece)
-                    while rest:  # A write may take less than all, without an error.
-                        rest = rest[copy.write(rest) :]
-            except OSError as failed:
-                if failed.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                    raise disk_full(target.parent) from failed
-                raise unreadable(source, reason_of(failed)) from failed
+    try:
+        copy_open(reading, target, source)
+    finally:
+        os.close(reading)
+
+
+def copy_open(reading: int, target: Path, source: Path) -> None:
+    """All of the open file, from its beginning, into a new file of this user's alone. Raises SourceUnreadable, DiskFull
+    also where a bound on files or a quota is reached, and Unavailable for what else keeps it from being written.
+    """
+    at = 0
+    try:
+        # With a buffer: a bare write may take less than all, without an error.
+        with os.fdopen(os.open(target, _NEW, 0o600), "wb") as copy:
+            while piece := _piece_of(reading, at, source):
+                copy.write(piece)
+                at += len(piece)
+    except OSError as failed:
+        if is_want_of_room(failed) or failed.errno == errno.EFBIG:
+            raise disk_full(target.parent) from failed
+        raise Unavailable(
+            f"The private copy {target} cannot be written: {reason_of(failed)}.",
+            hint="Nothing was changed. TMPDIR says where temporary files go.",
+        ) from failed
+
+
+def _piece_of(reading: int, at: int, source: Path) -> bytes:
+    try:
+        return os.pread(reading, _PIECE, at)
+    except OSError as failed:
+        raise unreadable(source, reason_of(failed)) from failed
 
 
 def open_unchanged(path: Path | str, *, dir_fd: int | None = None) -> int:
