@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.cli.importing.command import _ended_in_order
 from tests.cli.shell import Shell
 from tests.facades.importers.mcp_store import make_mcp_store
 from tests.facades.importers.small_sources import make_agentmail, make_claude_mailbox, make_postal
@@ -148,3 +149,16 @@ def test_one_that_is_ended_leaves_no_copy_of_the_source(tmp_path: Path) -> None:
 
     assert process.wait(60) == 128 + signal.SIGTERM
     assert list(temporary.glob("am-import-*")) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_while_sqlite_calls_us_ends_the_command_as_any_other(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+
+    with pytest.raises((SystemExit, KeyboardInterrupt)) as ended, _ended_in_order():
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.create_function("interrupted", 0, lambda: os.kill(os.getpid(), number))
+            connection.execute("SELECT interrupted()")
+
+    assert isinstance(ended.value, KeyboardInterrupt) or ended.value.code == 128 + number
+    assert signal.getsignal(number) == before

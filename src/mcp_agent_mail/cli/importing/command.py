@@ -114,14 +114,22 @@ def import_mcp_agent_mail(
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Inside, SIGTERM and SIGHUP end the command by an exception: private copies of others' mail do not stay."""
+    """Inside, SIGINT, SIGTERM and SIGHUP end the command by an exception: private copies of others' mail do not stay.
+    One that comes while SQLite calls us is lost there, and what SQLite makes of it is not: so the signal has the word.
+    """
+    ends: list[BaseException] = []
 
     def end(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
+        ends.append(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number))
+        raise ends[-1]
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
+    except BaseException:
+        if ends:
+            raise ends[-1] from None
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
