@@ -73,6 +73,10 @@ class NoAnswer(Exception):
     """No server, or none that answered in time with something of ours. The text says which, for people."""
 
 
+class NotReached(NoAnswer):
+    """Nobody took the connection: nothing was asked."""
+
+
 class Refused(Exception):
     """The server answered with an error: `kind` is its type (NOT_FOUND, …), the others its words.
 
@@ -158,15 +162,17 @@ class RunningServer:
         lines += [f"Content-Length: {len(body)}", "Connection: close"]
         lines += [f"{name}: {text}" for name, text in self.headers.items()]
         request = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
+        is_reached = False
         try:
             with self._connected(patience) as connection:
+                is_reached = True
                 connection.settimeout(patience.left_s())
                 connection.sendall(request)
                 return _read_all(connection, patience, at_most)
         except TimeoutError:
             raise patience.passed() from None
         except OSError as failed:
-            raise NoAnswer(failed.strerror or str(failed)) from None
+            raise (NoAnswer if is_reached else NotReached)(failed.strerror or str(failed)) from None
         except ValueError as failed:  # The address is none, or its port: nobody can be asked there.
             raise NoAnswer(str(failed)) from None
 

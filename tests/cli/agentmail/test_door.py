@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import fcntl
 import json
+import socket
+from io import TextIOBase
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from mcp_agent_mail.cli.agentmail.door import DoorClient
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.cli.agentmail.refusals import Failure
-from mcp_agent_mail.core.running_server import NoAnswer
+from mcp_agent_mail.core.running_server import NoAnswer, RunningServer
 from tests.served import Served
 
 TOKEN = "a-token-of-the-whole-server"
@@ -52,6 +55,41 @@ def test_a_server_that_is_named_is_asked(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{server.port}/mcp"
 
         assert _door(tmp_path, AGENT_MAIL_URL=url).ask("names", ME) == {"names": []}
+
+
+class EndingDoor(DoorClient):
+    """Finds, at its first looks, a server that ends: the store is its own, and its port is closed."""
+
+    def __init__(self, root: Path, server: Served, owner: TextIOBase) -> None:
+        super().__init__(DoorSettings({"HOME": str(root), "STORAGE_ROOT": str(root / "store")}), starts=True)
+        self._next = server
+        self._owner = owner
+        self.looks = 0
+
+    def _server(self) -> RunningServer:
+        self.looks += 1
+        if self.looks == 3:
+            self._owner.close()
+            self._next.start()
+        return super()._server()
+
+
+def test_a_server_that_ends_is_waited_for_until_the_next_one_is_there(tmp_path: Path) -> None:
+    store, server = tmp_path / "store", Served(tmp_path / "store", AGENTMAIL_ENABLED="true")
+    store.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    (store / "server.json").write_text(json.dumps({"pid": 1, "url": address, "started": "now"}))
+    owner = (store / "server.lock").open("w")
+    fcntl.flock(owner, fcntl.LOCK_EX)
+    door = EndingDoor(tmp_path, server, owner)
+
+    try:
+        assert door.ask("names", ME) == {"names": []}
+    finally:
+        server.stop()
+
+    assert door.looks >= 3
 
 
 def test_settling_what_nobody_has_given_ends(tmp_path: Path) -> None:

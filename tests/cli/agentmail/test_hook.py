@@ -143,6 +143,29 @@ def test_mail_that_nobody_could_be_told_is_kept(session: TmuxSession) -> None:
     assert session.says("a2", "receive")[0].endswith("hi")
 
 
+@needs_tmux
+def test_a_client_that_reads_nothing_of_it_holds_nobody_and_loses_nothing(session: TmuxSession) -> None:
+    long = "x" * 100_000
+    sent(session.says("a1", "send", "a2", long))
+    read, write = os.pipe()
+    try:
+        done = subprocess.run(
+            command("receive", "--hook"),
+            stderr=write,
+            check=False,
+            timeout=WITHIN_S,
+            cwd=session.home.code,
+            env=session.home.environment(session.environ("a2")),
+            stdin=subprocess.DEVNULL,
+        )
+    finally:
+        os.close(read)
+        os.close(write)
+
+    assert done.returncode == 0
+    assert session.says("a2", "receive")[0].endswith(long)
+
+
 @pytest.mark.parametrize("arguments", [("--hook", "extra"), ("--hook", "--nonsense")])
 def test_whatever_stands_beside_the_flag_it_is_a_hook(arguments: tuple[str, ...], home: AgentMailHome) -> None:
     done = home.run("receive", *arguments)

@@ -13,6 +13,7 @@ import pytest
 
 from mcp_agent_mail.cli.agentmail.notice_writer import NOTICE
 from mcp_agent_mail.cli.agentmail.state_files import ProjectFiles
+from tests.cli.agentmail.test_commands import sent
 from tests.cli.agentmail.tmux_session import WITHIN_S, AgentMailHome, TmuxSession, command, eventually, needs_tmux
 from tests.served import Served
 
@@ -107,7 +108,7 @@ def test_it_survives_its_server_and_ends_with_its_session(session: TmuxSession, 
     try:
         with mailman(session) as process:
             server.kill()
-            session.says("a1", "send", "a2", "hi")
+            sent(session.says("a1", "send", "a2", "hi"))
             eventually(lambda: _told(session, "a2") == 1)
             session.tmux("kill-server")
 
@@ -132,6 +133,31 @@ def test_in_the_background_there_is_one_and_a_second_is_refused(session: TmuxSes
 
     assert (out, err, code) == (f"Mailman daemon started in background (PID: {pid})\n", "", 0)
     assert refused == [("", f"error: mailman daemon already running (PID: {pid})\n", 2)] * 2
+
+
+def test_of_many_that_are_started_at_once_one_runs_and_each_other_says_so(session: TmuxSession) -> None:
+    several = [
+        subprocess.Popen(
+            command("mailman", "--daemon"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=session.home.code,
+            env=session.home.environment(session.environ("a1")),
+        )
+        for _ in range(6)
+    ]
+    ended = [(*one.communicate(timeout=WITHIN_S), one.returncode) for one in several]
+    pid = _files(session.home).running()
+    assert pid is not None
+    os.kill(pid, signal.SIGTERM)
+    eventually(lambda: _files(session.home).running() is None)
+
+    assert sorted(ended, key=lambda one: one[2]) == [
+        (f"Mailman daemon started in background (PID: {pid})\n", "", 0),
+        *[("", f"error: mailman daemon already running (PID: {pid})\n", 2)] * 5,
+    ]
 
 
 def test_a_number_that_was_left_is_cleaned_up_and_nonsense_is_refused(session: TmuxSession) -> None:

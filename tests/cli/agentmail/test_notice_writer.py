@@ -14,7 +14,7 @@ import pytest
 from mcp_agent_mail.cli.agentmail.door import DoorClient
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.cli.agentmail.notice_writer import NoticeClock, NoticeWriter
-from mcp_agent_mail.cli.agentmail.tmux_windows import SessionWindows, TmuxSession
+from mcp_agent_mail.cli.agentmail.tmux_windows import SessionWindows, TmuxSession, TmuxSilent
 from mcp_agent_mail.core.running_server import NoAnswer
 
 Answer = dict[str, Any] | NoAnswer
@@ -54,21 +54,28 @@ class NotedClock(NoticeClock):
 
 
 class ScriptedSession(TmuxSession):
-    """Has these windows at one look after the other, and is gone then. In `busy` something stands."""
+    """Has these windows at one look after the other, None where tmux is silent, and is gone then. In `busy` something
+    stands, and of `silent` tmux says nothing.
+    """
 
-    def __init__(self, looks: Sequence[Sequence[str]], busy: Sequence[str]) -> None:
+    def __init__(self, looks: Sequence[Sequence[str] | None], busy: Sequence[str], silent: Sequence[str]) -> None:
         super().__init__({"TMUX": "/s,1,0", "PATH": os.environ["PATH"]})
         self._looks = iter(looks)
         self._busy = [_pane(name) for name in busy]
+        self._silent = [_pane(name) for name in silent]
 
     def find_windows(self, project: str) -> SessionWindows | None:
         assert project == "/code"
-        names = next(self._looks, None)
+        names = next(self._looks, [])
         if names is None:
+            raise TmuxSilent("it did not answer in time")
+        if not names:
             return None
         return SessionWindows(_pane(names[0]), [(_pane(name), "", name) for name in names])
 
     def is_free(self, pane: str) -> bool:
+        if pane in self._silent:
+            raise TmuxSilent("it did not answer in time")
         return pane not in self._busy
 
 
@@ -122,12 +129,13 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
     def run(
-        looks: Sequence[Sequence[str]],
+        looks: Sequence[Sequence[str] | None],
         asked: Iterable[Answer],
         listened: Iterable[Answer] = (),
         busy: Sequence[str] = (),
+        silent: Sequence[str] = (),
     ) -> list[str]:
-        session, clock = ScriptedSession(looks, busy), NotedClock(journal)
+        session, clock = ScriptedSession(looks, busy, silent), NotedClock(journal)
         doors = ScriptedDoor(asked, journal), ScriptedDoor(listened, journal)
         assert NoticeWriter(session, "/code", *doors, clock).run() == 0
         return journal.lines()
@@ -210,3 +218,19 @@ def test_a_server_that_does_not_answer_is_said_once_and_asked_less_and_less_ofte
         "sleep 0.5",
     ]
     assert capfd.readouterr().err == "[mailman] no server runs\n" * 2 + GONE
+
+
+def test_a_tmux_that_stands_still_is_asked_again_and_said_once(runs: Runs, capfd: Captured) -> None:
+    happened = runs([None, None, ALL, ALL], [state("s1", "a2")], [state("s1")])
+
+    assert happened == ["sleep 5.0", "sleep 5.0", "watch behind None for 0", *keys("a2"), "watch behind s1 for 10"]
+    assert capfd.readouterr().err == (
+        f"[mailman] tmux says nothing: it did not answer in time\n[mailman] a2 has unread mail\n{GONE}"
+    )
+
+
+def test_a_window_of_which_tmux_says_nothing_is_looked_at_again_soon(runs: Runs, capfd: Captured) -> None:
+    happened = runs([ALL, ALL], [state("s1", "a2")], [state("s1")], silent=["a2"])
+
+    assert happened == ["watch behind None for 0", "watch behind s1 for 3"]
+    assert capfd.readouterr().err == f"[mailman] tmux says nothing: it did not answer in time\n{GONE}"

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.cli.agentmail.tmux_windows import NoTmux, PaneGone, SessionWindows, TmuxPane, run
+from mcp_agent_mail.cli.agentmail.tmux_windows import (
+    NoTmux,
+    PaneGone,
+    SessionWindows,
+    TmuxPane,
+    TmuxSession,
+    TmuxSilent,
+    run,
+)
 
 ROWS = [("%0", "", "a1"), ("%1", "old", "a2"), ("%2", "a2", "a2"), ("%3", "a1", "b3")]
 
@@ -73,10 +82,21 @@ def test_a_tmux_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", environ["PATH"])
     began = time.monotonic()
 
-    with pytest.raises(TimeoutError):
+    with pytest.raises(TmuxSilent):
         run(["list-panes"], environ, within_s=0.2)
 
     assert time.monotonic() - began < 30
+
+
+def test_a_tmux_that_cannot_be_asked_just_now_is_not_one_that_is_gone(tmp_path: Path) -> None:
+    environ = _program(tmp_path, "echo")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        with pytest.raises(TmuxSilent, match="open files"):
+            TmuxSession(environ).find_windows("/code")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_names_that_tmux_would_take_for_a_command_are_passed_on(

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -155,10 +155,26 @@ def test_one_that_is_ended_leaves_no_copy_of_the_source(tmp_path: Path) -> None:
 def test_a_signal_that_comes_while_sqlite_calls_us_ends_the_command_as_any_other(number: signal.Signals) -> None:
     before = signal.getsignal(number)
 
-    with pytest.raises((SystemExit, KeyboardInterrupt)) as ended, _ended_in_order():
-        with closing(sqlite3.connect(":memory:")) as connection:
-            connection.create_function("interrupted", 0, lambda: os.kill(os.getpid(), number))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.create_function("interrupted", 0, lambda: os.kill(os.getpid(), number))
+        with pytest.raises((SystemExit, KeyboardInterrupt)) as ended, _ended_in_order():
             connection.execute("SELECT interrupted()")
 
     assert isinstance(ended.value, KeyboardInterrupt) or ended.value.code == 128 + number
     assert signal.getsignal(number) == before
+
+
+def test_what_the_parent_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with _ended_in_order():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        assert signal.signal(signal.SIGHUP, before) == signal.SIG_IGN
+
+
+def test_a_signal_that_was_swallowed_where_it_came_ends_the_command_all_the_same() -> None:
+    with pytest.raises(SystemExit) as ended, _ended_in_order(), suppress(SystemExit):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    assert ended.value.code == 128 + signal.SIGTERM

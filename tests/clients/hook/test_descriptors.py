@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.clients.hook.descriptors import write_all, write_words
+from mcp_agent_mail.clients.hook.descriptors import write_all, write_words, write_words_within
 
 
 @pytest.fixture
@@ -44,3 +44,14 @@ def test_what_is_no_text_is_written_all_the_same(tmp_path: Path) -> None:
         assert write_words(file.fileno(), "\udcff\u00e4")
 
     assert (tmp_path / "a").read_text() == "\\udcff\u00e4"
+
+
+def test_words_that_nobody_reads_in_time_have_not_left_and_hold_nobody() -> None:
+    reading, writing = os.pipe()
+
+    assert not write_words_within(writing, "a" * 1_000_000, 0.05)
+    assert os.read(reading, 1_000_000).strip(b"a") == b""
+    assert write_words_within(writing, "whole", 0.0)
+    os.close(reading)
+    assert not write_words_within(writing, "a", 0.05)
+    os.close(writing)

@@ -234,3 +234,18 @@ def test_what_a_rebuild_left_that_was_stopped_is_gone_once_somebody_owns_the_sto
     with StoreLock(tmp_path / "store", database):
         assert [path for path in left if path.exists()] == []
         assert all(path.exists() for path in others)
+
+
+def test_the_address_of_a_killed_owner_is_nobodys_once_the_store_is_owned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / OWNER_FILE).write_text(f'{{"pid": 1, "url": "{_URL}", "listens_on": "{_URL}", "started": "now"}}')
+    seen: list[bool] = []
+    monkeypatch.setattr(
+        "mcp_agent_mail.store.engine.lock.finish_swap", lambda _: seen.append((tmp_path / OWNER_FILE).exists())
+    )
+
+    with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        pass
+
+    assert seen == [False]

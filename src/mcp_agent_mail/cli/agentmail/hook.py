@@ -11,7 +11,7 @@ from mcp_agent_mail.cli.agentmail.commands import message_text, taken
 from mcp_agent_mail.cli.agentmail.door import DoorClient
 from mcp_agent_mail.cli.agentmail.environment import DoorSettings
 from mcp_agent_mail.cli.agentmail.place import find_place
-from mcp_agent_mail.clients.hook.descriptors import write_words
+from mcp_agent_mail.clients.hook.descriptors import write_words_within
 
 GOT_MAIL = 2
 ALARM_S = 0.85
@@ -56,7 +56,8 @@ def _receive(alarm: _Alarm) -> int:
         return 0
     # Once it is told, its code says so; what was told and not settled is given once more.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM, signal.SIGINT])
-    is_told = write_words(_STDERR, f"You got new mail\n{message_text(message)}")
+    left_s = signal.getitimer(signal.ITIMER_REAL)[0]
+    is_told = write_words_within(_STDERR, f"You got new mail\n{message_text(message)}", left_s)
     alarm.code = GOT_MAIL if is_told else 0
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM, signal.SIGINT])
     door.settle(message["ticket"], is_heard=is_told)

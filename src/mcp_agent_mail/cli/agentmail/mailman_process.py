@@ -50,10 +50,12 @@ def run_mailman(arguments: Sequence[str]) -> int:
         return _start_child(files)
     held = files.take()
     try:
-        if not os.environ.get(CHILD):
-            print_out(f"Mailman daemon started (PID: {os.getpid()})\n")
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _end)
+        if os.environ.get(CHILD):
+            os.ftruncate(_STDERR, 0)
+        else:
+            print_out(f"Mailman daemon started (PID: {os.getpid()})\n")
         asks, listens = DoorClient(settings, starts=True), DoorClient(settings, starts=False)
         return NoticeWriter(TmuxSession(os.environ), place.project, asks, listens, NoticeClock()).run()
     except _Ended:
@@ -75,7 +77,8 @@ def _start_child(files: ProjectFiles) -> int:
     import subprocess
 
     os.makedirs(files.folder, mode=0o700, exist_ok=True)
-    log = os.open(files.path("mailman.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    # Not emptied yet: it is the log of whoever was faster, if one was.
+    log = os.open(files.path("mailman.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", "mcp_agent_mail.cli.agentmail.entry", "mailman"],
@@ -90,6 +93,8 @@ def _start_child(files: ProjectFiles) -> int:
     until = time.monotonic() + STARTED_WITHIN_S
     while files.running() != child.pid and time.monotonic() < until:
         if child.poll() is not None:
+            if (faster := files.running()) is not None:
+                raise already_running(faster)
             raise Failure(f"the mailman daemon has ended: see {files.path('mailman.log')}")
         time.sleep(_LOOK_EVERY_S)
     print_out(f"Mailman daemon started in background (PID: {child.pid})\n")

@@ -6,7 +6,7 @@ import time
 
 from mcp_agent_mail.cli.agentmail.notice_rules import COALESCED_S, Notices
 from mcp_agent_mail.cli.agentmail.refusals import Failure
-from mcp_agent_mail.cli.agentmail.tmux_windows import remember
+from mcp_agent_mail.cli.agentmail.tmux_windows import TmuxSilent, remember
 from mcp_agent_mail.clients.hook.descriptors import write_words
 from mcp_agent_mail.core import running_server as wire
 
@@ -63,7 +63,7 @@ class NoticeWriter:
         """The exit code."""
         seen: str | None = None
         wait_s = 0.0
-        while (windows := self._session.find_windows(self._project)) is not None:
+        while (windows := self._find_windows()) is not None:
             names = windows.names[:_MAX_WINDOWS]
             self._notices.keep(names)
             self._move_renamed(windows, names)
@@ -79,6 +79,15 @@ class NoticeWriter:
             wait_s = self._notices.wait_s(state["mailboxes"], self._clock.now())
         log("the tmux session is gone")
         return 0
+
+    def _find_windows(self) -> SessionWindows | None:
+        """None once the session is gone. A tmux that says nothing may stand still for a moment: it is asked again."""
+        while True:
+            try:
+                return self._session.find_windows(self._project)
+            except TmuxSilent as silent:
+                self._say(f"tmux says nothing: {silent}")
+                self._clock.sleep(_AGAIN_AFTER_S[-1])
 
     def _move_renamed(self, windows: SessionWindows, names: list[str]) -> None:
         """The mailboxes of windows that were renamed come along."""
@@ -127,12 +136,17 @@ class NoticeWriter:
 
     def _tell(self, windows: SessionWindows, name: str) -> None:
         pane = windows.pane_of(name)
-        if not self._session.is_free(pane):
+        try:
+            if not self._session.is_free(pane):
+                self._notices.note_held_back(name)
+                return
+            log(f"{name} has unread mail")
+            self._session.type(pane, NOTICE, enter_after_s=ENTER_AFTER_S, sleep=self._clock.sleep)
+        except TmuxSilent as silent:
+            self._say(f"tmux says nothing: {silent}")
             self._notices.note_held_back(name)
-            return
-        log(f"{name} has unread mail")
-        self._session.type(pane, NOTICE, enter_after_s=ENTER_AFTER_S, sleep=self._clock.sleep)
-        self._notices.note_told(name, self._clock.now())
+        else:
+            self._notices.note_told(name, self._clock.now())
 
 
 def log(words: str) -> None:

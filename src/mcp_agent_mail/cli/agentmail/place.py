@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mcp_agent_mail.cli.agentmail.refusals import NO_GIT, OUTSIDE, OUTSIDE_TMUX, Failure
-from mcp_agent_mail.cli.agentmail.tmux_windows import NoTmux, PaneGone, TmuxPane
+from mcp_agent_mail.cli.agentmail.tmux_windows import NoTmux, PaneGone, TmuxPane, TmuxSilent
 from mcp_agent_mail.core.git.worktree import find_work_tree
 
 TYPE_CHECKING = False
@@ -82,7 +82,7 @@ def find_place(
         windows = pane.windows(root or "")
     except PaneGone as gone:
         raise Failure(f"current window '{gone}' not found in tmux session") from None
-    except (NoTmux, TimeoutError):
+    except (NoTmux, TmuxSilent):
         if settings.door_name is None:
             raise Failure(outside, code) from None
         return WindowPlace(root, settings.door_name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 import zlib
 
 from mcp_agent_mail.cli.agentmail.refusals import OUTSIDE, Failure
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 STALE = "Warning: Stale PID file found, cleaning up"
+_LOOKS_WITHIN_S = 0.2
+_LOOK_AGAIN_S = 0.01
 _MAX_BYTES = 64
 _MAX_PID = 1 << 31
 
@@ -76,9 +79,13 @@ class ProjectFiles:
         """Be the one that notifies, for as long as the descriptor is open. Raises Failure where another one is."""
         self._open_folder()
         descriptor = os.open(self.path("mailman.pid"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if not _locked(descriptor):
-            os.close(descriptor)
-            raise already_running(self._pid())
+        # Who only looks whether one notifies has the lock for a moment too.
+        until = time.monotonic() + _LOOKS_WITHIN_S
+        while not _locked(descriptor):
+            if time.monotonic() > until:
+                os.close(descriptor)
+                raise already_running(self._pid())
+            time.sleep(_LOOK_AGAIN_S)
         os.ftruncate(descriptor, 0)
         write_all(descriptor, f"{os.getpid()}\n".encode())
         return descriptor

@@ -11,6 +11,7 @@ import re
 import select
 import signal
 import time
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +23,15 @@ ANSWER_WITHIN_S = 2.0
 _PANE = re.compile(r"%[0-9]{1,9}")
 _MAX_OUTPUT = 1 << 20
 _OPTION = "@agentmail-"
+_ABSENT = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
 class NoTmux(Exception):
     """No pane of a tmux that answers: whoever runs here is outside."""
+
+
+class TmuxSilent(Exception):
+    """A tmux that did not answer in time, or that could not be asked just now: what stands in it is not known."""
 
 
 class PaneGone(Exception):
@@ -72,7 +78,7 @@ class TmuxSession:
         self.environ = environ
 
     def find_windows(self, project: str) -> SessionWindows | None:
-        """None once there is no such session. Raises TimeoutError where tmux does not answer."""
+        """None once there is no such session. Raises TmuxSilent."""
         shown = f"#{{pane_id}}\t#{{{_option(project)}}}\t#{{window_name}}"
         code, said = run(["list-panes", "-s", "-t", self.session, "-F", shown], self.environ)
         cells = [line.split("\t", 2) for line in said.split("\n")[:-1]]
@@ -80,7 +86,7 @@ class TmuxSession:
         return None if code or not rows else SessionWindows(rows[0][0], rows)
 
     def is_free(self, pane: str) -> bool:
-        """Is nothing being typed in the pane, and nothing being looked up?"""
+        """Is nothing being typed in the pane, and nothing being looked up? Raises TmuxSilent."""
         shown = "#{pane_in_mode} #{cursor_x} #{cursor_y}"
         code, said = run(
             ["display-message", "-p", "-t", pane, shown, ";", "capture-pane", "-e", "-p", "-t", pane], self.environ
@@ -94,7 +100,9 @@ class TmuxSession:
         return is_free(lines, int(words[1]), int(words[2]))
 
     def type(self, pane: str, text: str, *, enter_after_s: float, sleep: Callable[[float], None]) -> None:
-        """As somebody at the keyboard: the text, and the Enter key a while after it."""
+        """As somebody at the keyboard: the text, and the Enter key a while after it. Raises TmuxSilent: how much of it
+        tmux has typed is not known then.
+        """
         run(["send-keys", "-t", pane, "-l", text], self.environ)
         sleep(enter_after_s)
         run(["send-keys", "-t", pane, "Enter"], self.environ)
@@ -113,7 +121,7 @@ class TmuxPane:
         self.environ = environ
 
     def windows(self, project: str) -> SessionWindows:
-        """Raises NoTmux where nobody answers, PaneGone."""
+        """Raises NoTmux where there is nobody, TmuxSilent, PaneGone."""
         lines = self._ask(f"#{{pane_id}}\t#{{{_option(project)}}}\t#{{window_name}}")
         cells = [line.split("\t", 2) for line in lines]
         return SessionWindows(self.pane, [(one[0], one[1], one[2]) for one in cells if len(one) == 3])
@@ -128,7 +136,7 @@ class TmuxPane:
             self._ask("#{pane_id}")
         except (NoTmux, PaneGone):
             return False
-        except TimeoutError:
+        except TmuxSilent:
             return True
         return True
 
@@ -164,32 +172,39 @@ class TmuxPane:
 
 
 def remember(environ: Mapping[str, str], project: str, panes: Sequence[str], name: str) -> None:
-    """Note under which name the mail of these panes goes. Where tmux is too old for it, nothing is noted."""
+    """Note under which name the mail of these panes goes. Where tmux is too old for it, or silent, nothing is noted."""
     kept = f"{name[:-1]}\\;" if name.endswith(";") else name  # At its end it would begin another command.
     words: list[str] = []
     for pane in panes:
         words += [*([";"] if words else []), "set-option", "-p", "-t", pane, _option(project), kept]
     if words:
-        run(words, environ)
+        with suppress(TmuxSilent):
+            run(words, environ)
 
 
 def run(arguments: Sequence[str], environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> tuple[int, str]:
-    """Exit code and output of one run of tmux; -1 and nothing where there is none. Raises TimeoutError.
+    """Exit code and output of one run of tmux; -1 and nothing where there is none. Raises TmuxSilent.
 
     `-u`: names come as UTF-8 whatever the locale. Started by hand, since `subprocess` takes longer to import than tmux
     to answer.
     """
-    read, write = os.pipe()
+    try:
+        read, write = os.pipe()
+    except OSError as failed:
+        raise TmuxSilent(failed.strerror) from None
     try:
         pid = _spawn([PROGRAM, "-u", *arguments], environ, write)
-    except OSError:
+    except _ABSENT:
         os.close(read)
         return -1, ""
+    except OSError as failed:
+        os.close(read)
+        raise TmuxSilent(failed.strerror) from None
     finally:
         os.close(write)
     try:
         said = _read(read, time.monotonic() + within_s)
-    except TimeoutError:
+    except TmuxSilent:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         raise
@@ -218,7 +233,7 @@ def _read(descriptor: int, until: float) -> bytes:
     while len(content) < _MAX_OUTPUT:
         ready, _, _ = select.select([descriptor], [], [], max(0.0, until - time.monotonic()))
         if not ready:
-            raise TimeoutError
+            raise TmuxSilent("it did not answer in time")
         piece = os.read(descriptor, 65_536)
         if not piece:
             break

@@ -123,13 +123,18 @@ def _ended_in_order() -> Iterator[None]:
         ends.append(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number))
         raise ends[-1]
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    # What our parent ignores (`nohup am import …`) stays ignored.
+    heard = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in heard}
     try:
         yield
     except BaseException:
         if ends:
             raise ends[-1] from None
         raise
+    else:
+        if ends:  # Whoever was interrupted has swallowed it.
+            raise ends[-1]
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

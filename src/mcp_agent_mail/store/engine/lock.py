@@ -73,6 +73,7 @@ class StoreLock:
                 _take(lock_file, owner_file, taken)
                 if number == 0:
                     _take_folder(self._storage_root, owner_file, taken)
+                owner_file.unlink(missing_ok=True)  # Of one that was killed: nobody is at its address any more.
                 taken.callback(owner_file.unlink, missing_ok=True)
             finish_swap(self._swap_places)
             # What a rebuild left that was stopped: nobody has use for it.
