@@ -132,3 +132,27 @@ async def test_who_renewed_a_lease_that_stayed_as_it_was_is_known_though_its_mai
         await history.world.drain()
 
     _assert_acts_alike(played_by(history, clock), tmp_path / "rebuilt")
+
+
+async def test_receipts_of_blind_copies_stand_between_others_or_not(tmp_path: Path) -> None:
+    """They have a file of their own in the commit, whose place among the others no archive tells."""
+    clock = SetClock()
+    async with begun(tmp_path / "played", 0, clock) as history:
+        writer = await _join(history)
+        project = writer["project_key"]
+        await history.do("register_agent", project_key=project, name="Hidden", **PROGRAM)
+        first = await history.do(
+            "send_message", **writer, to=["Reader"], bcc=["Hidden"], subject="Plan", body_md="body"
+        )
+        second = await _send(history, writer, "Reader")
+        await history.world.drain()
+        numbers = [int(first["deliveries"][0]["payload"]["id"]), second]
+        for who, number in (("Reader", numbers[0]), ("Hidden", numbers[0]), ("Reader", numbers[1])):
+            for act in ("mark_message_read", "acknowledge_message"):
+                await history.do(act, project_key=project, agent_name=who, message_id=number)
+        await history.world.drain()
+
+    played = played_by(history, clock)
+    lines = [line for line in dump(played.database) if line.startswith('["outbox.receipts')]
+    assert len(lines) == 6
+    assert list(dump(rebuild(played, tmp_path / "rebuilt"))) == list(dump(played.database))

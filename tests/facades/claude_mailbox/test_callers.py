@@ -16,6 +16,19 @@ def test_a_check_by_another_name_takes_nothing(server: MailboxServer) -> None:
     assert server.pending("m-bob") == 1
 
 
+def test_a_check_that_its_caller_settles_takes_nothing_by_another_name_either(server: MailboxServer) -> None:
+    claim = {"X-Mailbox-Claim": "1"}
+    server.send("q-alice", "q-bob", "hi")
+
+    got = server.ask("POST", "/v1/check-inbox?name=q-bob", name="q-eve", headers=claim)
+    assert (got.status, got.value) == (403, {"error": "X-Mailbox does not match name"})
+    assert server.pending("q-bob") == 1
+
+    assert [
+        one["body"] for one in server.ask("POST", "/v1/check-inbox?name=q-bob", headers=claim).value["messages"]
+    ] == ["hi"]
+
+
 def test_a_check_may_leave_its_name_to_the_header_and_spell_it_otherwise(server: MailboxServer) -> None:
     server.send("n-alice", "n-bob", "hi")
 

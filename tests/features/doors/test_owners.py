@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.doors.names import (
 )
 from mcp_agent_mail.domain.identity.caller import AgentAuth, ReservedIdentity
 from mcp_agent_mail.domain.projects import ProjectArchived
+from mcp_agent_mail.features.doors import pop_claims
 from mcp_agent_mail.features.doors.pop_claims import MAX_CLAIMED_EACH, TooManyPopped
 from tests.features.doors.harness import HOME, OPERATOR, DoorsHarness, at, open_doors, unread
 from tests.features.doors.mailbox_calls import box, send
@@ -102,6 +103,28 @@ async def test_a_mailbox_has_its_own_bound_of_what_is_not_settled(harness: Doors
     last = await harness.doors.pop(at("bob"), wait_s=0, settles_itself=True)
     assert last is not None
     assert last.body == f"{MAX_CLAIMED_EACH}"
+
+
+async def test_what_others_have_not_settled_keeps_nobody_from_a_few_of_its_own(
+    harness: DoorsHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pop_claims, "MAX_CLAIMED", 4)
+    monkeypatch.setattr(pop_claims, "ALWAYS_CLAIMED", 2)
+    for name, count in (("bob", 5), ("carol", 4), ("dave", 2), ("erin", 3)):
+        for number in range(count):
+            await harness.send("alice", name, f"{number}")
+
+    taken = await harness.mailboxes.check(box("carol"), settles_itself=True)
+    for full in ("bob", "erin"):
+        with pytest.raises(TooManyPopped, match="Callers of 4 messages have not said yet"):
+            await harness.mailboxes.check(box(full), settles_itself=True)
+    few = await harness.mailboxes.check(box("dave"), settles_itself=True)
+    await harness.send("alice", "dave", "more")
+    with pytest.raises(TooManyPopped):
+        await harness.mailboxes.check(box("dave"), settles_itself=True)
+
+    assert [len(taken.messages), len(few.messages)] == [4, 2]
+    assert len((await harness.mailboxes.check(box("bob"))).messages) == 5
 
 
 ACTS: dict[str, Callable[[DoorsHarness], Awaitable[object]]] = {

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+from mcp_agent_mail.core.clock import SECOND
 from tests.features.importing.scripted import ScriptedReader, agent, at, lease, project, whole_store
 from tests.features.importing.test_service import bring, found
 from tests.rebuild.world import World
@@ -7,6 +10,7 @@ from tests.rebuild.world import World
 APP = "/old/app"
 LEASES = "SELECT path_pattern, created_ts, expires_ts, released_ts, ended_by FROM leases ORDER BY id"
 FAR = at(1_000_000_000)
+LONGEST = 30 * 86_400 * SECOND
 
 
 async def test_what_is_over_is_history_and_what_is_live_is_held(world: World) -> None:
@@ -15,7 +19,7 @@ async def test_what_is_over_is_history_and_what_is_live_is_held(world: World) ->
     assert world.rows(LEASES) == [
         ("src/**", at(20), at(500), at(300), "release"),
         ("docs/*.md", at(20), at(500), at(500), "expiry"),
-        ("live/**", at(20), FAR, None, None),
+        ("live/**", at(20), world.clock.now + LONGEST, None, None),
         ("gone/**", at(20), FAR, at(400), "idle"),
     ]
 
@@ -48,3 +52,25 @@ async def test_a_pattern_that_is_none_here_is_listed(world: World) -> None:
     report = await bring(world, reader)
 
     assert found(report)["leases"] == (0, 0, 1)
+
+
+async def test_a_live_one_ends_no_later_than_one_that_is_granted_here_and_the_report_says_so(world: World) -> None:
+    report = await bring(world, whole_store())
+
+    assert "Leases that reach further end in 30 days, as all do here." in report.notes
+
+
+async def test_one_that_ended_before_it_began_ended_at_once(world: World) -> None:
+    over = lease("l1", "a1", "src/**", expires_ts=at(500), released_ts=at(1))
+    reader = ScriptedReader(
+        all_projects=[project()],
+        all_agents=[agent("a1", "BlueLake")],
+        all_leases=[over, replace(over, key="l2", pattern="docs/**", released_ts=None, expires_ts=at(1))],
+    )
+
+    await bring(world, reader)
+
+    assert world.rows(LEASES) == [
+        ("src/**", at(20), at(500), at(20), "release"),
+        ("docs/**", at(20), at(20), at(20), "expiry"),
+    ]

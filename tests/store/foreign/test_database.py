@@ -79,6 +79,36 @@ def test_views_virtual_tables_and_computed_columns_are_not_there(tmp_path: Path)
         assert database.tables["mail"] == {"id": "id"}
 
 
+def test_no_computed_column_is_computed(tmp_path: Path) -> None:
+    """SQLite would in one step, which nothing ends, to see whether it is NULL."""
+    path = tmp_path / "source.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE mail (id INT)")
+        connection.execute("INSERT INTO mail VALUES (1)")
+        connection.commit()
+        connection.execute("PRAGMA writable_schema = ON")
+        slow = "instr(zeroblob(60000000), CAST(zeroblob(30000000) || id AS BLOB))"
+        connection.execute(f"UPDATE sqlite_schema SET sql = replace(sql, ')', ', slow AS ({slow}) NOT NULL)')")
+        connection.commit()
+
+    with open_private_copy(path) as database:
+        assert database.tables["mail"] == {"id": "id"}
+        assert list(database.rows("mail", ("id", "slow"))) == [(1, None)]
+
+
+def test_a_virtual_table_that_says_it_has_pages_is_none(tmp_path: Path) -> None:
+    script = """
+        CREATE VIRTUAL TABLE mail USING fts5(id);
+        INSERT INTO mail VALUES ('a');
+        PRAGMA writable_schema = ON;
+        UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'mail_data')
+            WHERE name = 'mail';
+    """
+    with _opened(tmp_path, script) as database:
+        assert "mail" not in database.tables
+        assert "mail_data" in database.tables
+
+
 def test_no_check_of_the_file_is_run(tmp_path: Path) -> None:
     script = "PRAGMA ignore_check_constraints = ON; CREATE TABLE mail (id CHECK (id > 5)); INSERT INTO mail VALUES (1)"
     with _opened(tmp_path, script) as database:

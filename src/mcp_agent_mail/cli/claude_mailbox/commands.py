@@ -101,8 +101,10 @@ def watch(arguments: Sequence[str]) -> int:
     seen = door.ask("GET", f"/v1/watch?{query}", name=name, more_s=seconds, headers=CLAIM)
     status = seen["status"]
     if status == "message":
+        from mcp_agent_mail.core.escaping import visible
+
         message = seen["message"]
-        first, *more = f"{OURS} Mail from {message['from']}: {message['body']}".split("\n")
+        first, *more = visible(f"{OURS} Mail from {message['from']}: {message['body']}").split("\n")
         text = "\n".join([first, *(f"{QUOTE}{line}" for line in more), ""])
         _hand_over(Taken(door, [message], seen.get("tickets")), text)
         return 0

@@ -105,8 +105,8 @@ class LineProxy:
         name = arguments.get("name") if isinstance(arguments, dict) and arguments.keys() <= {"name"} else 0
         if name is not None and not isinstance(name, str):
             return None
-        query = f"?name={quoted(name)}" if name else ""
-        status, answer = self._door.exchange("POST", f"/v1/check-inbox{query}", name=self._name, headers=CLAIM)
+        query, own = (f"?name={quoted(name)}", None) if name else ("", self._name)
+        status, answer = self._door.exchange("POST", f"/v1/check-inbox{query}", name=own, headers=CLAIM)
         if 400 <= status < 500 and status != _TOO_MANY:
             return None
         if status != 200:

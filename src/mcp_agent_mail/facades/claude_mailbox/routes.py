@@ -97,11 +97,12 @@ class MailboxRest:
         return PlainAnswer(value=messages)
 
     async def _check_claimed(self, request: DoorRequest) -> PlainAnswer:
-        """As `check_inbox`, of a caller that settles by itself. `name` beats the header, as arguments of tools do."""
-        header, named = header_name(request), _query_name(request)
-        caller = require_name(named) if named is not None else require_header(request)
-        if header is not None and wire_key(header) != wire_key(caller):
-            await self._mailboxes.touch(caller_of(header))
+        """As `check_inbox`, of a caller that settles by itself. Without a header `name` says who calls, as it does to
+        the tool: it may be one that no header can hold.
+        """
+        named = _query_name(request)
+        is_named_alone = named is not None and header_name(request) is None
+        caller = require_name(named) if is_named_alone and named else require_owner(request, named, "name")
         checked = [await self._mailboxes.check(caller_of(caller), settles_itself=True)]
         if (other := await self._followed(request, caller)) is not None:
             checked.append(await self._mailboxes.check(caller_of(other), settles_itself=True))

@@ -18,10 +18,12 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.features.doors.results import Popped
 
 CLAIMED_S = 30.0
-MAX_CLAIMED = 10_000
+MAX_CLAIMED = 50_000
 """Messages of all mailboxes together. Those that wait meanwhile come on top: they have places of their own."""
 MAX_CLAIMED_EACH = 8
 """Claims of one mailbox: a window has one command that prints, seldom a few. A check has one for all it takes."""
+ALWAYS_CLAIMED = 500
+"""So many messages a mailbox that has no claim may take however many others have: nobody stops all of them."""
 
 _RETRY_AFTER_S = 5
 
@@ -42,19 +44,18 @@ class PopClaims:
         self._messages = 0
         self._each: Counter[AgentId] = Counter()
 
-    def _require_room(self, agent_id: AgentId) -> None:
-        for given, limit in ((self._each[agent_id], MAX_CLAIMED_EACH), (self._messages, MAX_CLAIMED)):
-            if given >= limit:
-                raise TooManyPopped(
-                    f"{given} messages are given to callers that have not said yet whether they have them.",
-                    retry_after_s=_RETRY_AFTER_S,
-                    data={"given": given, "limit": limit},
-                )
+    def _require_room(self, agent_id: AgentId, messages: int) -> None:
+        claims = self._each[agent_id]
+        if claims >= MAX_CLAIMED_EACH:
+            raise _too_many(f"{claims} commands of this mailbox have", claims, MAX_CLAIMED_EACH)
+        is_small = not claims and messages <= ALWAYS_CLAIMED
+        if self._messages + messages > MAX_CLAIMED and not is_small:
+            raise _too_many(f"Callers of {self._messages} messages have", self._messages, MAX_CLAIMED)
 
     def make(self, taken: Sequence[Popped]) -> list[Popped]:
         """The same, of one mailbox, with one claim, which is nobody else's to know. Raises TooManyPopped."""
         agent_id, claim = taken[0].agent_id, secrets.token_urlsafe(16)
-        self._require_room(agent_id)
+        self._require_room(agent_id, len(taken))
         # Without bodies: so many would fill the memory, and nobody asks for one here.
         kept = [replace(popped, claim=claim, body="") for popped in taken]
         timer = asyncio.get_running_loop().call_later(self._within_s, self._break, kept)
@@ -86,3 +87,11 @@ class PopClaims:
     def _break(self, taken: Sequence[Popped]) -> None:
         self.end(taken[0])
         self._give_back(taken)
+
+
+def _too_many(given: str, count: int, limit: int) -> TooManyPopped:
+    return TooManyPopped(
+        f"{given} not said yet whether they have what they were given.",
+        retry_after_s=_RETRY_AFTER_S,
+        data={"given": count, "limit": limit},
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId, LeaseId
 from mcp_agent_mail.domain.agents import Agent
@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, Patterns, RequestedPath
 from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck, find_holders, others_leases
+from mcp_agent_mail.features.reservations.parameters import SECONDS
 from mcp_agent_mail.store.lease_events import end_imported, record_event
 from mcp_agent_mail.store.transaction import Tx
 
@@ -44,6 +45,8 @@ def take_lease(unit: RunningUnit, source: SourceLease) -> None:
         unit.tally.leave(SourceKind.LEASE, why)
         return
     counts.added += 1
+    if is_live and fit_time(source.expires_ts) > _expiry(source, unit.view.now, is_live=True):
+        unit.tally.note(f"Leases that reach further end in {SECONDS.high // 86_400} days, as all do here.")
     if unit.tx is None:
         return
     assert agent is not None, source.key
@@ -60,7 +63,7 @@ def _go_on(unit: RunningUnit, lease_id: LeaseId, source: SourceLease) -> None:
         return
     unit.tally.of(SourceKind.LEASE).changed += 1
     if unit.tx is not None:
-        end_imported(unit.tx, lease, Micros(max(ended_ts, lease.created_ts)), ended_by, _evidence(unit, ended_by))
+        end_imported(unit.tx, lease, ended_ts, ended_by, _evidence(unit, ended_by))
 
 
 # Plain JSON.
@@ -78,13 +81,19 @@ def _pattern(source: SourceLease, project: Project | None) -> Pattern | None:
 
 
 def _end(source: SourceLease, now: Micros) -> tuple[Micros | None, EndedBy | None]:
-    """When it ended, and how; None for one that is live."""
-    released, expires = source.released_ts, fit_time(source.expires_ts)
+    """When it ended, which is not before it began, and how; None for one that is live."""
+    released, expires, began = source.released_ts, fit_time(source.expires_ts), fit_time(source.created_ts)
     if released is not None:
-        return fit_time(released), EndedBy.RELEASE
+        return max(began, fit_time(released)), EndedBy.RELEASE
     if expires <= now:
-        return expires, EndedBy.EXPIRY
-    return (None, None) if source.stale_ts is None else (fit_time(source.stale_ts), EndedBy.IDLE)
+        return max(began, expires), EndedBy.EXPIRY
+    return (None, None) if source.stale_ts is None else (max(began, fit_time(source.stale_ts)), EndedBy.IDLE)
+
+
+def _expiry(source: SourceLease, now: Micros, *, is_live: bool) -> Micros:
+    """A live one ends as one that is granted here: no other holds longer."""
+    expires, longest = fit_time(source.expires_ts), Micros(now + SECONDS.high * SECOND)
+    return min(expires, longest) if is_live else max(expires, fit_time(source.created_ts))
 
 
 def _stands_against(
@@ -118,7 +127,7 @@ def _add(unit: RunningUnit, tx: Tx, source: SourceLease, agent: Agent, pattern: 
             keys=keys_of(pattern),
             exclusive=source.exclusive,
             reason=fit_text(source.reason),
-            expires_ts=fit_time(source.expires_ts),
+            expires_ts=_expiry(source, tx.now, is_live=ended_by is None),
             is_folder=pattern.is_folder,
             ignore_case=pattern.ignore_case,
         ),

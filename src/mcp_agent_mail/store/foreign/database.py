@@ -131,19 +131,27 @@ class ForeignDatabase:
         self.close()
 
     def _learn(self) -> None:
-        damage = self._connection.execute("PRAGMA quick_check(1)").fetchone()
-        if damage is None or damage[0] != "ok":
-            raise unreadable(self._path, f"the database is damaged ({str(damage and damage[0])[:120]})")
+        self._require_sound("sqlite_schema")
         found = self._connection.execute(
-            "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY rowid LIMIT ?",
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND sql LIKE 'CREATE TABLE%'"
+            " ORDER BY rowid LIMIT ?",
             (_MOST_TABLES,),
         ).fetchall()
-        for name, _ in found:
+        for (name,) in found:
             key = str(name).lower()
-            # Without computed and hidden columns.
-            listed = self._connection.execute(f"PRAGMA table_info({_quoted(str(name))})").fetchmany(_MOST_COLUMNS)
+            listed = self._connection.execute(f"PRAGMA table_xinfo({_quoted(str(name))})").fetchmany(_MOST_COLUMNS)
+            plain = [str(column[1]) for column in listed if not column[6]]
+            if len(plain) == len(listed):
+                self._require_sound(str(name))
             self._names[key] = str(name)
-            self._columns[key] = {str(column[1]).lower(): str(column[1]) for column in listed}
+            self._columns[key] = {column.lower(): column for column in plain}
+
+    def _require_sound(self, table: str) -> None:
+        """Not of one with computed columns: the check would compute them. Its damage shows when it is read."""
+        self._begin()
+        damage = self._connection.execute(f"PRAGMA quick_check({_quoted(table)})").fetchone()
+        if damage is None or damage[0] != "ok":
+            raise unreadable(self._path, f"the database is damaged ({str(damage and damage[0])[:120]})")
 
     def _ordered(
         self, table: str, columns: Sequence[str], read_as: Callable[[ForeignValue], int | None] | None

@@ -58,9 +58,11 @@ _BROUGHT = """
           AND n.commit_id IS NOT NULL)
     ORDER BY o.project_id, o.message_id
 """
+# By their files: those of blind copies have their own, and what was first in two files of one commit no archive tells.
 _RECEIPTS = """
     SELECT o.project_id, c.hexsha, o.agent_id, o.message_id, o.step, o.is_blind
-    FROM outbox o JOIN commits c ON c.id = o.commit_id WHERE o.kind = 'receipt' ORDER BY o.project_id, c.last_seq, o.seq
+    FROM outbox o JOIN commits c ON c.id = o.commit_id WHERE o.kind = 'receipt'
+    ORDER BY o.project_id, c.last_seq, CASE WHEN o.is_blind THEN o.agent_id ELSE 0 END, o.seq
 """
 
 # A value as SQLite has it.
