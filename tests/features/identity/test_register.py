@@ -14,6 +14,7 @@ from mcp_agent_mail.core.errors import Conflict, InvalidInput, PermissionDenied
 from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.identity.caller import AgentAuth, ReservedIdentity, TokenMissing, WrongToken
 from mcp_agent_mail.domain.identity.name_words import ADJECTIVES
 from mcp_agent_mail.domain.identity.names import NameEnforcement, is_generated_form
@@ -385,3 +386,15 @@ async def test_a_window_in_a_project_where_the_caller_is_no_member_is_its_new_ag
     agent = await harness.register("RedStone", by=in_window(token), project_key="/code/other")
 
     assert agent["window_display_name"] == "RedStone"
+
+
+@pytest.mark.parametrize("program", list(Door))
+async def test_no_agent_says_of_itself_that_a_door_made_it(harness: IdentityHarness, program: Door) -> None:
+    asked = {"project_key": PROJECT, "program": program.value, "model": "m"}
+    before = await harness.rows("SELECT count(*) FROM agents")
+
+    for tool in ("register_agent", "create_agent_identity"):
+        with pytest.raises(InvalidInput, match="is the program of mailboxes that its door makes"):
+            await harness.call(tool, **asked)
+
+    assert await harness.rows("SELECT count(*) FROM agents") == before

@@ -190,3 +190,13 @@ async def test_where_agents_prove_who_they_are_one_without_a_token_is_nobodys_un
 
     assert world.rows("SELECT token_hash IS NULL FROM agents WHERE name = 'BlueLake'") == [(0,)]
     assert any("am token reissue" in note for note in report.notes)
+
+
+async def test_an_agent_of_another_system_does_not_pass_for_a_doors_mailbox(world: World) -> None:
+    reader = ScriptedReader(
+        all_projects=[project()], all_agents=[replace(agent("a1", "BlueLake"), program=Door.POSTAL.value)]
+    )
+
+    await bring(world, reader)
+
+    assert world.rows("SELECT program FROM agents WHERE name = 'BlueLake'") == [("postal (imported)",)]

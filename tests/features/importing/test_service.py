@@ -54,7 +54,10 @@ async def test_everything_comes_in_and_is_counted_once(world: World) -> None:
         "products": (1, 0, 0),
     }
     assert [(one.kind, one.count) for one in report.left] == [("attachments", 1), ("build slots", 3)]
-    assert report.notes == ("Two directories share the slug old-app.",)
+    assert report.notes == (
+        "Leases that reach further end in 30 days, as all do here.",
+        "Two directories share the slug old-app.",
+    )
 
 
 async def test_a_second_run_changes_nothing_at_all(world: World) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.arguments import WrongArguments
 from mcp_agent_mail.core.errors import NotFound, suggest_call
-from mcp_agent_mail.core.profiles import FULL, NAMED, TOOLS, ToolProfile, custom_profile
+from mcp_agent_mail.core.profiles import FULL, NAMED, NONE_OF_OURS, TOOLS, ToolProfile, custom_profile
 from mcp_agent_mail.facades.claims.profile import CLAIMS
 from mcp_agent_mail.server.rendering.profile_texts import (
     INSTRUCTIONS,
@@ -176,6 +176,12 @@ def test_the_refusal_itself_stays_as_it_is() -> None:
 
     assert (type(shown), shown.message, shown.hint) == (NotFound, "Gone.", "First: macro_start_session.")
     assert (error.hint, error.data) == ("First: register_agent.", {"suggested_tool_calls": calls})
+
+
+def test_at_a_door_nobody_is_told_to_send_a_token() -> None:
+    hint = "Send your registration_token, or read with fetch_inbox. Try again in 5 s."
+
+    assert fitted_error(NotFound("Full.", hint=hint), NONE_OF_OURS).hint == "Try again in 5 s."
 
 
 def test_a_refusal_without_a_hint_gets_none() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.tools import Json, tool
-from mcp_agent_mail.server.transport import connection_limits
+from mcp_agent_mail.server.transport import answers, connection_limits
 from tests.server.hosted import hosted, toy_app
 from tests.server.transport.test_answers import LOOPS, calling, look_round, read, read_through
 from tests.server.transport.test_protocol import ENDS_WITHIN_S
@@ -33,8 +35,16 @@ def served(new_loop: Any, scenario: Scenario) -> list[str]:
         current_hearing().once_sent(SentPromise(sent=lambda: told.append("sent"), cut=lambda: told.append("cut")))
         return {"text": "x" * LONG}
 
+    async def proven() -> Json:
+        """Answer at length, and hear whether it was read."""
+        words = {name: partial(told.append, name) for name in ("sent", "cut", "read", "unread")}
+        current_hearing().once_sent(SentPromise(**words))
+        return {"text": "x" * LONG}
+
     async def live() -> None:
-        app = toy_app(more_tools=(tool(long, cluster="toys", title="Long"),))
+        app = toy_app(
+            more_tools=(tool(long, cluster="toys", title="Long"), tool(proven, cluster="toys", title="Proven"))
+        )
         async with hosted(app) as url:
             await scenario(url, told)
 
@@ -135,6 +145,42 @@ def test_who_takes_some_of_it_in_that_time_has_it_again(
         raw.close()
 
     assert served(new_loop, scenario) == ["sent"]
+
+
+@LOOPS
+def test_who_has_all_of_it_and_ends_at_once_has_read_it(new_loop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "LOOK_AGAIN_S", ENDS_WITHIN_S * 10)
+
+    async def scenario(url: str, told: list[str]) -> None:
+        raw = await calling(url, b"proven")
+        await read_through(raw, b"\r\n\r\n")
+        await read(raw, LONG + len(b'{"text":""}'))
+        assert told == []
+        raw.close()
+        await _until(lambda: len(told) > 1)
+
+    assert served(new_loop, scenario) == ["sent", "read"]
+
+
+@LOOPS
+def test_who_has_all_of_it_and_asks_again_at_once_has_read_it_unless_it_resets_then(
+    new_loop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "LOOK_AGAIN_S", ENDS_WITHIN_S * 10)
+
+    async def scenario(url: str, told: list[str]) -> None:
+        raw = await calling(url, b"proven")
+        await read_through(raw, b"\r\n\r\n")
+        await read(raw, LONG + len(b'{"text":""}'))
+        await asyncio.get_running_loop().sock_sendall(raw, b"POST /rpc/")
+        await _until(lambda: len(told) > 1)
+        assert told == ["sent", "read"]
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raw.close()
+        await _until(lambda: len(told) > 2)
+        await look_round(url)
+
+    assert served(new_loop, scenario) == ["sent", "read", "unread"]
 
 
 @LOOPS

@@ -22,6 +22,7 @@ from mcp_agent_mail.domain.identity.names import (
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, require_admission
+from mcp_agent_mail.features.identity.door_callers import require_own_program
 from mcp_agent_mail.features.identity.lookup import (
     known_names,
     near_elsewhere,
@@ -171,6 +172,7 @@ def _make(
     """It is nobody's: the first to register the name gets its token. The one who asks for a contact never holds it."""
     project = admission_request.project
     program, model = profile.program or UNKNOWN, profile.model or UNKNOWN
+    require_own_program(program)
     try:
         fit = name_to_register(name, enforcement, program=program, model=model)
     except UnfitName as unfit:

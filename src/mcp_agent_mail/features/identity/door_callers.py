@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_to_speak
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
@@ -9,6 +10,22 @@ from mcp_agent_mail.store.transaction import View
 
 _MADE_BY_DOORS = frozenset(Door)
 """The programs of agents that doors have made, for whoever comes by them."""
+
+
+class DoorsProgram(InvalidInput):
+    """A program that says of an agent that a door has made it."""
+
+
+def require_own_program(program: str) -> None:
+    """No agent says so of itself: who may speak as it, and how many mailboxes there are, goes by it. Raises
+    DoorsProgram.
+    """
+    if program in _MADE_BY_DOORS:
+        raise DoorsProgram(
+            f"{program} is the program of mailboxes that its door makes.",
+            hint="Say what your own is: claude-code, codex, gemini-cli, …",
+            data={"parameter": "program"},
+        )
 
 
 def is_mailbox(agent: Agent) -> bool:

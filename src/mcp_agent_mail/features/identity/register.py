@@ -21,7 +21,7 @@ from mcp_agent_mail.domain.identity.names import (
 from mcp_agent_mail.domain.identity.windows import Window
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, claim_agent
-from mcp_agent_mail.features.identity.door_callers import is_mailbox
+from mcp_agent_mail.features.identity.door_callers import is_mailbox, require_own_program
 from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.doors.profiles import record_profile
@@ -76,6 +76,7 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
     An agent that its token alone names keeps its program and model. A name that others spoke of and nobody has
     registered is a new one, with what waits for it.
     """
+    require_own_program(wanted.program)
     project = require_writable(require_project(tx, wanted.project_key))
     admission_request = AdmissionRequest(
         project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name
@@ -137,6 +138,7 @@ def create_identity(tx: Tx, caller: Caller, wanted: Registration, supplies: Supp
     """Register an agent that is always new; a name that is taken becomes a generated one, or is refused, as the mode
     says.
     """
+    require_own_program(wanted.program)
     project = require_writable(require_project(tx, wanted.project_key))
     admission_request = AdmissionRequest(
         project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name

@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.core.params import MODEL, PROGRAM, TASK
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
-from mcp_agent_mail.domain.doors.names import WireName, is_wire_name, wire_key
+from mcp_agent_mail.domain.doors.names import Door, WireName, is_wire_name, wire_key
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import first_free, has_names_form
 from mcp_agent_mail.domain.importing.fitted_texts import fit_line, fit_text, fit_time
@@ -111,7 +111,7 @@ def _add(tx: Tx, project: Project, source: SourceAgent, name: str, unit: Running
         project_id=project.id,
         kind=AgentKind.AGENT,
         name=name,
-        program=fit_line(source.program, PROGRAM.max_length) or (source.wire.value if source.wire else _UNKNOWN),
+        program=_fit_program(source),
         model=fit_line(source.model, MODEL.max_length) or _UNKNOWN,
         task_description=_fit_task(source.task),
         attachments_policy=source.attachments_policy or AttachmentsPolicy.AUTO,
@@ -130,6 +130,12 @@ def _add(tx: Tx, project: Project, source: SourceAgent, name: str, unit: Running
     found = tx.agents.find(agent.id)
     assert found is not None, agent
     return found
+
+
+def _fit_program(source: SourceAgent) -> str:
+    """What a door's mailboxes are known by, an agent of another system does not say of itself."""
+    program = fit_line(source.program, PROGRAM.max_length) or (source.wire.value if source.wire else _UNKNOWN)
+    return f"{program} (imported)" if source.wire is None and program in frozenset(Door) else program
 
 
 def _fit_task(task: str) -> str:

@@ -50,6 +50,7 @@ _NAME = re.compile(rf"\b({'|'.join(sorted(TOOLS, key=len, reverse=True))})\b")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 _OR = ", or "
 _SUGGESTED = "suggested_tool_calls"
+_TOKEN = "registration_token"
 
 
 def instructions(profile: ToolProfile, *, is_known: bool = False) -> str:
@@ -137,7 +138,8 @@ def _with_others(sentence: str, profile: ToolProfile) -> str:
 
 
 def _lacks(text: str, profile: ToolProfile) -> bool:
-    return bool(_lacking(text, profile))
+    # Where there is none of our tools, nobody takes an agent's token either.
+    return bool(_lacking(text, profile)) or (not profile.name and _TOKEN in text)
 
 
 def _lacking(text: str, profile: ToolProfile) -> list[str]:
