@@ -61,7 +61,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks homes extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, and the real agent CLIs where there is npm
+check-all: test cover testers llm hooks homes extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
 
 .PHONY: lint
 lint: $(DEV)

@@ -14,10 +14,8 @@ from tests.facades.postal.postal_server import PostalServer, Session, rpc, tool_
 from tests.facades.postal.rows import shows
 from tests.server.test_mcp import HANDSHAKE
 
-HELLO = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
 TOKEN = "a-token-of-the-whole-server"
 WAITS = pytest.mark.settings(POSTAL_MAX_WAIT_SECONDS="50")
-MODULES = ("test_facts", "test_processes")
 
 
 @shows("P1", "PM-08", "FA7")

@@ -17,9 +17,6 @@ from mcp_agent_mail.facades.importers.postal_reader import PostalReader
 from mcp_agent_mail.store.foreign.database import open_private_copy
 from mcp_agent_mail.store.foreign.private_folder import private_folder
 
-SYSTEMS = (*(door.value for door in Door), SYSTEM)
-"""The words."""
-
 
 @contextmanager
 def open_source(system: str, path: Path, *, archive: Path | None = None) -> Iterator[SourceReader]:
