@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.importing.records import SourceCopy, SourceKind, Sour
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
 from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, NameSighting, name_key
 from mcp_agent_mail.facades.importers.folders import LONGEST_LINE, SourceFolder, SourceLine
-from mcp_agent_mail.facades.importers.values import digest_of, flag_of, key_of, text_of, time_of
+from mcp_agent_mail.facades.importers.values import digest_of, flag_of, text_of, time_of
 
 FOLDER = ".agentmail"
 _MAILBOXES = "mailboxes"
@@ -93,9 +93,9 @@ class AgentMailReader(DoorReader):
                 one.close()
 
     def store(self) -> SourceStore:
-        """By its oldest message, in the order in which they are given."""
+        """By its oldest message, in the order in which they are given, but for its names: mailboxes get others."""
         first = next(self._merged(is_counted=False), None)
-        told = () if first is None else (first.mailbox, *(first.fields.get(name) for name in (*_NEEDED, "created_at")))
+        told = () if first is None else [first.fields.get(name) for name in ("id", "message", "created_at")]
         return SourceStore(system=self.door, store_id=digest_of(*told))
 
     def sightings(self) -> Iterator[NameSighting]:
@@ -114,9 +114,9 @@ class AgentMailReader(DoorReader):
             undated += not line.has_time
             fields = line.fields
             external_id = text_of(fields["id"])
-            told = digest_of(fields["from"], fields["message"], fields.get("created_at"))
+            names = (line.mailbox, fields["from"])
             yield SourceMessage(
-                key=key_of(line.mailbox, external_id, told[:16]),
+                key=self.message_key(external_id, fields.get("created_at"), fields["message"], *names),
                 project_key=PROJECT,
                 sender_key=name_key(text_of(fields["from"])),
                 subject=None,

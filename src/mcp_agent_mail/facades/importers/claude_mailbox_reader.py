@@ -63,8 +63,9 @@ class ClaudeMailboxReader(DoorReader):
         self._names: dict[ForeignValue, str] = {}
 
     def store(self) -> SourceStore:
-        oldest = next(self._database.rows(self._table or "", self._columns[:-1]), ())
-        return SourceStore(system=self.door, store_id=digest_of(*oldest))
+        """By its oldest message, but for its names: mailboxes get others."""
+        external_id, *_, body, created = next(self._database.rows(self._table or "", self._columns[:-1]), [None] * 5)
+        return SourceStore(system=self.door, store_id=digest_of(external_id, body, created))
 
     def sightings(self) -> Iterator[NameSighting]:
         """Mailboxes that are listed, and whoever mail names."""
@@ -81,7 +82,7 @@ class ClaudeMailboxReader(DoorReader):
             undated += time_of(row[4]) is None
             copy = SourceCopy(agent_key=name_key(self._name("to", row[2])), read_ts=_read_ts(row[5], created))
             yield SourceMessage(
-                key=self.message_key(external_id, *row[1:5]),
+                key=self.message_key(external_id, row[4], row[3], row[1], row[2]),
                 project_key=PROJECT,
                 sender_key=name_key(self._name("from", row[1])),
                 subject=None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +23,13 @@ from mcp_agent_mail.domain.importing.records import (
 )
 from mcp_agent_mail.domain.importing.refusals import too_large
 from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
-from mcp_agent_mail.facades.importers.values import digest_of, key_of
+from mcp_agent_mail.facades.importers.values import digest_of, key_of, time_of
 
 MOST_AGENTS = 100_000
 """Of one store: they stand in memory while it is read."""
+
+MOST_ALIKE = 100_000
+"""Keys that are kept in mind to tell messages that are alike: they have one time, and come one after the other."""
 
 _DIGITS = 32
 PROJECT = "all"
@@ -52,7 +54,7 @@ class DoorReader(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.said = ReadingNotes()
-        self._alike: Counter[str] = Counter()
+        self._alike: dict[str, int] = {}
 
     @abstractmethod
     def store(self) -> SourceStore: ...
@@ -113,15 +115,19 @@ class DoorReader(ABC):
     def notes(self) -> Iterator[SourceNote]:
         yield from self.said.notes()
 
-    def message_key(self, external_id: str, *told: object) -> str:
-        """Of a row by its id and what it says: ids are given out anew, and other stores of the system have the same.
-        Rows without an id that say the same are numbered: each is a message.
+    def message_key(self, external_id: str, sent: object, body: object, *names: object) -> str:
+        """Of a message by its id, when it was sent and what it says: ids are given out anew, and other stores of the
+        system have the same. Names are no part of it, since mailboxes get others; but where no time can be read nothing
+        else tells messages apart that say the same. Those that are alike in all that are numbered: each is a message.
         """
-        digest = digest_of(*told)[:_DIGITS]
-        if external_id:
-            return key_of("id", external_id, digest)
-        self._alike[digest] += 1
-        return key_of("row", digest, self._alike[digest])
+        sent_ts = time_of(sent)
+        told = (sent, body, *names) if sent_ts is None else (sent_ts, body)
+        key = key_of("id" if external_id else "row", external_id, digest_of(*told)[:_DIGITS])
+        number = self._alike.pop(key, 0) + 1
+        self._alike[key] = number
+        if len(self._alike) > MOST_ALIKE:
+            self._alike.pop(next(iter(self._alike)))
+        return key if number == 1 else key_of(key, number)
 
     def note_undated(self, count: int) -> None:
         if count:

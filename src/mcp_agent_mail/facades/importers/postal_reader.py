@@ -35,8 +35,9 @@ class PostalReader(DoorReader):
             raise unknown_layout(path, self.door, f"its messages lack {some(missing)}; they have {some(known)}")
 
     def store(self) -> SourceStore:
-        oldest = next(self._database.rows(_TABLE, _COLUMNS[:-1]), ())
-        return SourceStore(system=self.door, store_id=digest_of(*oldest))
+        """By its oldest message, but for its names: mailboxes get others."""
+        external_id, *_, body, created = next(self._database.rows(_TABLE, _COLUMNS[:-1]), [None] * 5)
+        return SourceStore(system=self.door, store_id=digest_of(external_id, body, created))
 
     def sightings(self) -> Iterator[NameSighting]:
         for row, created in self._in_order():
@@ -50,7 +51,7 @@ class PostalReader(DoorReader):
             external_id = text_of(row[0])
             undated += time_of(row[4]) is None
             yield SourceMessage(
-                key=self.message_key(external_id, *row[1:5]),
+                key=self.message_key(external_id, row[4], row[3], row[1], row[2]),
                 project_key=PROJECT,
                 sender_key=name_key(text_of(row[1])),
                 subject=None,
