@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.records import SourceCopy, SourceKind, SourceMessage, SourceStore
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
-from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, NameSighting, name_key
+from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, MailSighting, NameSighting, name_key
 from mcp_agent_mail.facades.importers.folders import LONGEST_LINE, SourceFolder, SourceLine
 from mcp_agent_mail.facades.importers.values import digest_of, flag_of, text_of, time_of
 
@@ -104,8 +104,9 @@ class AgentMailReader(DoorReader):
         for mailbox in self._named:
             yield NameSighting(name=text_of(mailbox), seen_ts=Micros(0))
         for line in self._merged(is_counted=False):
-            yield NameSighting(name=text_of(line.fields["from"]), seen_ts=line.created_ts)
-            yield NameSighting(name=text_of(line.mailbox), seen_ts=line.created_ts)
+            mail = _told(line)
+            yield NameSighting(name=text_of(line.fields["from"]), seen_ts=line.created_ts, sent=mail)
+            yield NameSighting(name=text_of(line.mailbox), seen_ts=line.created_ts, received=mail)
 
     def messages(self) -> Iterator[SourceMessage]:
         """By the time of each; of one mailbox in the order of its lines, whatever their times say."""
@@ -181,6 +182,11 @@ class AgentMailReader(DoorReader):
         for one in self._mailboxes.names():
             if not one.is_folder and not one.is_file:
                 self.said.note(f"{_MAILBOXES}/{text_of(one.name)} is a link or no ordinary file, and is left alone.")
+
+
+def _told(line: _Line) -> MailSighting:
+    fields = line.fields
+    return MailSighting(external_id=text_of(fields["id"]), sent=fields.get("created_at"), body=fields["message"])
 
 
 # As JSON has it.

@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.records import SourceCopy, SourceMessage, SourceStore
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
-from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, NameSighting, name_key
+from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, MailSighting, NameSighting, name_key
 from mcp_agent_mail.facades.importers.values import digest_of, flag_of, text_of, time_of, whole_of
 from mcp_agent_mail.store.foreign.database import ForeignDatabase, ForeignRow, ForeignValue
 
@@ -71,8 +71,9 @@ class ClaudeMailboxReader(DoorReader):
         """Mailboxes that are listed, and whoever mail names."""
         yield from self._registered()
         for row, created in self._in_order():
-            yield NameSighting(name=self._name("from", row[1]), seen_ts=created)
-            yield NameSighting(name=self._name("to", row[2]), seen_ts=created)
+            mail = MailSighting(external_id=text_of(row[0]), sent=row[4], body=row[3])
+            yield NameSighting(name=self._name("from", row[1]), seen_ts=created, sent=mail)
+            yield NameSighting(name=self._name("to", row[2]), seen_ts=created, received=mail)
 
     def messages(self) -> Iterator[SourceMessage]:
         """By the time of each, then as they came in."""

@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.records import SourceCopy, SourceMessage, SourceStore
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
-from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, NameSighting, name_key
+from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, MailSighting, NameSighting, name_key
 from mcp_agent_mail.facades.importers.values import digest_of, flag_of, text_of, time_of
 from mcp_agent_mail.store.foreign.database import ForeignDatabase, ForeignRow
 
@@ -40,9 +40,11 @@ class PostalReader(DoorReader):
         return SourceStore(system=self.door, store_id=digest_of(external_id, body, created))
 
     def sightings(self) -> Iterator[NameSighting]:
+        """Whoever mail names, by the time of it."""
         for row, created in self._in_order():
-            yield NameSighting(name=text_of(row[1]), seen_ts=created)
-            yield NameSighting(name=text_of(row[2]), seen_ts=created)
+            mail = MailSighting(external_id=text_of(row[0]), sent=row[4], body=row[3])
+            yield NameSighting(name=text_of(row[1]), seen_ts=created, sent=mail)
+            yield NameSighting(name=text_of(row[2]), seen_ts=created, received=mail)
 
     def messages(self) -> Iterator[SourceMessage]:
         """By `created`, whole seconds of UTC, then as they came in."""
