@@ -81,7 +81,11 @@ class ChangingSource(ABC):
         self.there[at] = self.dice.choice(WORDS)
         return at, self.there[at]
 
-    def fresh_name(self) -> str:
+    def free_name(self, taken: list[str]) -> str:
+        """A new one, or one that somebody had before."""
+        former = [f"renamed-{number}" for number in range(1, self._renamed + 1)]
+        if (left := [name for name in (*NAMES, *former) if name not in taken]) and self.dice.random() < 0.3:
+            return self.dice.choice(left)
         self._renamed += 1
         return f"renamed-{self._renamed}"
 
@@ -115,7 +119,7 @@ class DatabaseSource(ChangingSource):
         return [str(name) for (name,) in found] or list(NAMES)
 
     def rename(self) -> None:
-        name, fresh = self.dice.choice(self.names()), self.fresh_name()
+        name, fresh = self.dice.choice(self.names()), self.free_name(self.names())
         for column in self.columns[:2]:
             self.run(f"UPDATE messages SET {column} = ? WHERE {column} = ?", values=(fresh, name))
 
@@ -194,7 +198,8 @@ class AgentMail(ChangingSource):
 
     def rename(self) -> None:
         if files := self.files():
-            self.dice.choice(files).rename(self.mailboxes / f"{self.fresh_name()}.jsonl")
+            name = self.free_name([file.stem for file in files])
+            self.dice.choice(files).rename(self.mailboxes / f"{name}.jsonl")
 
     def read(self) -> None:
         for file in self.files():
@@ -251,7 +256,8 @@ class McpAgentMail(DatabaseSource):
 
     def rename(self) -> None:
         """Of an agent."""
-        values: tuple[object, ...] = (f"Odd{self.fresh_name()}", self.dice.randint(1, 6))
+        taken = [str(name) for (name,) in self.run("SELECT name FROM agents ORDER BY id")]
+        values: tuple[object, ...] = (self.free_name(taken), self.dice.randint(1, 6))
         self.run("UPDATE agents SET name = ? WHERE id = ?", values=values)
 
     def read(self) -> None:
