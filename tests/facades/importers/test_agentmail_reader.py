@@ -213,3 +213,24 @@ def test_every_line_is_given_or_counted_whatever_it_holds(
 
     written = sum(1 for line in content.split(b"\n") if line.strip())
     assert len(messages) + sum(one.count for one in left) == written
+
+
+def test_mail_is_called_the_same_though_its_mailbox_was_renamed_and_it_was_read(tmp_path: Path) -> None:
+    path = make_agentmail(tmp_path / "repo")
+
+    def known() -> tuple[str, list[str]]:
+        with open_source("agentmail", path) as reader:
+            return reader.store().store_id, sorted(one.key for one in reader.messages())
+
+    before = known()
+    mailboxes = path / "mailboxes"
+    (mailboxes / "bob.jsonl").rename(mailboxes / "a-new-name.jsonl")
+    for file in mailboxes.iterdir():
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        changed = [
+            line | {"read_flag": True, "from": {"bob": "a-new-name"}.get(line["from"], line["from"])} for line in lines
+        ]
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in changed), encoding="utf-8")
+
+    assert known() == before
+    assert len(set(before[1])) == 40

@@ -88,3 +88,46 @@ def test_times_of_several_forms_are_in_the_order_of_what_they_say(tmp_path: Path
 
     assert [one.external_id for one in messages] == ["2", "5", "4", "3", "1", "6"]
     assert [one.created_ts for one in messages] == sorted(one.created_ts for one in messages)
+
+
+def test_mail_is_called_the_same_though_its_mailbox_was_renamed_and_it_was_delivered(tmp_path: Path) -> None:
+    path = make_claude_mailbox(tmp_path / "mailbox.db")
+
+    def known() -> tuple[str, list[str]]:
+        with open_source("claude-mailbox", path) as reader:
+            return reader.store().store_id, [one.key for one in reader.messages()]
+
+    before = known()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for column in ("from_name", "to_name"):
+            connection.execute(f"UPDATE messages SET {column} = 'robert' WHERE {column} = 'bob'")
+        connection.execute("UPDATE mailboxes SET name = 'robert' WHERE name = 'bob'")
+        connection.execute("UPDATE messages SET delivered_at = created_at WHERE delivered_at IS NULL")
+
+    assert known() == before
+    assert len(set(before[1])) == 40
+
+
+def test_what_is_alike_in_id_time_and_words_is_a_message_each(tmp_path: Path) -> None:
+    path = tmp_path / "mailbox.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE messages (id INTEGER, from_name, to_name, body, created, delivered)")
+        for to in ("b", "c", "c"):
+            connection.execute("INSERT INTO messages VALUES (1, 'a', ?, 'to all', '2026-03-01 08:00:00', 0)", (to,))
+
+    with open_source("claude-mailbox", path) as reader:
+        assert len({one.key for one in reader.messages()}) == 3
+
+
+def test_an_id_that_is_given_out_again_is_another_message_also_where_no_time_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "mailbox.db"
+    keys = []
+    for to, at in (("b", "2026-03-01 08:00:00"), ("b", "2026-03-01 08:00:01"), ("b", None), ("c", None)):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DROP TABLE IF EXISTS messages")
+            connection.execute("CREATE TABLE messages (id INTEGER, from_name, to_name, body, created, delivered)")
+            connection.execute("INSERT INTO messages VALUES (1, 'a', ?, 'done', ?, 0)", (to, at))
+        with open_source("claude-mailbox", path) as reader:
+            keys += [one.key for one in reader.messages()]
+
+    assert len(set(keys)) == 4

@@ -56,6 +56,8 @@ def test_the_store_is_known_again_after_mail_was_added_or_it_was_moved(tmp_path:
     first = make_postal(tmp_path / "a.sqlite", messages=10)
     more = make_postal(tmp_path / "b.sqlite", messages=20)
     other = make_postal(tmp_path / "c.sqlite", messages=10, seed=2)
+    with closing(sqlite3.connect(other)) as connection, connection:
+        connection.execute("UPDATE messages SET created = '2026-02-01 07:00:00' WHERE rowid = 1")
 
     ids = []
     for path in (first, more, other):
@@ -121,3 +123,19 @@ def test_an_unknown_layout_is_refused_with_what_was_found(script: str, found: st
 
     with pytest.raises(UnknownLayout, match=found), open_source("postal", tmp_path / "x.db"):
         pass
+
+
+def test_mail_is_called_the_same_though_it_was_given_and_names_were_changed(tmp_path: Path) -> None:
+    path = make_postal(tmp_path / "messages.sqlite")
+
+    def known() -> tuple[str, list[str]]:
+        with open_source("postal", path) as reader:
+            return reader.store().store_id, [one.key for one in reader.messages()]
+
+    before = known()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for column in ("from_agent", "to_agent"):
+            connection.execute(f"UPDATE messages SET {column} = 'robert' WHERE {column} = 'bob'")
+        connection.execute("UPDATE messages SET done = 1")
+
+    assert known() == before

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.importing.reader import SourceReader
 from mcp_agent_mail.domain.importing.report import ImportReport, Tally, report_of
 from mcp_agent_mail.domain.importing.steps import ContentStep, StepAnswer, import_steps
 from mcp_agent_mail.features.importing.requests import ImportRequest
 from mcp_agent_mail.features.importing.service import ImportService
-from tests.features.importing.scripted import ScriptedReader
 
 OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 
 
 async def brought_by(
     service: ImportService,
-    reader: ScriptedReader,
+    reader: SourceReader,
     *,
     caller: Caller = OPERATOR,
     project: str | None = None,

@@ -81,6 +81,8 @@ class SourceAgent:
     `token_hash` is `core.ids.token_hash` of the token that the agent has: its SHA-256. With it the agent goes on with
     the token it knows. The token itself never leaves the reader.
     `status` is what the agent last said of itself; `retired_ts` since when the source counts it as gone.
+    `received` and `sent` are the keys of some messages, of a name with a `wire` alone: where those are another name's
+    here, this one is that one, renamed.
     """
 
     key: str
@@ -97,6 +99,8 @@ class SourceAgent:
     retired_ts: Micros | None = None
     token_hash: bytes | None = None
     wire: Door | None = None
+    received: tuple[str, ...] = ()
+    sent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.records import SourceCopy, SourceKind, SourceMessage, SourceStore
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
-from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, NameSighting, name_key
+from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, MailSighting, NameSighting, name_key
 from mcp_agent_mail.facades.importers.folders import LONGEST_LINE, SourceFolder, SourceLine
-from mcp_agent_mail.facades.importers.values import digest_of, flag_of, key_of, text_of, time_of
+from mcp_agent_mail.facades.importers.values import digest_of, flag_of, text_of, time_of
 
 FOLDER = ".agentmail"
 _MAILBOXES = "mailboxes"
@@ -93,9 +93,9 @@ class AgentMailReader(DoorReader):
                 one.close()
 
     def store(self) -> SourceStore:
-        """By its oldest message, in the order in which they are given."""
+        """By its oldest message, in the order in which they are given, but for its names: mailboxes get others."""
         first = next(self._merged(is_counted=False), None)
-        told = () if first is None else (first.mailbox, *(first.fields.get(name) for name in (*_NEEDED, "created_at")))
+        told = () if first is None else [first.fields.get(name) for name in ("id", "message", "created_at")]
         return SourceStore(system=self.door, store_id=digest_of(*told))
 
     def sightings(self) -> Iterator[NameSighting]:
@@ -104,8 +104,9 @@ class AgentMailReader(DoorReader):
         for mailbox in self._named:
             yield NameSighting(name=text_of(mailbox), seen_ts=Micros(0))
         for line in self._merged(is_counted=False):
-            yield NameSighting(name=text_of(line.fields["from"]), seen_ts=line.created_ts)
-            yield NameSighting(name=text_of(line.mailbox), seen_ts=line.created_ts)
+            mail = _told(line)
+            yield NameSighting(name=text_of(line.fields["from"]), seen_ts=line.created_ts, sent=mail)
+            yield NameSighting(name=text_of(line.mailbox), seen_ts=line.created_ts, received=mail)
 
     def messages(self) -> Iterator[SourceMessage]:
         """By the time of each; of one mailbox in the order of its lines, whatever their times say."""
@@ -114,9 +115,9 @@ class AgentMailReader(DoorReader):
             undated += not line.has_time
             fields = line.fields
             external_id = text_of(fields["id"])
-            told = digest_of(fields["from"], fields["message"], fields.get("created_at"))
+            names = (line.mailbox, fields["from"])
             yield SourceMessage(
-                key=key_of(line.mailbox, external_id, told[:16]),
+                key=self.message_key(external_id, fields.get("created_at"), fields["message"], *names),
                 project_key=PROJECT,
                 sender_key=name_key(text_of(fields["from"])),
                 subject=None,
@@ -181,6 +182,11 @@ class AgentMailReader(DoorReader):
         for one in self._mailboxes.names():
             if not one.is_folder and not one.is_file:
                 self.said.note(f"{_MAILBOXES}/{text_of(one.name)} is a link or no ordinary file, and is left alone.")
+
+
+def _told(line: _Line) -> MailSighting:
+    fields = line.fields
+    return MailSighting(external_id=text_of(fields["id"]), sent=fields.get("created_at"), body=fields["message"])
 
 
 # As JSON has it.

@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.importing.records import SourceCopy, SourceMessage, SourceStore
 from mcp_agent_mail.domain.importing.refusals import some, unknown_layout
-from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, NameSighting, name_key
+from mcp_agent_mail.facades.importers.door_reader import PROJECT, DoorReader, MailSighting, NameSighting, name_key
 from mcp_agent_mail.facades.importers.values import digest_of, flag_of, text_of, time_of, whole_of
 from mcp_agent_mail.store.foreign.database import ForeignDatabase, ForeignRow, ForeignValue
 
@@ -63,15 +63,17 @@ class ClaudeMailboxReader(DoorReader):
         self._names: dict[ForeignValue, str] = {}
 
     def store(self) -> SourceStore:
-        oldest = next(self._database.rows(self._table or "", self._columns[:-1]), ())
-        return SourceStore(system=self.door, store_id=digest_of(*oldest))
+        """By its oldest message, but for its names: mailboxes get others."""
+        external_id, *_, body, created = next(self._database.rows(self._table or "", self._columns[:-1]), [None] * 5)
+        return SourceStore(system=self.door, store_id=digest_of(external_id, body, created))
 
     def sightings(self) -> Iterator[NameSighting]:
         """Mailboxes that are listed, and whoever mail names."""
         yield from self._registered()
         for row, created in self._in_order():
-            yield NameSighting(name=self._name("from", row[1]), seen_ts=created)
-            yield NameSighting(name=self._name("to", row[2]), seen_ts=created)
+            mail = MailSighting(external_id=text_of(row[0]), sent=row[4], body=row[3])
+            yield NameSighting(name=self._name("from", row[1]), seen_ts=created, sent=mail)
+            yield NameSighting(name=self._name("to", row[2]), seen_ts=created, received=mail)
 
     def messages(self) -> Iterator[SourceMessage]:
         """By the time of each, then as they came in."""
@@ -81,7 +83,7 @@ class ClaudeMailboxReader(DoorReader):
             undated += time_of(row[4]) is None
             copy = SourceCopy(agent_key=name_key(self._name("to", row[2])), read_ts=_read_ts(row[5], created))
             yield SourceMessage(
-                key=self.message_key(external_id, *row[1:5]),
+                key=self.message_key(external_id, row[4], row[3], row[1], row[2]),
                 project_key=PROJECT,
                 sender_key=name_key(self._name("from", row[1])),
                 subject=None,

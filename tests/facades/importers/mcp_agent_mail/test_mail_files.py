@@ -7,7 +7,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from mcp_agent_mail.core.clock import parse_time
+from mcp_agent_mail.core.clock import Micros, parse_time
+from mcp_agent_mail.facades.importers.mcp_agent_mail.mail_files import message_key
 from tests.facades.importers.mcp_agent_mail.one_store import read_whole
 from tests.facades.importers.mcp_store import make_mcp_store
 
@@ -23,12 +24,13 @@ def test_files_without_a_number_have_that_of_their_name_or_are_known_by_their_pa
     project = tmp_path / "projects" / "app"
     _file(project, "stamp__one__12")
     _file(project, "odd")
-    _file(project, "copy__12", id=12)
+    _file(project, "copy__12", id=12, subject="stamp__one__12")
     (project / "messages" / "2026" / "03" / "broken__9.md").write_text("nothing")
 
     whole = read_whole(tmp_path)
 
-    assert sorted(one.key for one in whole.messages) == ["app/12@1772352000", "app/messages/2026/03/odd.md"]
+    numbered = message_key(12, Micros(1772352000_000_000), "stamp__one__12")
+    assert sorted(one.key for one in whole.messages) == [numbered, "app/messages/2026/03/odd.md"]
     assert (whole.left["archive files"], whole.left["messages"]) == (1, 1)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.importing.records import ThreadRef
+from mcp_agent_mail.facades.importers.mcp_agent_mail.mail_files import message_key
 from tests.facades.importers.mcp_agent_mail.one_store import add_mail, add_people, database_of, read_whole
 from tests.facades.importers.mcp_store import SCHEMA
 
@@ -112,5 +114,5 @@ def test_messages_of_one_number_are_messages_each_in_every_run(tmp_path: Path) -
 
     assert [one.subject for one in whole.messages] == ["s1", "first", "of the same second", "of the same second", "s3"]
     assert [one.key for one in whole.messages] == [one.key for one in again.messages]
-    assert whole.messages[1].key == "app-1/2@1772352002"
+    assert whole.messages[1].key == message_key(2, Micros(1772352002_000_000), "first")
     assert any(note.startswith("2 messages have the number of another one") for note in whole.notes)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -180,3 +182,29 @@ def test_a_store_is_known_again_after_more_was_written(tmp_path: Path) -> None:
 
     assert read_whole(first.database).store == read_whole(more.database).store
     assert read_whole(first.archive).store == read_whole(more.archive).store
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE messages SET project_id = 4",
+        "DELETE FROM projects WHERE id = 2",
+        "UPDATE projects SET slug = 'api-2', human_key = '/data/moved' WHERE id = 1",
+        "UPDATE message_recipients SET read_ts = '2026-03-01 08:00:00', ack_ts = '2026-03-01 08:00:00'",
+        "UPDATE agents SET name = 'OldOak' WHERE id = 1",
+    ],
+)
+def test_mail_is_called_the_same_whatever_became_of_its_project_its_agents_and_its_marks(
+    change: str, tmp_path: Path
+) -> None:
+    made = make_mcp_store(tmp_path)
+
+    def keys() -> set[str]:
+        messages = read_whole(made.database, made.archive).messages
+        return {key for one in messages for key in (one.key, *one.also)}
+
+    before = keys()
+    with closing(sqlite3.connect(made.database)) as connection, connection:
+        connection.execute(change)
+
+    assert keys() == before

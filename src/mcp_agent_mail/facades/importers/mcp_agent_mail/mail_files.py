@@ -16,12 +16,13 @@ from mcp_agent_mail.facades.importers.mcp_agent_mail.mail_file import MailFile
 from mcp_agent_mail.facades.importers.mcp_agent_mail.people import SourcePeople
 from mcp_agent_mail.facades.importers.mcp_agent_mail.tables import SourceTables
 from mcp_agent_mail.facades.importers.reading_notes import ReadingNotes
-from mcp_agent_mail.facades.importers.values import key_of, text_of, time_of, whole_of
+from mcp_agent_mail.facades.importers.values import digest_of, key_of, text_of, time_of, whole_of
 from mcp_agent_mail.store.foreign.mail_index import ArchivedPlace, MailIndex
 
 _NUMBER = re.compile(r"__([0-9]{1,18})\.md\Z")
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
 _NO_NUMBER = -1
+_DIGITS = 16
 _SHOWN = 10
 _LONGEST_NOTE = 400
 _STAMP = re.compile(r"/([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2})-([0-9]{2})-([0-9]{2})[^/]*\Z")
@@ -30,9 +31,11 @@ _NOT_READ = "its file in the archive cannot be read as a message"
 _TWICE = "the archive has another file of the same message"
 
 
-def message_key(slug_key: str, number: int, created_ts: Micros | None) -> str:
-    """Of a message wherever it is read. The time is part of it: after a purge numbers are given out again."""
-    return key_of(slug_key, f"{number}@{(created_ts or 0) // SECOND}")
+def message_key(number: int, created_ts: Micros | None, subject: str) -> str:
+    """Of a message wherever it is read. Time and subject are part of it: after a purge numbers are given out again, and
+    other stores have the same. The project is none: projects are joined there, and their rows go.
+    """
+    return key_of(f"{number}@{(created_ts or 0) // SECOND}", digest_of(subject.strip())[:_DIGITS])
 
 
 @dataclass(slots=True)
@@ -90,7 +93,7 @@ class MailFiles:
         if tables is not None and number is not None and self._is_in(tables, project_key, number, mail):
             found.matched += 1
             return
-        key = key_of(project_key, path) if number is None else message_key(project_key, number, created)
+        key = key_of(project_key, path) if number is None else message_key(number, created, mail.subject)
         place = ArchivedPlace(
             key=key, number=_NO_NUMBER if number is None else number, created_ts=created, slug=slug, path=path
         )
@@ -104,9 +107,15 @@ class MailFiles:
             found.twice[number] += 1
 
     def _is_in(self, tables: SourceTables, project_key: str, number: int, mail: MailFile) -> bool:
-        """Whether the database's message of this number is this one, and not a later one that was given its number."""
+        """Whether the database's message of this number is this one, and not a later one that was given its number. It
+        may have come to another project there since its file was written.
+        """
         head = tables.head_of(number)
-        if head is None or self._people.project_key(head[0]) != project_key:
+        if head is None:
+            return False
+        if message_key(number, head[2], head[3]) == message_key(number, mail.created_ts, mail.subject):
+            return True
+        if self._people.project_key(head[0]) != project_key:
             return False
         created, sender = head[2], self._people.person(head[1])
         if created is not None and mail.created_ts is not None and abs(created - mail.created_ts) <= SECOND:

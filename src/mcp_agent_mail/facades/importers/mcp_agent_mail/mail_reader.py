@@ -78,8 +78,8 @@ class MailReader:
         sender = self._people.sender(row.sender, row.project)
         if sender is None:  # All were looked for before: the copy is ours, and does not change.
             raise AssertionError(row.sender)
-        own = message_key(sender.project_key, row.number, row.created_ts)
-        key = self._another(own, row) if is_another else self._key_of(tables, row.number) or own
+        own = message_key(row.number, row.created_ts, row.subject)
+        key = self._another(own, row) if is_another else own
         self._keys.add(key)
         slug = self._people.projects[self._people.project_key(row.project)].slug or ""
         return SourceMessage(
@@ -184,7 +184,7 @@ class MailReader:
 
     def _key_of(self, tables: SourceTables, number: int) -> str | None:
         head = tables.head_of(number)
-        return None if head is None else message_key(self._people.project_key(head[0]), number, head[2])
+        return None if head is None else message_key(number, head[2], head[3])
 
     def _tell(self) -> None:
         if self._undated:
