@@ -11,6 +11,7 @@ from mcp_agent_mail.domain.doors.names import (
     Door,
     DoorNotLinked,
     NameOwnedElsewhere,
+    OtherWay,
     UnfitWireName,
     WireName,
     is_wire_name,
@@ -101,9 +102,13 @@ def test_an_accent_is_the_same_however_it_is_written() -> None:
 OPEN, STRICT = AgentAuth.OPEN, AgentAuth.STRICT
 
 
+def other_way() -> OtherWay:
+    return OtherWay(project="code-app")
+
+
 @pytest.mark.parametrize("auth", [OPEN, STRICT])
 def test_the_first_door_that_speaks_as_a_mailbox_gets_it(auth: AgentAuth) -> None:
-    assert require_to_speak(Door.POSTAL, known(), is_unspoken=True, auth=auth) is True
+    assert require_to_speak(Door.POSTAL, known(), is_unspoken=True, auth=auth, other_way=other_way) is True
 
 
 @pytest.mark.parametrize("auth", [OPEN, STRICT])
@@ -112,7 +117,10 @@ def test_its_owner_and_linked_doors_speak_as_a_name(auth: AgentAuth, is_unspoken
     own, linked = known(Door.POSTAL), known(Door.AGENTMAIL, Door.POSTAL)
     native = known(None, Door.POSTAL)
 
-    taken = [require_to_speak(Door.POSTAL, one, is_unspoken=is_unspoken, auth=auth) for one in (own, linked, native)]
+    taken = [
+        require_to_speak(Door.POSTAL, one, is_unspoken=is_unspoken, auth=auth, other_way=other_way)
+        for one in (own, linked, native)
+    ]
 
     assert taken == [False, False, False]
 
@@ -120,25 +128,43 @@ def test_its_owner_and_linked_doors_speak_as_a_name(auth: AgentAuth, is_unspoken
 @pytest.mark.parametrize("auth", [OPEN, STRICT])
 def test_another_door_is_refused_with_the_owner_and_the_command(auth: AgentAuth) -> None:
     with pytest.raises(NameOwnedElsewhere, match="a name of postal") as refused:
-        require_to_speak(Door.AGENTMAIL, known(Door.POSTAL), is_unspoken=False, auth=auth)
+        require_to_speak(Door.AGENTMAIL, known(Door.POSTAL), is_unspoken=False, auth=auth, other_way=other_way)
 
     assert refused.value.hint is not None
-    assert "am facade link bob agentmail" in refused.value.hint
+    assert refused.value.hint.endswith("am facade link bob agentmail --project code-app")
     assert refused.value.data["owner"] == "postal"
 
 
 def test_a_native_agent_is_any_doors_under_open_and_no_unlinked_doors_under_strict() -> None:
-    assert require_to_speak(Door.POSTAL, known(), is_unspoken=False, auth=OPEN) is False
+    assert require_to_speak(Door.POSTAL, known(), is_unspoken=False, auth=OPEN, other_way=other_way) is False
     with pytest.raises(DoorNotLinked):
-        require_to_speak(Door.POSTAL, known(), is_unspoken=False, auth=STRICT)
+        require_to_speak(Door.POSTAL, known(), is_unspoken=False, auth=STRICT, other_way=other_way)
 
 
 def test_a_name_is_quoted_where_a_shell_reads_it() -> None:
     with pytest.raises(NameOwnedElsewhere) as refused:
-        require_to_speak(Door.POSTAL, known(Door.AGENTMAIL, name="it's $HOME"), is_unspoken=False, auth=OPEN)
+        require_to_speak(
+            Door.POSTAL, known(Door.AGENTMAIL, name="it's $HOME"), is_unspoken=False, auth=OPEN, other_way=other_way
+        )
 
     assert refused.value.hint is not None
     assert r"am facade link 'it'\''s $HOME' postal" in refused.value.hint
+
+
+def test_the_second_one_of_a_name_is_told_its_own_and_what_the_command_would_give_away() -> None:
+    with pytest.raises(NameOwnedElsewhere) as refused:
+        require_to_speak(
+            Door.POSTAL,
+            known(Door.AGENTMAIL),
+            is_unspoken=False,
+            auth=OPEN,
+            other_way=lambda: OtherWay(project="code-app", own="bob-postal"),
+        )
+
+    assert refused.value.hint == (
+        "bob-postal is postal's: call by that. To let postal read and send as bob, with all its mail, "
+        "let the operator run: am facade link bob postal --project code-app"
+    )
 
 
 def test_a_door_shows_its_own_name_then_a_linked_one_then_the_oldest() -> None:

@@ -21,6 +21,7 @@ _OTHERS = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00"), "<time>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<session>"),
     (re.compile(r'("serverInfo":\{"name":"generic","version":)"[^"]+"'), r'\1"<version>"'),
+    (re.compile(r"--project store-neighbours-[0-9a-f]+"), "--project <slug>"),
     (re.compile(r'("progress":)[0-9.]+'), r"\1<seconds>"),
 )
 _SHOWN_BYTES = 400

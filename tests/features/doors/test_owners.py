@@ -42,6 +42,24 @@ async def test_a_mailbox_is_its_doors_by_its_native_name_too(harness: DoorsHarne
     assert (await harness.pop(native)) is not None
 
 
+async def test_who_came_in_as_the_second_one_of_a_name_is_told_its_own_before_the_other_ones(
+    harness: DoorsHarness,
+) -> None:
+    await harness.speak("eve")
+    hints = []
+    for is_there in (False, True):
+        if is_there:
+            await harness.mailboxes.touch(box("eve-claude-mailbox"))
+        with pytest.raises(NameOwnedElsewhere) as refused:
+            await harness.mailboxes.check(box("Eve"))
+        hints.append(str(refused.value.hint))
+
+    assert hints[0].startswith("Use another name. To let claude-mailbox read and send as eve, with all its mail, ")
+    assert hints[1].startswith("eve-claude-mailbox is claude-mailbox's: call by that. ")
+    ((slug,),) = await harness.rows(f"SELECT slug FROM projects WHERE human_key = '{HOME}'")
+    assert all(hint.endswith(f"am facade link eve claude-mailbox --project {slug}") for hint in hints)
+
+
 @pytest.mark.parametrize("auth", [AgentAuth.OPEN, AgentAuth.STRICT])
 async def test_no_door_ends_an_agent_of_this_server(tmp_path: Path, auth: AgentAuth) -> None:
     async with open_doors(tmp_path, auth) as harness:

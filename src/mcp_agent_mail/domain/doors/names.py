@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -151,9 +151,21 @@ def _printed(name: str) -> str:
     return name[:_SHOWN].encode("utf-8", "backslashreplace").decode()
 
 
-def require_to_speak(door: Door, known: WireName, *, is_unspoken: bool, auth: AgentAuth) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherWay:
+    """What who may not speak as a name can do instead: `project` is the slug of the name's, `own` what that of the
+    door's mailboxes there is called that an import found under the same name.
+    """
+
+    project: str
+    own: str | None = None
+
+
+def require_to_speak(
+    door: Door, known: WireName, *, is_unspoken: bool, auth: AgentAuth, other_way: Callable[[], OtherWay]
+) -> bool:
     """May a caller of the door speak as the name? True where it is the door's own by that from now on. Raises
-    NameOwnedElsewhere and DoorNotLinked.
+    NameOwnedElsewhere and DoorNotLinked, with what `other_way` finds.
 
     A mailbox that a door has made for mail and that nobody has spoken as is the first one's. Any other agent that no
     door owns is a native one: under `open` any door is taken at its word, as any caller is; under `strict` only one
@@ -164,7 +176,7 @@ def require_to_speak(door: Door, known: WireName, *, is_unspoken: bool, auth: Ag
     if known.owner is not None:
         raise NameOwnedElsewhere(
             f"{known.name} is a name of {known.owner.value}: only its callers speak as it.",
-            hint=f"Use another name, or let the operator run: {_link(known.name, door)}",
+            hint=_told(other_way(), known.name, door),
             data={"name": known.name, "owner": known.owner.value, "door": door.value},
         )
     if is_unspoken:
@@ -172,26 +184,35 @@ def require_to_speak(door: Door, known: WireName, *, is_unspoken: bool, auth: Ag
     if auth is AgentAuth.STRICT:
         raise DoorNotLinked(
             f"{known.name} is an agent of this server (AGENT_AUTH=strict): no door speaks as it unasked.",
-            hint=f"Use another name, or let the operator run: {_link(known.name, door)}",
+            hint=_told(other_way(), known.name, door),
             data={"name": known.name, "door": door.value},
         )
     return False
 
 
-def require_place(name: str, *, made: int, limit: int) -> None:
-    """May one more mailbox come in by a door, into a project that has so many? Raises MailboxLimit."""
+def require_place(name: str, project: str, *, made: int, limit: int) -> None:
+    """May one more mailbox come in by a door, into the project of this slug that has so many? Raises MailboxLimit."""
     if made >= limit:
         raise MailboxLimit(
             f"Nobody is called {name!r:.100}, and no mailbox can be made: there are {made} (FACADES_MAILBOXES_MAX).",
-            hint="Nothing was stored. Use a name that is there, or let the operator retire some (am agents retire), "
-            "or raise FACADES_MAILBOXES_MAX.",
+            hint="Nothing was stored. Use a name that is there, or let the operator raise FACADES_MAILBOXES_MAX, or "
+            f"retire some: am agents retire NAME --project {project}",
             data={"name": name[:100], "limit": limit},
         )
 
 
-def _link(name: str, door: Door) -> str:
+def _told(other: OtherWay, name: str, door: Door) -> str:
+    """The command stands last and means the same wherever it is run."""
+    instead = "Use another name." if other.own is None else f"{other.own} is {door.value}'s: call by that."
+    command = _link(name, door, other.project)
+    return f"{instead} To let {door.value} read and send as {name}, with all its mail, let the operator run: {command}"
+
+
+def _link(name: str, door: Door, project: str) -> str:
     quoted = name if _is_url_word(name) and name.isascii() else "'" + name.replace("'", "'\\''") + "'"
-    return f"am facade link {quoted} {door.value}"
+    if name.startswith("-"):
+        return f"am facade link --project {project} -- {quoted} {door.value}"
+    return f"am facade link {quoted} {door.value} --project {project}"
 
 
 def doors_of(name: WireName) -> list[Door | None]:

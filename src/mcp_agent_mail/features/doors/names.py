@@ -291,7 +291,7 @@ def _add_agent(tx: Tx, project: Project, door: Door, name: str, supplies: NameSu
         return is_native or tx.wire_names.find(project.id, candidate) is not None
 
     made = tx.mailboxes.count_made(project.id, tx.now)
-    require_place(name, made=made, limit=supplies.rule.mailboxes_max)
+    require_place(name, project.slug, made=made, limit=supplies.rule.mailboxes_max)
     if has_names_form(name) and not is_taken(name):
         native = name
     elif supplies.candidates is None:

@@ -38,7 +38,7 @@ from mcp_agent_mail.features.doors.told_names import Tells, tells_who_looks, tel
 from mcp_agent_mail.features.doors.wait_figures import DoorWaits
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.messaging.service import MessagingService
-from mcp_agent_mail.features.projects.lookup import require_writable
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -311,7 +311,7 @@ class DoorService:
 
     async def link(self, caller: Caller, name: str, door: Door, project_key: str | None = None) -> KnownWireName:
         """For the operator: let callers of the door speak as the name, a native agent's too. Without a project it is
-        that of doors that know none. Safe to repeat.
+        that of doors that know none. Raises UnknownProject and UnknownWireName. Safe to repeat.
         """
         at = DoorCaller(door=door, name=name, project_key=project_key)
         return await self._change(caller, at, lambda tx, known: tx.wire_names.link(known, door))
@@ -328,6 +328,8 @@ class DoorService:
         key, name = self.homes.key_of(at), at.name
 
         def unit(tx: Tx, project: Project | None) -> KnownWireName:
+            if project is None and at.project_key is not None:
+                project = require_writable(require_project(tx, key))
             agent = None if project is None else find_agent(tx, project, name)
             if project is None or agent is None or agent.kind is not AgentKind.AGENT:
                 raise UnknownWireName(

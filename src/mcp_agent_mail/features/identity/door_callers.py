@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.doors.names import Door, WireName, require_to_speak
+from mcp_agent_mail.domain.doors.names import Door, OtherWay, WireName, require_to_speak
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.store.transaction import View
 
@@ -37,15 +37,27 @@ def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, a
     """The caller, who may act as this agent and is proven by nothing; and whether the name is the door's own by that
     from now on. A mailbox is one door's by whichever of its names. Raises NameOwnedElsewhere and DoorNotLinked.
     """
+    called = known
     is_somebodys = known.owner is not None or door in known.linked  # Then a token decides nothing.
     if not is_somebodys:
         known = next((one for one in view.wire_names.of_agent(agent.id) if one.owner is not None), known)
     is_unspoken = known.owner is None and is_mailbox(agent) and not view.agents.has_token(agent.id)
-    becomes_own = require_to_speak(door, known, is_unspoken=is_unspoken, auth=auth)
+    becomes_own = require_to_speak(
+        door, known, is_unspoken=is_unspoken, auth=auth, other_way=lambda: _other_way(view, door, called)
+    )
     caller = Caller(
         kind=CallerKind.DOOR, auth=auth, agent_id=agent.id, agent_name=agent.name, project_id=agent.project_id
     )
     return caller, becomes_own
+
+
+def _other_way(view: View, door: Door, known: WireName) -> OtherWay:
+    """An import calls the second one of a name by its door (`eve-postal`)."""
+    project = view.projects.find(known.project_id)
+    assert project is not None, known
+    second = view.wire_names.find(known.project_id, f"{known.name}-{door.value}")
+    is_own = second is not None and (second.owner is door or door in second.linked)
+    return OtherWay(project=project.slug, own=second.name if second is not None and is_own else None)
 
 
 def newcomers_caller(auth: AgentAuth) -> Caller:
