@@ -10,7 +10,7 @@ from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.params import Text
 from mcp_agent_mail.core.tools import Credentials, Json, UnknownTool, tool
 from mcp_agent_mail.domain.doors.ids import IdTaken
-from mcp_agent_mail.domain.doors.names import NameOwnedElsewhere, UnfitWireName
+from mcp_agent_mail.domain.doors.names import NameOfNoProject, NameOwnedElsewhere, UnfitWireName
 from mcp_agent_mail.facades.postal.answers import show_error, show_result
 from mcp_agent_mail.facades.tool_door import DoorToolTable, UnfitArguments
 from mcp_agent_mail.features.doors.send import MailboxFull
@@ -35,6 +35,10 @@ def test_an_id_is_shown_as_it_is_a_message_as_indented_json_and_nothing_as_null(
     ("error", "text"),
     [
         (UnfitWireName("Invalid agent name.", hint="A name has letters."), "Invalid agent name."),
+        (
+            NameOfNoProject("Invalid agent name.", hint="Did you mean BlueLake@app-1f?"),
+            "Invalid agent name. Did you mean BlueLake@app-1f?",
+        ),
         (MailboxFull("Mailbox of bob is full (3 unread).", hint="Wait."), "Mailbox of bob is full (3 unread)."),
         (IdTaken("It was sent.", hint="Use another id."), "It was sent. Use another id."),
         (

@@ -21,7 +21,7 @@ from mcp_agent_mail.features.contacts.tools import contact_tools
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.identity import register as registering
 from mcp_agent_mail.features.identity.admission import NamingRules
-from tests.features.doors.harness import HOME, DoorsHarness, at
+from tests.features.doors.harness import HOME, OPERATOR, DoorsHarness, at
 from tests.features.messaging.harness import APP, LIB, NOBODY, Identities
 
 DOORS = [
@@ -286,3 +286,34 @@ async def test_a_correspondent_is_known_by_its_name_at_doors_too(harness: DoorsH
     assert popped is not None
     assert popped.body == "answer"
     assert await names(harness) == ["amy smith", "bob"]
+
+
+@pytest.mark.parametrize(("door", "project"), DOORS)
+async def test_a_mailbox_that_nobody_has_stands_in_nobodys_way_and_one_that_somebody_has_does(
+    harness: DoorsHarness, door: Door, project: str | None
+) -> None:
+    bob = at("bob", door, project)
+    await native(harness, "GreenFox")
+    await own(harness, bob)
+    await harness.send("alice", "GreenFox", "misdirected")
+    await write_to(harness, "bob", "GreenFox", "from elsewhere")
+    await take(harness, bob)
+
+    await send(harness, bob, "GreenFox", "answer")
+    await harness.doors.link(OPERATOR, "GreenFox", Door.POSTAL)
+    await send(harness, bob, "GreenFox", "for the linked one")
+    await harness.doors.unlink(OPERATOR, "GreenFox", Door.POSTAL)
+    await harness.speak("GreenFox", door)
+    await send(harness, bob, "GreenFox", "for home")
+
+    assert await bodies(harness, "GreenFox") == ["answer"]
+    assert await bodies(harness, "GreenFox", HOME) == ["misdirected", "for the linked one", "for home"]
+
+
+async def test_mail_to_a_mailbox_that_nobody_has_goes_on_where_nobody_elsewhere_is_meant(harness: DoorsHarness) -> None:
+    await native(harness, "GreenFox")
+
+    await harness.send("alice", "GreenFox", "1")
+    await harness.send("alice", "greenfox", "2")
+
+    assert await bodies(harness, "GreenFox", HOME) == ["1", "2"]

@@ -4,9 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.errors import RecipientNotFound
-from mcp_agent_mail.domain.agents import AttachmentsPolicy, ContactPolicy
-from mcp_agent_mail.domain.doors.names import Door, DoorNotLinked, NameOwnedElsewhere, UnfitWireName
+from mcp_agent_mail.core.errors import AgentMailError, RecipientNotFound
+from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
+from mcp_agent_mail.domain.doors.names import (
+    Door,
+    DoorNotLinked,
+    NameOfNoProject,
+    NameOwnedElsewhere,
+    UnfitWireName,
+    UnknownWireName,
+)
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import (
     AgentAuth,
@@ -239,18 +246,92 @@ async def test_where_a_project_has_nobody_by_the_name_nothing_is_made_and_nothin
     assert await harness.rows("SELECT name FROM wire_names WHERE name <> '名前'") == []
 
 
-async def test_a_name_with_at_that_names_no_project_is_a_name_as_any_other(harness: DoorsHarness) -> None:
+async def test_a_mailbox_that_was_spoken_as_is_written_to_whatever_its_name_says(harness: DoorsHarness) -> None:
     slug = await native_in_lib(harness)
-    mine, other = f"QuietFox@{slug}", "bob@home"
-    await harness.speak(mine, Door.CLAUDE_MAILBOX)
+    mine = (f"QuietFox@{slug}", "bob@home", "@bob")
 
-    for name in (mine, other):
+    for name in mine:
+        await harness.speak(name, Door.CLAUDE_MAILBOX)
         await harness.doors.send(at("alice", Door.CLAUDE_MAILBOX), name, "hi")
 
-    for name in (mine, other):
+    for name in mine:
         popped = await harness.doors.pop(at(name, Door.CLAUDE_MAILBOX), wait_s=0)
         assert popped is not None
         assert popped.body == "hi"
+
+
+@pytest.mark.parametrize(
+    ("door", "refusal", "makes"),
+    [
+        (Door.POSTAL, NameOfNoProject, True),
+        (Door.CLAUDE_MAILBOX, RecipientNotFound, True),
+        (Door.AGENTMAIL, UnknownWireName, False),
+    ],
+)
+@pytest.mark.parametrize("is_made", [False, True], ids=["new", "made by a version that took it"])
+async def test_an_address_of_no_project_makes_no_mailbox_and_is_told_the_full_names(
+    harness: DoorsHarness, door: Door, refusal: type[AgentMailError], makes: bool, is_made: bool
+) -> None:
+    slug = await native_in_lib(harness)
+    await harness.speak("alice", door)
+    await harness.speak("Bob", Door.CLAUDE_MAILBOX)
+    wrong = {"QuietFox@lbi": f"QuietFox@{slug}", "quietfx@nowhere": f"QuietFox@{slug}", "bob@nowhere": "Bob"}
+    if is_made:
+        await harness.seeded.store.write(lambda tx: [made_of_old(tx, name) for name in wrong])
+    before = await harness.rows(WRITTEN)
+
+    told = {}
+    for name in (*wrong, "nobody@nowhere"):
+        with pytest.raises(refusal) as refused:
+            await harness.doors.send(at("alice", door), name, "hi", makes_recipient=makes)
+        told[name] = str(refused.value.hint)
+
+    assert {name: told[name] for name in wrong} == {
+        name: f"Did you mean {full}? Nothing was sent." for name, full in wrong.items()
+    }
+    assert told["nobody@nowhere"].startswith("An agent of another project is Name@ its path or slug.")
+    assert await harness.rows(WRITTEN) == before
+
+
+WRITTEN = "SELECT (SELECT count(*) FROM agents), (SELECT count(*) FROM wire_names), (SELECT count(*) FROM messages)"
+
+
+def made_of_old(tx: Tx, name: str) -> None:
+    """A mailbox of the doors' project that mail to such a name made."""
+    project = tx.projects.find_by_human_key(HOME)
+    assert project is not None
+    added = tx.agents.add(
+        NewAgent(
+            project_id=project.id,
+            kind=AgentKind.AGENT,
+            name=f"Made{len(name)}",
+            program=Door.CLAUDE_MAILBOX.value,
+            model="unknown",
+            task_description="",
+            attachments_policy=AttachmentsPolicy.AUTO,
+            token_hash=None,
+        ),
+        tx.now,
+    )
+    tx.wire_names.add(project.id, added.id, name, tx.now)
+
+
+async def test_under_strict_who_is_not_told_of_an_agent_is_not_told_its_full_name(tmp_path: Path) -> None:
+    async with open_doors(tmp_path, AgentAuth.STRICT) as harness:
+        await native_in_lib(harness)
+        await harness.speak("alice")
+
+        with pytest.raises(NameOfNoProject) as refused:
+            await harness.send("alice", "QuietFox@nowhere", "hi")
+
+        assert "QuietFox@" not in str(refused.value.hint)
+
+
+async def test_a_window_is_written_to_though_its_name_looks_like_an_address(harness: DoorsHarness) -> None:
+    await harness.doors.send(at("alice", Door.AGENTMAIL), "dev@host", "hi")
+
+    popped = await harness.doors.pop(at("dev@host", Door.AGENTMAIL), wait_s=0)
+    assert popped is not None
 
 
 async def test_a_native_sender_writes_to_the_agent_that_doors_know_by_the_name(harness: DoorsHarness) -> None:

@@ -10,6 +10,7 @@ import time
 from mcp_agent_mail.cli.agentmail.environment import ENABLED
 from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.core import running_server as wire
+from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
 
 TYPE_CHECKING = False
@@ -127,4 +128,4 @@ def _words(refused: wire.Refused, url: str) -> str:
     if refused.kind == _NO_DOOR or str(refused).startswith(_CLOSED):
         return f"the server at {url} serves no AgentMail: set {ENABLED}=true for it and start it anew"
     hint = _TOKEN if refused.kind == _NO_TOKEN else str(refused.hint or "")
-    return f"{refused} {hint}".strip() if hint else str(refused)
+    return in_sentences(str(refused), hint)

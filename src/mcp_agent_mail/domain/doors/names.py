@@ -46,6 +46,10 @@ class UnfitWireName(InvalidInput):
     """What was written is no name at this door."""
 
 
+class NameOfNoProject(UnfitWireName):
+    """At postal: `Name@project` where there is no such project."""
+
+
 class UnknownWireName(NotFound):
     """No door knows the name."""
 

@@ -6,7 +6,7 @@ import json
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Json, ToolSpec, UnknownTool
-from mcp_agent_mail.domain.doors.names import UnfitWireName
+from mcp_agent_mail.domain.doors.names import NameOfNoProject, UnfitWireName
 from mcp_agent_mail.facades.postal.tools import ALIASES
 from mcp_agent_mail.facades.tool_door import DoorAnswer, UnfitArguments
 from mcp_agent_mail.features.doors.send import MailboxFull
@@ -28,7 +28,8 @@ def show_error(name: str, error: AgentMailError) -> DoorAnswer:
     if isinstance(error, UnfitArguments):
         told = f"{_mistakes(error)} for call[{ALIASES.get(name, name)}]\n{error.text}"
     else:
-        told = error.message if isinstance(error, _WHOLE) else error.text
+        is_whole = isinstance(error, _WHOLE) and not isinstance(error, NameOfNoProject)
+        told = error.message if is_whole else error.text
     return DoorAnswer(text=f"Error calling tool '{name}': {told}")
 
 

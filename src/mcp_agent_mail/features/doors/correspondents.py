@@ -1,4 +1,6 @@
-"""Whom a bare name means that nobody has at home: who has written to the speaker under it from another project."""
+"""Whom a name means that nobody has at home: who has written to the speaker under it from another project; and who
+may be meant by `Name@project` where there is no such project.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,14 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.names import AmbiguousCorrespondent
+from mcp_agent_mail.domain.identity.names import did_you_mean
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.doors.told_names import Tells
+from mcp_agent_mail.features.identity.lookup import agents_elsewhere
 from mcp_agent_mail.store.transaction import View
 
 _MAX_SAME = 5
+_MAX_NEAR = 3
 
 
 def find_correspondent(view: View, speaker: Agent, name: str) -> Agent | None:
@@ -23,6 +30,20 @@ def find_correspondent(view: View, speaker: Agent, name: str) -> Agent | None:
             data={"name": name[:100], "names": shown},
         )
     return _require(view, found[0]) if found else None
+
+
+def told_full_names(view: View, home: Project, name: str, at_home: Agent | None, tells: Tells) -> str:
+    """The next step of who wrote a name with an `@` that names no project: who may be meant, as far as the speaker is
+    told of them, those first whose project is called nearly so.
+    """
+    plain, _, key = name.partition("@")
+    found = [(one, project) for one, project in agents_elsewhere(view, home, plain) if plain and tells(one)]
+    wanted = key.strip("/").lower().rpartition("/")[2]
+    found.sort(key=lambda one: wanted not in one[1].slug)
+    full = [f"{one.name}@{project.slug}" for one, project in found]
+    near = [*([] if at_home is None or not tells(at_home) else [at_home.name]), *full][:_MAX_NEAR]
+    where = "" if near else "An agent of another project is Name@ its path or slug. "
+    return f"{did_you_mean(near)}{where}Nothing was sent."
 
 
 def _require(view: View, agent_id: AgentId) -> Agent:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.errors import NotFound, RecipientNotFound
+from mcp_agent_mail.core.errors import AgentMailError, NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
 from mcp_agent_mail.domain.doors.names import (
     Door,
+    NameOfNoProject,
     UnknownWireName,
     WireName,
     plain_name,
@@ -28,11 +29,11 @@ from mcp_agent_mail.domain.identity.names import (
     recipient_name,
 )
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doors.correspondents import find_correspondent
+from mcp_agent_mail.features.doors.correspondents import find_correspondent, told_full_names
 from mcp_agent_mail.features.doors.told_names import Tells
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
-from mcp_agent_mail.features.identity.door_callers import is_mailbox, newcomers_caller, resolve_door_caller
+from mcp_agent_mail.features.identity.door_callers import is_mailbox, is_unspoken, newcomers_caller, resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx, View
@@ -181,16 +182,20 @@ def ensure_recipient(tx: Tx, speaker: DoorActor, door: Door, name: str, supplies
     """Who is written to: as `ensure_agent`. Of a name that nobody has in the speaker's project `Name@project` is an
     agent of the other project, by whichever of its names, and a bare one who has written to the speaker from
     another project. Raises UnfitWireName, AmbiguousCorrespondent and MissingNames; RecipientNotFound where that project
-    has none that the speaker is told of.
+    has none that the speaker is told of, or there is none (at postal NameOfNoProject).
     """
     home, written = speaker.actor.project, recipient_as_written(door, name)
-    found = find_agent(tx, home, written)
-    if found is not None:
+    # AgentMail makes mailboxes for windows of the speaker's own session: who has the name is at home.
+    is_window = door is Door.AGENTMAIL
+    found, called = _find(tx, home, written)
+    if found is not None and (is_window or _is_somebodys(tx, found, called)):
         return _brought_back(tx, found)
     elsewhere = _find_elsewhere(tx, written)
     if elsewhere is None:
-        # AgentMail makes mailboxes for windows of the speaker's own session: who has the name is at home.
-        known = None if door is Door.AGENTMAIL else find_correspondent(tx, speaker.actor.agent, written)
+        known = None if is_window else find_correspondent(tx, speaker.actor.agent, written)
+        if known is None and not is_window and "@" in written:
+            raise _of_no_project(tx, home, door, written, tells)
+        known = known or (None if found is None else _brought_back(tx, found))
         return known or _make(tx, home, door, require_wire_name(door, written), supplies)[0]
     project, plain = elsewhere
     agent = find_agent(tx, project, plain)
@@ -203,26 +208,44 @@ def ensure_recipient(tx: Tx, speaker: DoorActor, door: Door, name: str, supplies
     return agent
 
 
+def _is_somebodys(view: View, agent: Agent, called: WireName | None) -> bool:
+    """Nobody means a mailbox that nobody has, where there is another of that name to be meant. `called` is the name at
+    doors by which the agent was found: almost always it has an owner, and nothing more is looked up.
+    """
+    return (called is not None and called.owner is not None) or not is_unspoken(view, agent)
+
+
+def _of_no_project(view: View, home: Project, door: Door, name: str, tells: Tells) -> AgentMailError:
+    """No mailbox is made of an address: mail to it would wait for nobody."""
+    plain, _, key = name.partition("@")
+    hint = told_full_names(view, home, name, find_agent(view, home, plain), tells)
+    data = {"name": name[:100], "project": key[:100]}
+    if door is Door.POSTAL:
+        return NameOfNoProject("Invalid agent name.", hint=hint, data=data)
+    return RecipientNotFound(f"{name!r:.100}: there is no project {key!r:.100}.", hint=hint, data=data)
+
+
 def require_known(view: View, speaker: DoorActor, name: str, tells: Tells) -> Agent:
     """The agent of a name that the speaker's project knows already, of `Name@project`, or who has written to the
     speaker from another project. Raises AmbiguousCorrespondent, and UnknownWireName, also where the speaker is not told
     of it.
     """
     project = speaker.actor.project
-    found = find_agent(view, project, name)
+    at_home, called = _find(view, project, name)
+    found = at_home if at_home is not None and _is_somebodys(view, at_home, called) else None
     if found is None and (elsewhere := _find_elsewhere(view, name)) is not None:
         found = find_agent(view, *elsewhere)
     elif found is None:
-        found = find_correspondent(view, speaker.actor.agent, name)
+        found = find_correspondent(view, speaker.actor.agent, name) or (None if "@" in name else at_home)
     if found is None or not tells(found):
-        raise UnknownWireName("recipient not found", data={"name": name[:100], "project": project.human_key})
+        plain = find_agent(view, project, name.partition("@")[0])
+        hint = told_full_names(view, project, name, plain, tells) if "@" in name else ""
+        raise UnknownWireName("recipient not found", hint=hint, data={"name": name[:100], "project": project.human_key})
     return found
 
 
 def _find_elsewhere(view: View, name: str) -> tuple[Project, str] | None:
-    """The project that a name says, and the name there. None for what is no project's path or slug: then `@` is a
-    letter of the name as any other.
-    """
+    """The project that a name says, and the name there. None for what is no project's path or slug."""
     plain, _, key = name.partition("@")
     if not plain or not key:
         return None

@@ -33,6 +33,15 @@ def is_mailbox(agent: Agent) -> bool:
     return agent.program in _MADE_BY_DOORS
 
 
+def is_unspoken(view: View, agent: Agent) -> bool:
+    """Whether it is a mailbox that a door made for mail, and nobody has: nobody has spoken as it, no door and no token
+    owns it, the operator has linked it with none, and nobody has acted as it natively.
+    """
+    if not is_mailbox(agent) or agent.last_active_ts > agent.inception_ts or view.agents.has_token(agent.id):
+        return False
+    return not any(one.owner is not None or one.linked for one in view.wire_names.of_agent(agent.id))
+
+
 def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, auth: AgentAuth) -> tuple[Caller, bool]:
     """The caller, who may act as this agent and is proven by nothing; and whether the name is the door's own by that
     from now on. A mailbox is one door's by whichever of its names. Raises NameOwnedElsewhere and DoorNotLinked.

@@ -95,8 +95,13 @@ def _otherwise(close: Sequence[str], present: Sequence[str]) -> str:
 
 
 def near_elsewhere(view: View, home: Project, name: str) -> list[str]:
-    """Addresses of at most three agents of other projects: those of this name, else those of the newest that are
-    spelt nearly so.
+    """Addresses of at most three agents of other projects: see `agents_elsewhere`."""
+    return [f"{one.name}@{project.slug}" for one, project in agents_elsewhere(view, home, name)[:_ELSEWHERE]]
+
+
+def agents_elsewhere(view: View, home: Project, name: str) -> list[tuple[Agent, Project]]:
+    """Agents of other projects that may be meant: those of this name, else those of the newest that are spelt nearly
+    so.
     """
     everywhere = registered(view, view.agents.find_everywhere(name))
     found = [one for one in likely_agents(everywhere) if one.kind is AgentKind.AGENT]
@@ -104,8 +109,8 @@ def near_elsewhere(view: View, home: Project, name: str) -> list[str]:
         newest = registered(view, view.agents.newest_elsewhere(home.id))
         like = mistaken_for(name, [one.name for one in newest])
         found = [one for one in newest if one.name == like]
-    homes = [(one, view.projects.find(one.project_id)) for one in found[:_ELSEWHERE] if one.project_id != home.id]
-    return [f"{one.name}@{project.slug}" for one, project in homes if project is not None]
+    homes = [(one, view.projects.find(one.project_id)) for one in found if one.project_id != home.id]
+    return [(one, project) for one, project in homes if project is not None]
 
 
 def names_everywhere(view: View, name: str) -> list[str]:
