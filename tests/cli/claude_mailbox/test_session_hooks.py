@@ -17,12 +17,14 @@ NOW = "2027-01-15T08:00:00+00:00"
 EARLIER = "2027-01-15T06:59:59+00:00"
 
 
-def seen(name: str, at: str = NOW, for_you: int = 0) -> dict[str, object]:
+def seen(name: str, at: str | None = NOW, for_you: int = 0) -> dict[str, object]:
     return {"name": name, "lastSeenAt": at, "pending": 0, "pendingForYou": for_you}
 
 
 def test_a_session_is_told_its_name_then_the_arguments_then_who_was_seen_lately() -> None:
-    text = announcement("me", [seen("me"), seen("bob", for_you=2), seen("old", EARLIER)], now_s=NOW_S + 90)
+    text = announcement(
+        "me", [seen("me"), seen("bob", for_you=2), seen("old", EARLIER), seen("bbo", None)], now_s=NOW_S + 90
+    )
 
     assert text.splitlines() == [
         "[Claude-Mailbox] Your mailbox is 'me'.",

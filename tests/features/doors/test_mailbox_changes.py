@@ -4,8 +4,12 @@ import pytest
 
 from mcp_agent_mail.domain.doors.mailbox_rules import MailPending, MissingMailbox, NameNotOwned, UsedName
 from mcp_agent_mail.domain.doors.names import Door, UnfitWireName, UnknownWireName
+from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import NameChange
-from tests.features.doors.harness import OPERATOR, DoorsHarness, waiting
+from mcp_agent_mail.features.doors.window_service import WindowMailboxService
+from mcp_agent_mail.features.identity.lookup import present_names
+from mcp_agent_mail.store.transaction import View
+from tests.features.doors.harness import HOME, OPERATOR, DoorsHarness, waiting
 from tests.features.doors.mailbox_calls import box, check, names, pending, send, watch
 
 MINUTE_S = 60
@@ -108,6 +112,38 @@ async def test_the_list_says_who_has_mail_and_from_whom_yours_is(harness: DoorsH
     assert listed.total == 3
     assert [one.pending_for_caller for one in of_nobody.mailboxes] == [0, 0, 0]
     assert await pending(harness, "bob") == 3
+
+
+async def test_a_mailbox_that_nobody_has_spoken_as_was_not_seen_and_stands_last(harness: DoorsHarness) -> None:
+    await send(harness, "alice", "bbo", "misspelt")
+    harness.seeded.clock.step(1)
+    await harness.mailboxes.touch(box("carol"))
+    before = await harness.mailboxes.list_(Door.CLAUDE_MAILBOX, None)
+
+    await harness.mailboxes.touch(box("bbo"))
+    after = await harness.mailboxes.list_(Door.CLAUDE_MAILBOX, None)
+
+    assert [(one.name, one.last_seen_ts is None, one.pending) for one in before.mailboxes] == [
+        ("carol", False, 0),
+        ("alice", False, 0),
+        ("bbo", True, 1),
+    ]
+    assert [one.name for one in after.mailboxes if one.last_seen_ts is None] == []
+
+
+async def test_no_hint_calls_it_active_and_no_window_is_told_of_it(harness: DoorsHarness) -> None:
+    await send(harness, "alice", "bbo", "misspelt")
+    windows = WindowMailboxService(
+        harness.seeded.store, harness.doors, harness.waiters, note_activity=lambda _: None, clock=harness.seeded.clock
+    )
+
+    def present(view: View) -> list[str]:
+        project = view.projects.find_by_human_key(HOME)
+        assert project is not None
+        return present_names(view, project)
+
+    assert await harness.seeded.store.read(present) == ["alice"]
+    assert await windows.names(DoorCaller(door=Door.AGENTMAIL, name="w", project_key=HOME)) == ["alice"]
 
 
 async def test_before_the_first_call_nobody_is_listed_and_asking_makes_nothing(harness: DoorsHarness) -> None:

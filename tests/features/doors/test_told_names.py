@@ -68,7 +68,8 @@ async def test_recipients_and_statuses_of_windows(asked: tuple[DoorsHarness, Age
     state = await service.watch(window("amy"), [NATIVE, "bob"], seen=None, wait_s=0)
 
     assert (NATIVE in recipients) == (auth is AgentAuth.OPEN)
-    assert {"alice", "bob", "unspoken"} <= set(recipients)
+    assert {"alice", "carol"} <= set(recipients)
+    assert not {"bob", "unspoken"} & set(recipients)  # Nobody has spoken as them.
     assert [one.name for one in state.mailboxes] == (["bob"] if auth is AgentAuth.STRICT else [NATIVE, "bob"])
 
 

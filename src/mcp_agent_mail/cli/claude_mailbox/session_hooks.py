@@ -54,7 +54,7 @@ def announcement(name: str, listed: Json, *, now_s: float) -> str:
         f'Send with from="{name}": mcp__mailbox__send(from="{name}", to="<mailbox>", body="…").',
         f'Read with name="{name}": mcp__mailbox__check_inbox(name="{name}").',
     ]
-    others = [one for one in listed if one["name"] != name]
+    others = [one for one in listed if one["name"] != name and one["lastSeenAt"] is not None]
     recent = [one for one in others if now_s - seconds_of(str(one["lastSeenAt"])) <= RECENT_MINUTES * 60]
     if not recent:
         told = f"No other mailboxes seen within the last {RECENT_MINUTES} minutes ({len(listed)} total registered)."

@@ -53,7 +53,7 @@ def show_mailboxes(listed: MailboxList) -> list[Json]:
     return [
         {
             "name": one.name,
-            "lastSeenAt": iso(one.last_seen_ts),
+            "lastSeenAt": iso_or_none(one.last_seen_ts),
             "pending": one.pending,
             "pendingForYou": one.pending_for_caller,
         }

@@ -24,7 +24,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.names import free_former, give_name, has_other_name, is_former, is_nobodys
 from mcp_agent_mail.features.doors.results import Mailbox, MailboxList, NameChange
 from mcp_agent_mail.features.doors.told_names import listed
-from mcp_agent_mail.features.identity.door_callers import resolve_door_caller
+from mcp_agent_mail.features.identity.door_callers import is_unspoken, resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -144,12 +144,13 @@ def list_mailboxes(
     mailboxes = [
         Mailbox(
             name=shown_to(door, view.wire_names.of_agent(agent.id)) or agent.name,
-            last_seen_ts=agent.last_active_ts,
+            last_seen_ts=None if is_unspoken(view, agent) else agent.last_active_ts,
             pending=view.pops.count_waiting(agent.id) if agent.unread_count else 0,
             pending_for_caller=from_each.get(agent.id, 0),
         )
         for agent in shown[:MAX_LISTED]
     ]
+    mailboxes.sort(key=lambda one: one.last_seen_ts is None)
     total = view.agents.count(project.id) if len(stored) == len(everybody) else len(stored)
     return MailboxList(mailboxes=mailboxes, total=total)
 

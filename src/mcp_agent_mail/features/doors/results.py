@@ -85,17 +85,21 @@ class NameChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mailbox:
-    """One line of a list. `pending` waits in it; `pending_for_caller` is what waits for who asks, and comes from it."""
+    """One line of a list. `pending` waits in it; `pending_for_caller` is what waits for who asks, and comes from it.
+    `last_seen_ts` is None of one that mail has made and nobody has spoken as.
+    """
 
     name: str
-    last_seen_ts: Micros
+    last_seen_ts: Micros | None
     pending: int
     pending_for_caller: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailboxList:
-    """Those seen last first. `total` counts what is left out too, because it is idle or the list is full."""
+    """Those seen last first, then those that nobody has spoken as. `total` counts what is left out too, because it is
+    idle or the list is full.
+    """
 
     mailboxes: list[Mailbox]
     total: int

@@ -22,6 +22,7 @@ from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_f
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.doors.told_names import Tells, listed, tells_who_looks
+from mcp_agent_mail.features.identity.door_callers import is_unspoken
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
@@ -119,7 +120,9 @@ class WindowMailboxService:
         self._watches: list[_Watch] = []
 
     async def names(self, caller: DoorCaller) -> list[str]:
-        """Whom the caller's project knows, by the names that its door shows: MAX_NAMES, the oldest agents first."""
+        """Whom the caller's project knows, by the names that its door shows: MAX_NAMES, the oldest agents first. None
+        that mail alone has made and nobody has spoken as.
+        """
         key = self._doors.homes.key_of(caller)
 
         def look(view: View) -> list[str]:
@@ -128,7 +131,7 @@ class WindowMailboxService:
                 return []
             agents = view.agents.list_(project.id, include_retired=False, active_since=0, limit=MAX_NAMES)
             agents = listed(view, project, caller.door, self._doors.homes.rule.auth, agents)
-            agents.sort(key=lambda agent: agent.id)
+            agents = sorted((one for one in agents if not is_unspoken(view, one)), key=lambda agent: agent.id)
             return [shown_to(caller.door, view.wire_names.of_agent(one.id)) or one.name for one in agents]
 
         return await self._store.read(look)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from mcp_agent_mail.core.errors import listed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import KnownNames, UnknownAgent, did_you_mean, mistaken_for, nearest
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.door_callers import is_unspoken
 from mcp_agent_mail.store.transaction import View
 
 _PRESENT = 10
+_LOOKED_AT = 100
+"""For those that are present: the agents that were active last."""
 _ELSEWHERE = 3
 _HOMES = 3
 _NO_PROJECT = ProjectId(0)
@@ -125,9 +129,10 @@ def has_more(present: Sequence[str]) -> bool:
 
 def present_names(view: View, project: Project) -> list[str]:
     """At most ten agents of the project that are not retired, last active first: who may be meant where no name is
-    near. Whoever comes may know them.
+    near. Whoever comes may know them. A mailbox that nobody has spoken as was never active.
     """
-    return [agent.name for agent in view.agents.list_(project.id, limit=_PRESENT) if agent.may_be_meant]
+    newest = (one for one in view.agents.list_(project.id, limit=_LOOKED_AT) if one.may_be_meant)
+    return [one.name for one in islice((one for one in newest if not is_unspoken(view, one)), _PRESENT)]
 
 
 def told_present(names: Sequence[str]) -> str:
