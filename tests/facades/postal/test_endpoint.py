@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mcp_agent_mail.facades.postal.endpoint import plain_call
+from mcp_agent_mail.facades.postal.endpoint import find_plain_call
 from tests.facades.postal.postal_server import PostalServer, open_postal, rpc, tool_call
 
 UNFIT = ["a%20b", "a.b", "%2e%2e", "a%2Fb", "%ff", "%00", "x" * 129, "a%7Eb"]
@@ -93,6 +93,32 @@ async def test_a_body_that_is_no_json_is_a_parse_error(postal: PostalServer) -> 
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b"null",
+        b"5",
+        b"[]",
+        b'["tool"]',
+        b'{"tol": "check_mail", "args": {}}',
+        b'{"name": "bob", "msg": "hi"}',
+        b"{tool: check_mail}",
+        b"tool=check_mail",
+        b"",
+    ],
+)
+async def test_what_is_no_call_is_told_the_form_in_one_sentence(postal: PostalServer, body: bytes) -> None:
+    answer = await postal.post("alice", body)
+
+    error = answer.json()["error"]
+    assert answer.status_code == 400
+    assert f"{error['message']} {error.get('hint', '')}".strip().endswith(
+        'Send {"tool": "send_to_agent" | "check_mail", "args": {…}}.'
+    )
+    assert len(answer.content) < 400
+
+
+@pytest.mark.parametrize(
     ("body", "is_plain"),
     [
         (b'{"tool": "check_mail"}', True),
@@ -100,13 +126,16 @@ async def test_a_body_that_is_no_json_is_a_parse_error(postal: PostalServer) -> 
         (b'{"args": {"msg": "\\"jsonrpc\\""}, "tool": "send_to_agent"}', True),
         (b'{"jsonrpc": "2.0", "tool": "check_mail"}', False),
         (b'{"jsonrpc": "2.0", "method": "x", "params": {"tool": 1}}', False),
-        (b'{"args": {"tool": "check_mail"}}', False),
-        (b'["tool"]', False),
-        (b"{}", False),
+        (b'[{"jsonrpc": "2.0", "method": "ping"}]', False),
+        (b'{"json\\u0072pc": "2.0", "method": "ping"}', False),
+        (b'{"args": {"tool": "check_mail"}}', True),
+        (b'["tool"]', True),
+        (b"{}", True),
+        (b"null", True),
     ],
 )
-def test_a_body_with_a_tool_and_no_jsonrpc_is_the_plain_form(body: bytes, is_plain: bool) -> None:
-    assert (plain_call(body) is not None) == is_plain
+def test_a_body_without_jsonrpc_is_read_as_the_plain_form(body: bytes, is_plain: bool) -> None:
+    assert (find_plain_call(body) is not None) == is_plain
 
 
 async def test_words_of_a_message_do_not_make_a_plain_call_anything_else(postal: PostalServer) -> None:

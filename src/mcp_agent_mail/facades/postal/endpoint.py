@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes
 import orjson
 
 from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput, Unavailable
-from mcp_agent_mail.core.tools import JsonObject, UnknownTool
+from mcp_agent_mail.core.tools import Json, JsonObject, UnknownTool
 from mcp_agent_mail.domain.doors.names import Door, UnfitWireName, require_wire_name
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
 from mcp_agent_mail.facades.postal.answers import show_error, show_result
@@ -21,6 +21,7 @@ SERVER_NAME = "generic"
 """As that system's server calls itself."""
 
 _PARSE_ERROR = -32700
+_FORM = 'Send {"tool": "send_to_agent" | "check_mail", "args": {…}}.'
 _NOT_FOUND = {"detail": "Nothing is served there. A mailbox is at /agents/<name>/mcp."}
 _NO_JSON = {"detail": "Send Content-Type: application/json."}
 
@@ -72,9 +73,9 @@ class PostalDoor:
     async def _answer_post(self, request: DoorRequest, receive: Receive, send: Send) -> None:
         body, receive = await self._parts.read(receive)
         try:
-            call = plain_call(body)
+            call = find_plain_call(body)
         except orjson.JSONDecodeError as broken:
-            error = {"code": _PARSE_ERROR, "message": f"Parse error: {broken}"}
+            error = {"code": _PARSE_ERROR, "message": f"Parse error: {broken}. {_FORM}"}
             refusal = PlainAnswer(status=400, value={"jsonrpc": "2.0", "id": None, "error": error})
             await self._refuse(request, receive, send, refusal)
             return
@@ -87,7 +88,7 @@ class PostalDoor:
 
         await self._parts.answer_plain(request, receive, send, work)
 
-    async def _run(self, request: DoorRequest, call: JsonObject) -> PlainAnswer:
+    async def _run(self, request: DoorRequest, call: Json) -> PlainAnswer:
         """The tool's bare result. What is refused is 400, as there; what this server cannot do just now is its own."""
         try:
             tool, arguments = _asked(call)
@@ -105,23 +106,28 @@ class PostalDoor:
         await self._parts.answer_plain(request, receive, send, work)
 
 
-def plain_call(body: bytes) -> JsonObject | None:
-    """The call that a body is in the plain form: it has `tool` and no `jsonrpc`. None for what may be MCP's, which is
-    read by who answers it. Raises JSONDecodeError for what is no JSON at all.
+def find_plain_call(body: bytes) -> Json | None:
+    """What is to be read as a call in the plain form: it has no `jsonrpc`. None for what may be MCP's, which is read by
+    who answers it: a batch too. Raises JSONDecodeError for what is no JSON at all.
     """
-    if b'"tool"' not in body and body.lstrip().startswith(b"{"):
+    if b'"jsonrpc"' in body and b'"tool"' not in body and body.lstrip().startswith(b"{"):
         return None
     value = orjson.loads(body)
-    return value if isinstance(value, dict) and "tool" in value and "jsonrpc" not in value else None
+    messages = value if isinstance(value, list) else [value]
+    if any(isinstance(one, dict) and "jsonrpc" in one for one in messages):
+        return None
+    return {} if value is None else value  # `null` names no tool either.
 
 
-def _asked(call: JsonObject) -> tuple[str, JsonObject]:
+def _asked(call: Json) -> tuple[str, JsonObject]:
     """Raises InvalidInput for what is no call."""
+    if not isinstance(call, dict) or "tool" not in call:
+        raise InvalidInput("The body names no tool.", hint=_FORM)
     tool, arguments = call["tool"], call.get("args")
     if not isinstance(tool, str):
-        raise InvalidInput("tool must be the name of a tool.", hint="There are: send_to_agent, check_mail.")
+        raise InvalidInput("tool must be the name of a tool.", hint=_FORM)
     if arguments is not None and not isinstance(arguments, dict):
-        raise InvalidInput("args must be an object.", hint='Send {"tool": …, "args": {…}}.')
+        raise InvalidInput("args must be an object.", hint=_FORM)
     return tool, arguments or {}
 
 
