@@ -20,6 +20,7 @@ from mcp_agent_mail.facades.agentmail.door import PART
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
 from mcp_agent_mail.server.door_ports import WantedPort, opened_ports
 from mcp_agent_mail.server.doors import NO_DOORS, OPENINGS, Opening, open_doors
+from tests.facades.all_doors import open_all_doors
 from tests.server.hosted import hosted, toy_app, toy_gate
 from tests.server.whole_app import open_services, settings_of
 
@@ -121,7 +122,7 @@ async def test_what_a_door_raises_is_answered_as_everywhere(tmp_path: Path) -> N
 @pytest.mark.parametrize("at_own_port", [True, False])
 async def test_the_rules_of_the_servers_port_hold_at_doors(tmp_path: Path, at_own_port: bool) -> None:
     async with _served(tmp_path, token=TOKEN) as (url, own, _), httpx.AsyncClient() as client:
-        target = f"{own}/v1/send" if at_own_port else f"{url}/agents/bob/mcp"
+        target = f"{own}/any/send" if at_own_port else f"{url}/agents/bob/mcp"
         verdicts = {}
         for name, headers in {
             "none": {},
@@ -164,6 +165,33 @@ async def test_without_doors_there_is_none(tmp_path: Path) -> None:
     async with open_services(settings) as (services, _):
         openings = {Door.POSTAL: Opening(is_on=lambda _: False, make=_never)}
         assert open_doors(settings, services, None, {}, openings) is NO_DOORS  # type: ignore[arg-type]  # no calls
+
+
+async def test_a_path_at_another_port_than_its_doors_is_told_where_that_is_open(tmp_path: Path) -> None:
+    async with (
+        open_all_doors(tmp_path, CLAUDE_MAILBOX_PORTS="37849,47822") as doors,
+        httpx.AsyncClient() as client,
+    ):
+        ports = {door: url.rpartition(":")[2] for door, url in doors.own.items()}
+        answers = {
+            (asked, at): await client.post(f"{doors.at(at)}{path}", json={})
+            for path, asked, places in (
+                ("/agents/alice/mcp", Door.POSTAL, (Door.CLAUDE_MAILBOX,)),
+                ("/v1/send", Door.CLAUDE_MAILBOX, (None, Door.POSTAL)),
+                ("/agentmail/send", Door.AGENTMAIL, (Door.POSTAL, Door.CLAUDE_MAILBOX)),
+            )
+            for at in places
+        }
+
+    assert {answer.status_code for answer in answers.values()} == {404}
+    hints = {places: answer.json()["error"]["hint"] for places, answer in answers.items()}
+    assert hints[Door.AGENTMAIL, Door.POSTAL] == "This server has it open at /agentmail/ of the server's own port."
+    assert hints[Door.AGENTMAIL, Door.CLAUDE_MAILBOX] == hints[Door.AGENTMAIL, Door.POSTAL]
+    postal = f"/agents/ of the server's own port and port {ports[Door.POSTAL]} of 127.0.0.1."
+    assert hints[Door.POSTAL, Door.CLAUDE_MAILBOX] == f"This server has it open at {postal}"
+    for at in (None, Door.POSTAL):
+        assert f"port {ports[Door.CLAUDE_MAILBOX]} of 127.0.0.1" in hints[Door.CLAUDE_MAILBOX, at]
+        assert "CLAUDE_MAILBOX_ENABLED" not in hints[Door.CLAUDE_MAILBOX, at]
 
 
 def _never(*_parts: object) -> _Echo:

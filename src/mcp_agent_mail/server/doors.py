@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.hearing import heard_by
-from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.core.errors import AgentMailError, NotFound, listed
 from mcp_agent_mail.core.profiles import NONE_OF_OURS
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json, call_as
@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
     """The doors that are open: on this server's port below the first part of a path (`/agents/`), and on ports of
-    their own, where everything is theirs.
+    their own, where everything is theirs but paths of other doors. `apps` are all, `open_at` says where each is.
     """
 
     by_part: Mapping[str, DoorApp] = field(default_factory=dict)
     by_port: Mapping[int, DoorApp] = field(default_factory=dict)
+    apps: Mapping[Door, DoorApp] = field(default_factory=dict)
+    open_at: Mapping[Door, tuple[str, ...]] = field(default_factory=dict)
 
     def find(self, scope: Scope) -> DoorApp | None:
         """Whose request it is; None for one of this server's own."""
@@ -46,6 +48,21 @@ class Doors:
             return own
         path: str = scope["path"]
         return self.by_part.get(path[: path.find("/", 1) + 1]) if self.by_part else None
+
+    def find_missed(self, scope: Scope) -> ClosedDoor | None:
+        """What is told of a path that nothing is served at where the request came in, and a door has: where that is
+        open, else what opens it.
+        """
+        path: str = scope["path"]
+        door, way = _PATHS.get(path[: path.find("/", 1) + 1], (None, ""))
+        if door is None or ((served := self.find(scope)) is not None and served is self.apps.get(door)):
+            return None
+        places = self.open_at.get(door, ())
+        return ClosedDoor(
+            f"The door {door.value} is not open here.",
+            hint=f"This server has it open at {listed(places, 'and')}." if places else way,
+            data={"door": door.value, **({"at": list(places)} if places else {})},
+        )
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -57,6 +74,23 @@ class Doors:
 
 
 NO_DOORS = Doors()
+
+
+class ClosedDoor(NotFound):
+    """The path is one of a door that is closed, or open in another place."""
+
+
+_PATHS: Mapping[str, tuple[Door, str]] = MappingProxyType(
+    {
+        "/agents/": (Door.POSTAL, "Set POSTAL_ENABLED=true in its settings, and start it anew."),
+        "/agentmail/": (Door.AGENTMAIL, "Set AGENTMAIL_ENABLED=true in its settings, and start it anew."),
+        "/v1/": (
+            Door.CLAUDE_MAILBOX,
+            "CLAUDE_MAILBOX_ENABLED=true in its settings opens it, at the ports that CLAUDE_MAILBOX_PORTS names.",
+        ),
+    }
+)
+"""The first parts of paths that doors have, and what opens each."""
 
 
 class ServerParts:
@@ -126,30 +160,6 @@ class Opening:
     part: str | None = None
 
 
-class ClosedDoor(NotFound):
-    """The path is one of a door that is closed, or has ports of its own."""
-
-
-_ELSEWHERE: Mapping[str, tuple[Door, str]] = MappingProxyType(
-    {
-        "/agents/": (Door.POSTAL, "Set POSTAL_ENABLED=true in its settings, and start it anew."),
-        "/agentmail/": (Door.AGENTMAIL, "Set AGENTMAIL_ENABLED=true in its settings, and start it anew."),
-        "/v1/": (
-            Door.CLAUDE_MAILBOX,
-            "CLAUDE_MAILBOX_ENABLED=true in its settings opens it, at the ports that CLAUDE_MAILBOX_PORTS names.",
-        ),
-    }
-)
-
-
-def find_door_missed(path: str) -> ClosedDoor | None:
-    """What is told of a path that nothing here is served at and a door would have."""
-    door, way = _ELSEWHERE.get(path[: path.find("/", 1) + 1], (None, ""))
-    if door is None:
-        return None
-    return ClosedDoor(f"The door {door.value} is not open here.", hint=way, data={"door": door.value})
-
-
 def _make_postal(settings: Settings, services: Services, _calls: Calls, parts: ServerParts) -> DoorApp:
     from mcp_agent_mail.facades.postal.endpoint import make_postal  # noqa: PLC0415  # as above, here and below
     from mcp_agent_mail.facades.postal.options import PostalOptions  # noqa: PLC0415
@@ -196,4 +206,11 @@ def open_doors(
     return Doors(
         by_part={part: app for door, app in apps.items() if (part := openings[door].part) is not None},
         by_port={port: apps[door] for port, door in ports.items()},
+        apps=apps,
+        open_at={door: _places(openings[door], door, settings.facades_host, ports) for door in apps},
     )
+
+
+def _places(opening: Opening, door: Door, host: str, ports: Mapping[int, Door]) -> tuple[str, ...]:
+    own = [f"port {port} of {host}" for port, owner in ports.items() if owner is door]
+    return (*([] if opening.part is None else [f"{opening.part} of the server's own port"]), *own)

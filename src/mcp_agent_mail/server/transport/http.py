@@ -23,7 +23,7 @@ from mcp_agent_mail.core.settings.mcp_paths import MCP_PATHS
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest
 from mcp_agent_mail.server.auth import UNPROVEN, Admitted, Gate, HttpRefusal, is_from_elsewhere
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
-from mcp_agent_mail.server.doors import NO_DOORS, Doors, find_door_missed
+from mcp_agent_mail.server.doors import NO_DOORS, Doors
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
@@ -189,7 +189,7 @@ class HttpApp:
             await route(scope, facts, receive, send)
         elif is_rpc:
             await self._rpc.answer(path[len(PREFIX) :], scope, headers, facts, receive, send)
-        elif (missed := find_door_missed(path)) is not None:
+        elif (missed := self._doors.find_missed(scope)) is not None:
             await send_error(send, missed)
         else:
             await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
@@ -216,6 +216,9 @@ class HttpApp:
         needs_token = scope["path"] not in door.open_paths
         admitted = await self._admit(scope, headers, send, operator_may=False, needs_token=needs_token)
         if admitted is None:
+            return
+        if (missed := self._doors.find_missed(scope)) is not None:
+            await send_error(send, missed)
             return
         credentials = read_credentials(
             headers,
