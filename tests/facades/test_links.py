@@ -66,6 +66,19 @@ def test_the_command_means_the_name_however_it_is_written(tmp_path: Path, app: P
     assert verdicts == dict.fromkeys(ODD, (200, 409, 200))
 
 
+@pytest.mark.parametrize(("project", "is_told"), [("no-such-slug", True), ("/not/made/yet", False)])
+def test_a_start_with_a_project_of_doors_that_is_none_says_so(tmp_path: Path, project: str, is_told: bool) -> None:
+    with open_mailboxes(tmp_path / "store", FACADES_PROJECT=project) as server:
+        refused = server.ask("POST", "/v1/send", name="al", body={"to": "bob", "body": "1"})
+        log = server.served.log.read_text()
+
+    told = "FACADES_PROJECT names no project: 'no-such-slug'."
+    assert (told in log) == is_told
+    assert (refused.status, str(refused.value.get("error")).startswith(told)) == (
+        (404, True) if is_told else (200, False)
+    )
+
+
 def test_a_project_that_is_none_is_named_as_that_with_the_one_that_is_meant(tmp_path: Path, app: Path) -> None:
     with open_mailboxes(tmp_path / "store", FACADES_PROJECT=str(app), **OPEN) as server:
         server.send("al", "eve", "1")

@@ -30,6 +30,7 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.features.archiving.ahead_archives import go_on_above_archives
 from mcp_agent_mail.features.archiving.lost_database import require_database
+from mcp_agent_mail.features.doors.homes import DOORS_WITHOUT_PROJECT
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.server.door_ports import DoorPorts, opened_ports, wanted_ports
 from mcp_agent_mail.server.observability.call_lines import CallLines
@@ -132,6 +133,8 @@ async def open_services(
     fault_hook(FailPoint.START)
     services = build_services(settings, store, place=owned.place, operator_token=owned.operator_token, faults=faults)
     await services.doors.give_back_open()
+    if any(place.is_open and place.door in DOORS_WITHOUT_PROJECT for place in services.doors.places):
+        await services.doors.homes.warn_of_none()
     for stray in went_on.strays:
         services.archiving.health.stand(Path(stray.data["path"]).name, in_sentences(stray.message, stray.hint))
     if (unnoted := went_on.unnoted) is not None:

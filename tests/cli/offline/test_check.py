@@ -99,6 +99,25 @@ def test_the_doors_that_a_start_would_open_are_told(at_stopped: Shell) -> None:
     assert opened.evidence == ("postal is open at /agents/{agent}/mcp and port 7777 of 127.0.0.1 (POSTAL_ENABLED)")
 
 
+def test_a_project_of_doors_that_is_none_is_a_finding_where_a_door_is_open_that_needs_it(at_stopped: Shell) -> None:
+    findings = {}
+    for door in ("POSTAL_ENABLED", "CLAUDE_MAILBOX_ENABLED", "AGENTMAIL_ENABLED"):
+        at_stopped.set(**{"FACADES_PROJECT": "no-such-slug", door: "true"})
+        findings[door] = list(check_around(at_stopped.context()))[-1].findings
+        at_stopped.set(**{door: "false"})
+    at_stopped.set(POSTAL_ENABLED="true", FACADES_PROJECT="/not/made/yet")
+    of_path = list(check_around(at_stopped.context()))[-1].findings
+
+    assert {door: len(found) for door, found in findings.items()} == {
+        "POSTAL_ENABLED": 1,
+        "CLAUDE_MAILBOX_ENABLED": 1,
+        "AGENTMAIL_ENABLED": 0,
+    }
+    assert findings["POSTAL_ENABLED"][0].evidence == "FACADES_PROJECT names no project: 'no-such-slug'."
+    assert "am projects list" in findings["POSTAL_ENABLED"][0].next_step
+    assert of_path == ()
+
+
 @pytest.mark.usefixtures("owned")
 def test_the_doors_of_a_server_are_those_that_it_has(here: CliContext) -> None:
     door = {"door": "postal", "open": True, "setting": "POSTAL_ENABLED", "at": ["/agents/{agent}/mcp"]}

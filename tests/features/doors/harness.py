@@ -80,6 +80,7 @@ async def open_doors(
     rules: IdleRules = IDLE,
     claimed_s: float = CLAIMED_S,
     mailboxes_max: int = 10_000,
+    facades_project: str = HOME,
 ) -> AsyncIterator[DoorsHarness]:
     async with open_seeded_store(directory) as seeded:
         store, noted = seeded.store, list[str]()
@@ -97,7 +98,7 @@ async def open_doors(
         doors = DoorService(
             store,
             DoorServices(messaging=messaging, projects=ProjectService(store, places=places), waiters=waiters),
-            project_key=HOME,
+            project_key=facades_project,
             rule=NamingRule(auth=auth, admission=admission, mailboxes_max=mailboxes_max),
             note_activity=lambda agent: noted.append(agent.name),
             claimed_s=claimed_s,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from mcp_agent_mail.domain.doors.names import UnknownWireName
+from mcp_agent_mail.domain.doors.names import Door, UnknownWireName
 from mcp_agent_mail.domain.projects import Project, UnknownProject
-from mcp_agent_mail.features.doors.homes import Homes
+from mcp_agent_mail.features.doors.homes import Homes, NoFacadesProject
 from mcp_agent_mail.features.doors.names import NameSupplies, ensure_agent
 from mcp_agent_mail.store.transaction import Tx
-from tests.features.doors.harness import HOME, DoorsHarness, at
+from tests.features.doors.harness import HOME, OPERATOR, DoorsHarness, at, open_doors
+from tests.features.doors.mailbox_calls import box
 
 TABLES = ("projects", "wire_names", "agents")
 
@@ -79,6 +84,42 @@ async def test_a_directory_that_is_no_project_yet_is_made_one(harness: DoorsHarn
 async def test_a_slug_that_nobody_has_is_no_project(harness: DoorsHarness) -> None:
     with pytest.raises(UnknownProject):
         await harness.doors.homes.write(at("alice", project="no-such-slug"), lambda *_: None)
+
+
+CALLS: dict[str, Callable[[DoorsHarness], Awaitable[Any]]] = {
+    "send": lambda harness: harness.send("alice", "bob", "hi"),
+    "pop": lambda harness: harness.doors.pop(at("alice"), wait_s=0),
+    "wait": lambda harness: harness.doors.pop(at("alice"), wait_s=60),
+    "pending": lambda harness: harness.doors.pending(at("alice")),
+    "check": lambda harness: harness.mailboxes.check(box("alice")),
+    "watch": lambda harness: harness.mailboxes.watch(box("alice"), wait_s=0),
+    "list": lambda harness: harness.mailboxes.list_(Door.CLAUDE_MAILBOX, None),
+    "rename": lambda harness: harness.mailboxes.rename(box("alice"), "carol"),
+    "link": lambda harness: harness.doors.link(OPERATOR, "alice", Door.POSTAL),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_a_setting_that_names_no_project_is_named_with_the_next_step(
+    tmp_path: Path, call: Callable[[DoorsHarness], Awaitable[Any]]
+) -> None:
+    async with open_doors(tmp_path, facades_project="code-ap") as harness:
+        with pytest.raises(NoFacadesProject) as refused:
+            await call(harness)
+        await harness.doors.send(at("amy", Door.AGENTMAIL, "/code/app"), "bob", "windows have a project of their own")
+
+    assert refused.value.message == "FACADES_PROJECT names no project: 'code-ap'."
+    assert refused.value.hint.startswith(
+        "Did you mean /code/app or /code/lib? Let the operator set it to a path, or to a slug"
+    )
+    assert refused.value.data == {"setting": "FACADES_PROJECT", "nearest": ["/code/app", "/code/lib"]}
+
+
+async def test_a_project_that_a_caller_names_is_not_taken_for_the_setting(harness: DoorsHarness) -> None:
+    with pytest.raises(UnknownProject, match="Unknown project: no-such-slug") as refused:
+        await harness.doors.link(OPERATOR, "alice", Door.POSTAL, "no-such-slug")
+
+    assert not isinstance(refused.value, NoFacadesProject)
 
 
 async def test_a_refusal_of_the_unit_is_no_reason_to_run_it_again(harness: DoorsHarness) -> None:

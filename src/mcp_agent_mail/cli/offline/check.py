@@ -17,7 +17,11 @@ from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
 from mcp_agent_mail.features.doctor.check import CheckResult, CheckTarget, ServerAnswer, check_everything
+from mcp_agent_mail.features.doctor.verify import Finding
+from mcp_agent_mail.features.doors.homes import DOORS_WITHOUT_PROJECT, NoFacadesProject, find_facades_project
 from mcp_agent_mail.features.doors.tools import show_place
+from mcp_agent_mail.store.engine.schema import open_own
+from mcp_agent_mail.store.transaction import View
 
 _ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer
 
@@ -35,8 +39,13 @@ def check_around(context: CliContext, progress: Progress = lambda _done, _total:
         clock=system_clock,
     )
     with told_without_room(context.settings):
-        yield from check_everything(target, progress)
-    yield CheckResult(check="doors", evidence=_doors_in_words(_doors(context)))
+        is_readable = False
+        for checked in check_everything(target, progress):
+            is_readable = is_readable or (checked.check == "database" and not checked.findings)
+            yield checked
+    doors = _doors(context)
+    findings = tuple(_findings(context, doors)) if is_readable else ()
+    yield CheckResult(check="doors", evidence=_doors_in_words(doors), findings=findings)
 
 
 def _doors(context: CliContext) -> list[JsonObject]:
@@ -47,6 +56,19 @@ def _doors(context: CliContext) -> list[JsonObject]:
             doors: list[JsonObject] = gateway.call("list_doors", {})
             return doors
     return [show_place(place) for place in door_places(context.settings)]
+
+
+def _findings(context: CliContext, doors: Sequence[JsonObject]) -> Iterator[Finding]:
+    """Doors are of no use whose project is none."""
+    if not any(door["open"] and door["door"] in DOORS_WITHOUT_PROJECT for door in doors):
+        return
+    try:
+        with closing(open_own(context.settings.database_path)) as connection:
+            find_facades_project(View(connection, system_clock), context.settings.facades_project)
+    except NoFacadesProject as none:
+        yield Finding(
+            check="doors", problem="no project", project=None, path=None, evidence=none.message, next_step=none.hint
+        )
 
 
 def _doors_in_words(doors: Sequence[JsonObject]) -> str:

@@ -4,10 +4,13 @@ again with what had to be made or drawn.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from mcp_agent_mail.domain.projects import Project, is_path
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.domain.identity.names import did_you_mean
+from mcp_agent_mail.domain.projects import Project, UnknownProject, is_path
 from mcp_agent_mail.features.doors.names import MissingNames, NameSupplies, NamingRule, draw_supplies
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.projects.lookup import find_known_path, require_project, require_writable
@@ -16,6 +19,16 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
 
 T = TypeVar("T")
+
+logger = logging.getLogger("mcp_agent_mail.doors")
+
+DOORS_WITHOUT_PROJECT = frozenset({Door.POSTAL, Door.CLAUDE_MAILBOX})
+"""Whose mail is in FACADES_PROJECT."""
+
+
+class NoFacadesProject(UnknownProject):
+    """FACADES_PROJECT is a slug, and no project's."""
+
 
 UnitAtHome = Callable[[Tx, Project, NameSupplies], T]
 
@@ -42,6 +55,17 @@ class Homes:
         """The key of the project that the caller's mail is in."""
         return (caller and caller.project_key) or self._project_key
 
+    def find(self, view: View, key: str) -> Project | None:
+        """The project of what `key_of` gave: see `find_home`. Raises NoFacadesProject for that of the setting."""
+        return find_facades_project(view, key) if key == self._project_key else find_home(view, key)
+
+    async def warn_of_none(self) -> None:
+        """Say in the log that the setting names no project: until one has that slug, doors refuse everything."""
+        try:
+            await self._store.read(lambda view: find_facades_project(view, self._project_key))
+        except NoFacadesProject as none:
+            logger.warning(none.text)
+
     async def write(
         self, caller: DoorCaller, unit: UnitAtHome[T], *, unheard: Callable[[Tx, T], object] | None = None
     ) -> T:
@@ -52,7 +76,7 @@ class Homes:
         key, supplies = self.key_of(caller), draw_supplies(self.rule, None)
 
         def with_what_is_there(tx: Tx) -> T:
-            project = find_home(tx, key)
+            project = self.find(tx, key)
             if project is None:
                 raise MissingNames
             return unit(tx, require_writable(project), supplies)
@@ -70,7 +94,7 @@ class Homes:
         key = self.key_of(caller)
 
         def with_what_is_there(tx: Tx) -> T:
-            project = find_home(tx, key)
+            project = self.find(tx, key)
             return unit(tx, None if project is None else require_writable(project))
 
         return await self._store.write(with_what_is_there)
@@ -80,12 +104,26 @@ class Homes:
         names is a directory that is there: raises what `ProjectService.require_directory` does.
         """
         key = self.key_of(caller)
-        project = await self._store.read(lambda view: find_home(view, key))
+        project = await self._store.read(lambda view: self.find(view, key))
         if project is None:
             if key != self._project_key:
                 await self._projects.require_directory(key)
             project = (await self._projects.ensure(key)).project
         return project, draw_supplies(self.rule, self._choose)
+
+
+def find_facades_project(view: View, key: str) -> Project | None:
+    """`find_home` of what the setting names. Raises NoFacadesProject."""
+    try:
+        return find_home(view, key)
+    except UnknownProject as unknown:
+        near = unknown.data.get("nearest", [])
+        raise NoFacadesProject(
+            f"FACADES_PROJECT names no project: {key!r:.200}.",
+            hint=f"{did_you_mean(near)}Let the operator set it to a path, or to a slug that am projects list shows, "
+            "and start the server anew.",
+            data={"setting": "FACADES_PROJECT", "nearest": near},
+        ) from unknown
 
 
 def find_home(view: View, key: str) -> Project | None:

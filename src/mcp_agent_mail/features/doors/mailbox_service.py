@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import mailbox_changes as units
 from mcp_agent_mail.features.doors import pop as popping
-from mcp_agent_mail.features.doors.homes import UnitAtHome, find_home
+from mcp_agent_mail.features.doors.homes import UnitAtHome
 from mcp_agent_mail.features.doors.mailbox_changes import WithActivity
 from mcp_agent_mail.features.doors.names import NameSupplies, is_former, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
@@ -157,7 +157,9 @@ class MailboxService:
         was. For a session that cannot be told of its other name.
         """
         name, key = require_wire_name(caller.door, caller.name), self._doors.homes.key_of(caller)
-        return await self._store.read(lambda view: units.find_renamed(view, find_home(view, key), caller.door, name))
+        return await self._store.read(
+            lambda view: units.find_renamed(view, self._doors.homes.find(view, key), caller.door, name)
+        )
 
     async def list_(self, door: Door, caller: DoorCaller | None) -> MailboxList:
         """The mailboxes that may be written to, seen last first. A caller is there by that; nothing else changes."""
@@ -165,7 +167,7 @@ class MailboxService:
         key = self._doors.homes.key_of(caller)
 
         def look(view: View) -> MailboxList:
-            project = find_home(view, key)
+            project = self._doors.homes.find(view, key)
             if project is None:
                 return MailboxList(mailboxes=[], total=0)
             agent, auth = None if speaking is None else speaking.agent, self._doors.homes.rule.auth
@@ -213,7 +215,7 @@ class MailboxService:
         key = self._doors.homes.key_of(caller)
 
         def known(view: View) -> tuple[_Speaking | None, bool]:
-            project = find_home(view, key)
+            project = self._doors.homes.find(view, key)
             found = None if project is None else view.wire_names.find(project.id, written)
             agent = None if found is None or found.owner is not caller.door else view.agents.find(found.agent_id)
             if project is None or found is None or agent is None or agent.is_retired:

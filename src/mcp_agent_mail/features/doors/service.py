@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import pop as popping
-from mcp_agent_mail.features.doors.homes import Homes, find_home
+from mcp_agent_mail.features.doors.homes import Homes
 from mcp_agent_mail.features.doors.names import (
     DoorActor,
     NameSupplies,
@@ -180,7 +180,7 @@ class DoorService:
         key = self.homes.key_of(caller)
 
         def look(view: View) -> _Taken | None:
-            project = find_home(view, key)
+            project = self.homes.find(view, key)
             if project is None or is_nobodys(view, require_writable(project), caller.name):
                 return None if makes else _Taken(agent=None, popped=None)
             idle = popping.find_idle(view, project, caller.door, caller.name)
@@ -298,7 +298,7 @@ class DoorService:
 
         def look(view: View) -> Pending:
             tells = tells_who_looks(view, caller.door, self.homes.rule.auth)
-            return popping.count_pending(view, find_home(view, key), name, tells)
+            return popping.count_pending(view, self.homes.find(view, key), name, tells)
 
         return await self._store.read(look)
 

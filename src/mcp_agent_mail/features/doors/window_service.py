@@ -17,7 +17,6 @@ from mcp_agent_mail.domain.agents import Agent, AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name, shown_to, wire_key
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
-from mcp_agent_mail.features.doors.homes import find_home
 from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_former, give_name, is_nobodys, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
@@ -126,7 +125,7 @@ class WindowMailboxService:
         key = self._doors.homes.key_of(caller)
 
         def look(view: View) -> list[str]:
-            project = find_home(view, key)
+            project = self._doors.homes.find(view, key)
             if project is None:
                 return []
             agents = view.agents.list_(project.id, include_retired=False, active_since=0, limit=MAX_NAMES)
@@ -180,7 +179,7 @@ class WindowMailboxService:
         key, auth = self._doors.homes.key_of(caller), self._doors.homes.rule.auth
 
         def look(view: View) -> list[tuple[AgentId, WindowMailbox]]:
-            return _look(view, find_home(view, key), names, tells_who_looks(view, caller.door, auth))
+            return _look(view, self._doors.homes.find(view, key), names, tells_who_looks(view, caller.door, auth))
 
         await self._hear()
         with (
@@ -229,7 +228,7 @@ class WindowMailboxService:
         """
         key, now = self._doors.homes.key_of(caller), self._clock()
         before = Micros(now - request.read_hours * _HOUR)
-        project = await self._store.read(lambda view: find_home(view, key))
+        project = await self._store.read(lambda view: self._doors.homes.find(view, key))
         if project is None:
             return WindowSweepCounts(counted_to=before)
         async with self._store.long_read() as connection:
