@@ -10,7 +10,7 @@ import pytest
 
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName
 from mcp_agent_mail.domain.projects import Project, UnknownProject
-from mcp_agent_mail.features.doors.homes import Homes, NoFacadesProject
+from mcp_agent_mail.features.doors.homes import Homes, NoDoorsProject
 from mcp_agent_mail.features.doors.names import NameSupplies, ensure_agent
 from mcp_agent_mail.store.transaction import Tx
 from tests.features.doors.harness import HOME, OPERATOR, DoorsHarness, at, open_doors
@@ -104,7 +104,7 @@ async def test_a_setting_that_names_no_project_is_named_with_the_next_step(
     tmp_path: Path, call: Callable[[DoorsHarness], Awaitable[Any]]
 ) -> None:
     async with open_doors(tmp_path, facades_project="code-ap") as harness:
-        with pytest.raises(NoFacadesProject) as refused:
+        with pytest.raises(NoDoorsProject) as refused:
             await call(harness)
         await harness.doors.send(at("amy", Door.AGENTMAIL, "/code/app"), "bob", "windows have a project of their own")
 
@@ -119,7 +119,7 @@ async def test_a_project_that_a_caller_names_is_not_taken_for_the_setting(harnes
     with pytest.raises(UnknownProject, match="Unknown project: no-such-slug") as refused:
         await harness.doors.link(OPERATOR, "alice", Door.POSTAL, "no-such-slug")
 
-    assert not isinstance(refused.value, NoFacadesProject)
+    assert not isinstance(refused.value, NoDoorsProject)
 
 
 async def test_a_refusal_of_the_unit_is_no_reason_to_run_it_again(harness: DoorsHarness) -> None:

@@ -277,7 +277,8 @@ async def test_an_address_of_no_project_makes_no_mailbox_and_is_told_the_full_na
     await harness.speak("Bob", Door.CLAUDE_MAILBOX)
     wrong = {"QuietFox@lbi": f"QuietFox@{slug}", "quietfx@nowhere": f"QuietFox@{slug}", "bob@nowhere": "Bob"}
     if is_made:
-        await harness.seeded.store.write(lambda tx: [made_of_old(tx, name) for name in wrong])
+        for name in wrong:
+            await harness.seeded.store.write(lambda tx, name=name: made_of_old(tx, name))  # type: ignore[misc]
     before = await harness.rows(WRITTEN)
 
     told = {}

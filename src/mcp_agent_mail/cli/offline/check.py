@@ -18,7 +18,7 @@ from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
 from mcp_agent_mail.features.doctor.check import CheckResult, CheckTarget, ServerAnswer, check_everything
 from mcp_agent_mail.features.doctor.verify import Finding
-from mcp_agent_mail.features.doors.homes import DOORS_WITHOUT_PROJECT, NoFacadesProject, find_facades_project
+from mcp_agent_mail.features.doors.homes import DOORS_WITHOUT_PROJECT, NoDoorsProject, find_facades_project
 from mcp_agent_mail.features.doors.tools import show_place
 from mcp_agent_mail.store.engine.schema import open_own
 from mcp_agent_mail.store.transaction import View
@@ -65,7 +65,7 @@ def _findings(context: CliContext, doors: Sequence[JsonObject]) -> Iterator[Find
     try:
         with closing(open_own(context.settings.database_path)) as connection:
             find_facades_project(View(connection, system_clock), context.settings.facades_project)
-    except NoFacadesProject as none:
+    except NoDoorsProject as none:
         yield Finding(
             check="doors", problem="no project", project=None, path=None, evidence=none.message, next_step=none.hint
         )

@@ -108,6 +108,11 @@ def wire_key(name: str) -> str:
 _SYSTEM_KEY = wire_key(SYSTEM)
 
 
+def second_name(name: str, system: str) -> str:
+    """What an import calls one of another system whose name somebody has: `eve-postal`."""
+    return f"{name.strip()}-{system}"
+
+
 def require_wire_name(door: Door, name: str) -> str:
     """The name as it is kept. Raises UnfitWireName.
 

@@ -26,7 +26,7 @@ DOORS_WITHOUT_PROJECT = frozenset({Door.POSTAL, Door.CLAUDE_MAILBOX})
 """Whose mail is in FACADES_PROJECT."""
 
 
-class NoFacadesProject(UnknownProject):
+class NoDoorsProject(UnknownProject):
     """FACADES_PROJECT is a slug, and no project's."""
 
 
@@ -56,14 +56,14 @@ class Homes:
         return (caller and caller.project_key) or self._project_key
 
     def find(self, view: View, key: str) -> Project | None:
-        """The project of what `key_of` gave: see `find_home`. Raises NoFacadesProject for that of the setting."""
+        """The project of what `key_of` gave: see `find_home`. Raises NoDoorsProject for that of the setting."""
         return find_facades_project(view, key) if key == self._project_key else find_home(view, key)
 
     async def warn_of_none(self) -> None:
         """Say in the log that the setting names no project: until one has that slug, doors refuse everything."""
         try:
             await self._store.read(lambda view: find_facades_project(view, self._project_key))
-        except NoFacadesProject as none:
+        except NoDoorsProject as none:
             logger.warning(none.text)
 
     async def write(
@@ -113,12 +113,12 @@ class Homes:
 
 
 def find_facades_project(view: View, key: str) -> Project | None:
-    """`find_home` of what the setting names. Raises NoFacadesProject."""
+    """`find_home` of what the setting names. Raises NoDoorsProject."""
     try:
         return find_home(view, key)
     except UnknownProject as unknown:
         near = unknown.data.get("nearest", [])
-        raise NoFacadesProject(
+        raise NoDoorsProject(
             f"FACADES_PROJECT names no project: {key!r:.200}.",
             hint=f"{did_you_mean(near)}Let the operator set it to a path, or to a slug that am projects list shows, "
             "and start the server anew.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.doors.names import Door, OtherWay, WireName, require_to_speak
+from mcp_agent_mail.domain.doors.names import Door, OtherWay, WireName, require_to_speak, second_name
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.store.transaction import View
 
@@ -61,10 +61,9 @@ def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, a
 
 
 def _other_way(view: View, door: Door, known: WireName) -> OtherWay:
-    """An import calls the second one of a name by its door (`eve-postal`)."""
     project = view.projects.find(known.project_id)
     assert project is not None, known
-    second = view.wire_names.find(known.project_id, f"{known.name}-{door.value}")
+    second = view.wire_names.find(known.project_id, second_name(known.name, door.value))
     is_own = second is not None and (second.owner is door or door in second.linked)
     return OtherWay(project=project.slug, own=second.name if second is not None and is_own else None)
 

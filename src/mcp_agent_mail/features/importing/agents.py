@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.core.params import MODEL, PROGRAM, TASK
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
-from mcp_agent_mail.domain.doors.names import Door, WireName, is_wire_name, wire_key
+from mcp_agent_mail.domain.doors.names import Door, WireName, is_wire_name, second_name, wire_key
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import first_free, has_names_form
 from mcp_agent_mail.domain.importing.fitted_texts import fit_line, fit_text, fit_time
@@ -162,7 +162,7 @@ def _alias(tx: Tx, project: Project, source: SourceAgent, agent: Agent, unit: Ru
     """The name that doors, and senders who knew it, call it by; None where it needs none or none is free."""
     if source.wire is None and agent.name == source.name.strip():
         return None
-    for name in (source.name.strip(), f"{source.name.strip()}-{unit.source.system}"):
+    for name in (source.name.strip(), second_name(source.name, unit.source.system)):
         native = tx.agents.find_by_name(project.id, name)
         is_anothers = native is not None and native.id != agent.id
         if is_wire_name(name) and not is_anothers and tx.wire_names.find(project.id, name) is None:
