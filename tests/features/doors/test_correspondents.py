@@ -103,7 +103,7 @@ async def send(harness: DoorsHarness, caller: DoorCaller, to: str, body: str, **
 
 
 @pytest.mark.parametrize(("door", "project"), DOORS)
-async def test_mail_to_a_mailbox_is_not_held_and_its_answer_by_either_name_that_was_seen_arrives(
+async def test_mail_to_a_mailbox_is_not_held_and_its_answer_by_the_full_name_that_was_seen_arrives(
     harness: DoorsHarness, door: Door, project: str | None
 ) -> None:
     bob = at("bob", door, project)
@@ -113,12 +113,11 @@ async def test_mail_to_a_mailbox_is_not_held_and_its_answer_by_either_name_that_
     sent = await write_to(harness, "bob", "GreenFox", "important")
     seen = await take(harness, bob)
     by_full_name = await send(harness, bob, seen, "one")
-    by_bare_name = await send(harness, bob, "greenfox", "two")
 
     assert sent.get("held", []) == []
     assert seen == f"GreenFox@{await slug_of(harness, APP)}"
-    assert (by_full_name.held, by_bare_name.held) == (False, False)
-    assert await bodies(harness, "GreenFox") == ["one", "two"]
+    assert not by_full_name.held
+    assert await bodies(harness, "GreenFox") == ["one"]
     assert await names(harness) == ["bob"]
 
 
@@ -218,6 +217,30 @@ async def test_mail_that_was_not_read_yet_is_not_read_by_an_answer_to_its_sender
     assert await take(harness, at("bob")) == f"GreenFox@{await slug_of(harness, APP)}"
 
 
+@pytest.mark.parametrize("door", [Door.POSTAL, Door.CLAUDE_MAILBOX])
+async def test_who_writes_under_a_name_takes_no_mail_that_is_meant_for_another_of_that_name(
+    harness: DoorsHarness, door: Door
+) -> None:
+    """Whoever reaches a door can write to anybody, from a project of its own."""
+    bob, stranger = at("bob", door), at("deploybot", Door.AGENTMAIL, APP)
+    await own(harness, bob)
+    await harness.doors.send(stranger, f"bob@{HOME}", "hello", makes_recipient=False)
+
+    with pytest.raises(AmbiguousCorrespondent) as refused:
+        await send(harness, bob, "deploybot", "PASSWORD=…")
+
+    here = f"deploybot@{await slug_of(harness, HOME)}"
+    assert refused.value.data["names"] == [f"deploybot@{await slug_of(harness, APP)}", here]
+    assert await names(harness) == ["bob", "deploybot"]
+    await send(harness, bob, here, "one")
+    with pytest.raises(AmbiguousCorrespondent):
+        await send(harness, bob, "deploybot", "two")
+    assert await take(harness, at("deploybot", door)) == "bob"
+    await send(harness, bob, "deploybot", "three")
+    assert await take(harness, at("deploybot", door)) == "bob"
+    assert await harness.doors.pop(stranger, wait_s=0) is None
+
+
 @pytest.mark.parametrize(("door", "project"), DOORS)
 async def test_a_bare_name_of_two_who_wrote_is_refused_with_both_full_names(
     harness: DoorsHarness, door: Door, project: str | None
@@ -234,7 +257,8 @@ async def test_a_bare_name_of_two_who_wrote_is_refused_with_both_full_names(
 
     full = [f"GreenFox@{await slug_of(harness, one)}" for one in (APP, LIB)]
     assert all(one in refused.value.message for one in full)
-    assert refused.value.data["names"] == full
+    here = f"GreenFox@{await slug_of(harness, project or HOME)}"
+    assert refused.value.data["names"] == [*full, here]
     assert await names(harness) == ["bob"]
     await send(harness, bob, full[1], "answer")
     assert await bodies(harness, "GreenFox", LIB) == ["answer"]
@@ -280,7 +304,9 @@ async def test_a_correspondent_is_known_by_its_name_at_doors_too(harness: DoorsH
     await harness.doors.send(amy, f"bob@{HOME}", "hello", makes_recipient=False)
     await take(harness, bob)
 
-    await harness.doors.send(bob, "Amy Smith", "answer")
+    with pytest.raises(AmbiguousCorrespondent) as refused:
+        await harness.doors.send(bob, "Amy Smith", "answer")
+    await harness.doors.send(bob, refused.value.data["names"][0], "answer")
 
     popped = await harness.doors.pop(amy, wait_s=0)
     assert popped is not None
@@ -299,7 +325,9 @@ async def test_a_mailbox_that_nobody_has_stands_in_nobodys_way_and_one_that_some
     await write_to(harness, "bob", "GreenFox", "from elsewhere")
     await take(harness, bob)
 
-    await send(harness, bob, "GreenFox", "answer")
+    with pytest.raises(AmbiguousCorrespondent) as refused:
+        await send(harness, bob, "GreenFox", "answer")
+    await send(harness, bob, refused.value.data["names"][0], "answer")
     await harness.doors.link(OPERATOR, "GreenFox", Door.POSTAL)
     await send(harness, bob, "GreenFox", "for the linked one")
     await harness.doors.unlink(OPERATOR, "GreenFox", Door.POSTAL)

@@ -24,7 +24,7 @@ from tests.features.doors.harness import HOME, OPERATOR, DoorsHarness, at, open_
 from tests.features.doors.mailbox_calls import box, send
 from tests.features.doors.test_names import register
 
-UNSEEN = ("\u200b", "\u2060", "\u00ad", "\u3164", "\ufe0f", "\u034f")
+UNSEEN = ("\u200b", "\u2060", "\u00ad", "\u3164", "\ufe0f", "\u034f", "\u2800", "\u2065", "\U00013441", "\U000e0fff")
 
 
 async def test_a_mailbox_is_its_doors_by_its_native_name_too(harness: DoorsHarness) -> None:

@@ -1,4 +1,4 @@
-"""Whom a name means that nobody has at home: who has written to the speaker under it from another project; and who
+"""Whom a name may mean that nobody has at home: who has written to the speaker under it from another project; and who
 may be meant by `Name@project` where there is no such project.
 """
 
@@ -19,17 +19,18 @@ _MAX_SAME = 5
 _MAX_NEAR = 3
 
 
-def find_correspondent(view: View, speaker: Agent, name: str) -> Agent | None:
-    """The only one of that name; None where there is none. Raises AmbiguousCorrespondent for several."""
+def require_no_correspondent(view: View, speaker: Agent, home: Project, name: str) -> None:
+    """Whoever reaches a door makes itself a correspondent of anybody by one message, so that nothing is sent to one by
+    its bare name, nor past it to a mailbox that nobody has. Raises AmbiguousCorrespondent, with the full names of all.
+    """
     found = view.wire_names.correspondents(speaker.id, speaker.project_id, name, limit=_MAX_SAME)
-    if len(found) > 1:
-        shown = [_shown(view, one, speaker) for one in found]
+    if found:
+        shown = [*(_shown(view, one, speaker) for one in found), f"{name:.100}@{home.slug}"]
         raise AmbiguousCorrespondent(
-            f"{name!r:.100} can be any of {len(shown)} agents that have written to you: {listed(shown, 'or')}.",
+            f"{name!r:.100} may be any of {len(shown)}: {listed(shown, 'or')}.",
             hint="Nothing was sent. Say which, with its project.",
             data={"name": name[:100], "names": shown},
         )
-    return _require(view, found[0]) if found else None
 
 
 def told_full_names(view: View, home: Project, name: str, at_home: Agent | None, tells: Tells) -> str:
@@ -46,14 +47,9 @@ def told_full_names(view: View, home: Project, name: str, at_home: Agent | None,
     return f"{did_you_mean(near)}{where}Nothing was sent."
 
 
-def _require(view: View, agent_id: AgentId) -> Agent:
+def _shown(view: View, agent_id: AgentId, speaker: Agent) -> str:
     agent = view.agents.find(agent_id)
     assert agent is not None, agent_id
-    return agent
-
-
-def _shown(view: View, agent_id: AgentId, speaker: Agent) -> str:
-    agent = _require(view, agent_id)
     project = view.projects.find(agent.project_id)
     assert project is not None, agent
     return shown_name(agent.name, project.id, project.slug, speaker.project_id)

@@ -29,7 +29,7 @@ from mcp_agent_mail.domain.identity.names import (
     recipient_name,
 )
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doors.correspondents import find_correspondent, told_full_names
+from mcp_agent_mail.features.doors.correspondents import require_no_correspondent, told_full_names
 from mcp_agent_mail.features.doors.told_names import Tells
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
@@ -180,9 +180,10 @@ def _make(tx: Tx, project: Project, door: Door, written: str, supplies: NameSupp
 
 def ensure_recipient(tx: Tx, speaker: DoorActor, door: Door, name: str, supplies: NameSupplies, tells: Tells) -> Agent:
     """Who is written to: as `ensure_agent`. Of a name that nobody has in the speaker's project `Name@project` is an
-    agent of the other project, by whichever of its names, and a bare one who has written to the speaker from
-    another project. Raises UnfitWireName, AmbiguousCorrespondent and MissingNames; RecipientNotFound where that project
-    has none that the speaker is told of, or there is none (at postal NameOfNoProject).
+    agent of that project, by whichever of its names; the own one may be said, too. Raises UnfitWireName and
+    MissingNames; AmbiguousCorrespondent for a bare one under which another project's agent has written to the speaker;
+    RecipientNotFound where that project has none that the speaker is told of, or there is none (at postal
+    NameOfNoProject).
     """
     home, written = speaker.actor.project, recipient_as_written(door, name)
     # AgentMail makes mailboxes for windows of the speaker's own session: who has the name is at home.
@@ -192,12 +193,14 @@ def ensure_recipient(tx: Tx, speaker: DoorActor, door: Door, name: str, supplies
         return _brought_back(tx, found)
     elsewhere = _find_elsewhere(tx, written)
     if elsewhere is None:
-        known = None if is_window else find_correspondent(tx, speaker.actor.agent, written)
-        if known is None and not is_window and "@" in written:
-            raise _of_no_project(tx, home, door, written, tells)
-        known = known or (None if found is None else _brought_back(tx, found))
-        return known or _make(tx, home, door, require_wire_name(door, written), supplies)[0]
+        if not is_window:
+            require_no_correspondent(tx, speaker.actor.agent, home, written)
+            if "@" in written:
+                raise _of_no_project(tx, home, door, written, tells)
+        return _at_home(tx, home, door, written, found, supplies)
     project, plain = elsewhere
+    if project.id == home.id and not is_window:
+        return _at_home(tx, home, door, plain, find_agent(tx, home, plain), supplies)
     agent = find_agent(tx, project, plain)
     if agent is None or not tells(agent):
         raise RecipientNotFound(
@@ -206,6 +209,12 @@ def ensure_recipient(tx: Tx, speaker: DoorActor, door: Door, name: str, supplies
             data={"name": name[:100], "project": project.slug},
         )
     return agent
+
+
+def _at_home(tx: Tx, home: Project, door: Door, name: str, found: Agent | None, supplies: NameSupplies) -> Agent:
+    if found is not None:
+        return _brought_back(tx, found)
+    return _make(tx, home, door, require_wire_name(door, name), supplies)[0]
 
 
 def _is_somebodys(view: View, agent: Agent, called: WireName | None) -> bool:
@@ -226,9 +235,8 @@ def _of_no_project(view: View, home: Project, door: Door, name: str, tells: Tell
 
 
 def require_known(view: View, speaker: DoorActor, name: str, tells: Tells) -> Agent:
-    """The agent of a name that the speaker's project knows already, of `Name@project`, or who has written to the
-    speaker from another project. Raises AmbiguousCorrespondent, and UnknownWireName, also where the speaker is not told
-    of it.
+    """The agent of a name that the speaker's project knows already, or of `Name@project`. Raises AmbiguousCorrespondent
+    as `ensure_recipient` does, and UnknownWireName, also where the speaker is not told of it.
     """
     project = speaker.actor.project
     at_home, called = _find(view, project, name)
@@ -236,7 +244,8 @@ def require_known(view: View, speaker: DoorActor, name: str, tells: Tells) -> Ag
     if found is None and (elsewhere := _find_elsewhere(view, name)) is not None:
         found = find_agent(view, *elsewhere)
     elif found is None:
-        found = find_correspondent(view, speaker.actor.agent, name) or (None if "@" in name else at_home)
+        require_no_correspondent(view, speaker.actor.agent, project, name)
+        found = None if "@" in name else at_home
     if found is None or not tells(found):
         plain = find_agent(view, project, name.partition("@")[0])
         hint = told_full_names(view, project, name, plain, tells) if "@" in name else ""

@@ -70,9 +70,9 @@ def likely_agents(found: Iterable[Agent]) -> list[Agent]:
     return [agent for agent in likely if not agent.is_retired] or likely
 
 
-def registered(view: View, found: Iterable[Agent]) -> list[Agent]:
-    """Those that are somebody's: nobody means a mailbox that a misspelt name has made."""
-    return [agent for agent in found if agent.kind is not AgentKind.AGENT or view.agents.has_token(agent.id)]
+def somebodys(view: View, found: Iterable[Agent]) -> list[Agent]:
+    """Nobody means a mailbox that a misspelt name has made."""
+    return [agent for agent in found if not is_unspoken(view, agent)]
 
 
 def _homes(view: View, name: str) -> list[str]:
@@ -107,10 +107,10 @@ def agents_elsewhere(view: View, home: Project, name: str) -> list[tuple[Agent, 
     """Agents of other projects that may be meant: those of this name, else those of the newest that are spelt nearly
     so.
     """
-    everywhere = registered(view, view.agents.find_everywhere(name))
+    everywhere = somebodys(view, view.agents.find_everywhere(name))
     found = [one for one in likely_agents(everywhere) if one.kind is AgentKind.AGENT]
     if not found:
-        newest = registered(view, view.agents.newest_elsewhere(home.id))
+        newest = somebodys(view, view.agents.newest_elsewhere(home.id))
         like = mistaken_for(name, [one.name for one in newest])
         found = [one for one in newest if one.name == like]
     homes = [(one, view.projects.find(one.project_id)) for one in found if one.project_id != home.id]

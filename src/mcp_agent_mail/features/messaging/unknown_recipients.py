@@ -23,7 +23,7 @@ from mcp_agent_mail.features.identity.lookup import (
     likely_agents,
     near_elsewhere,
     present_names,
-    registered,
+    somebodys,
     told_present,
 )
 from mcp_agent_mail.store.transaction import View
@@ -144,7 +144,7 @@ def _elsewhere(view: View, one: UnknownRecipient) -> dict[str, str]:
         near = [view.projects.find_by_human_key(key) for key in one.refusal.data.get("nearest", ())]
         name = parse_address(address).name if near else ""
         agents = [view.agents.find_by_name(project.id, name) for project in near if project is not None]
-    found = likely_agents(registered(view, (agent for agent in agents if agent is not None)))[:_MAX_LISTED]
+    found = likely_agents(somebodys(view, (agent for agent in agents if agent is not None)))[:_MAX_LISTED]
     projects = [(agent, view.projects.find(agent.project_id)) for agent in found]
     return {
         (address := f"{agent.name}@{project.slug}"): f"{address} (retired)" if agent.is_retired else address
