@@ -390,11 +390,10 @@ async def test_a_window_in_a_project_where_the_caller_is_no_member_is_its_new_ag
 
 @pytest.mark.parametrize("program", list(Door))
 async def test_no_agent_says_of_itself_that_a_door_made_it(harness: IdentityHarness, program: Door) -> None:
-    asked = {"project_key": PROJECT, "program": program.value, "model": "m"}
     before = await harness.rows("SELECT count(*) FROM agents")
 
     for tool in ("register_agent", "create_agent_identity"):
         with pytest.raises(InvalidInput, match="is the program of mailboxes that its door makes"):
-            await harness.call(tool, **asked)
+            await harness.call(tool, project_key=PROJECT, program=program.value, model="m")
 
     assert await harness.rows("SELECT count(*) FROM agents") == before
