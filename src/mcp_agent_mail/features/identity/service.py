@@ -24,7 +24,7 @@ from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, require_admission
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
 from mcp_agent_mail.features.identity.delivery_hooks import NO_HOOKS, DeliveryHooks
-from mcp_agent_mail.features.identity.lookup import require_agent, require_known_agent
+from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import (
     Registered,
     Registration,
@@ -180,7 +180,7 @@ class IdentityService:
 
         def look(view: View) -> KnownAgent:
             project = require_project(view, project_key)
-            agent = require_known_agent(view, project, agent_name)
+            agent = require_agent(view, project, agent_name)
             shown = commit_limit if may_read(caller, project, Readership.WORK) else 0
             commits = view.agents.recent_commits(agent.id, shown) if shown else []
             presence = presence_in(project, agent, self.presence_of)
