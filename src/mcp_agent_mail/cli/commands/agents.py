@@ -38,7 +38,9 @@ NameArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's 
 
 def _other_names(agent: Mapping[str, Any]) -> str:  # Any: JSON
     """Those that other systems' users know it by, each once."""
-    return ", ".join(dict.fromkeys(name for alias in agent.get("aliases", ()) if (name := alias["name"]) != agent["name"]))
+    return ", ".join(
+        dict.fromkeys(name for alias in agent.get("aliases", ()) if (name := alias["name"]) != agent["name"])
+    )
 
 
 _AGENTS = (
