@@ -85,10 +85,8 @@ def _of_secrets(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     are, them = ("are secrets", "them") if names[1:] else ("is a secret", "it")
-    return [
-        f"{listed(names, 'and')} {are} and not written into the unit: put {them} into "
-        "~/.config/mcp-agent-mail/.env, or the file that AGENT_MAIL_ENV_FILE names, and chmod 600 it."
-    ]
+    place = "~/.config/mcp-agent-mail/.env, or the file that AGENT_MAIL_ENV_FILE names, and chmod 600 it"
+    return [f"{listed(names, 'and')} {are} and not written into the unit: put {them} into {place}."]
 
 
 def _unnamed(passed_over: SettingNotice, command: str) -> EnvFileUnnamed:
