@@ -22,8 +22,8 @@ _NO_PROJECT = ProjectId(0)
 
 
 def find_agent(view: View, project_id: ProjectId, name: str) -> Agent | None:
-    """The agent of this name, ignoring letter case and outer blanks; a name that no agent has is that of the one that doors
-    know by it, or that came in under it.
+    """The agent of this name, ignoring letter case and outer blanks; a name that no agent has is that of the one
+    that doors know by it, or that came in under it.
     """
     agent = view.agents.find_by_name(project_id, name)
     if agent is None and (known := view.wire_names.find(project_id, name)) is not None:
