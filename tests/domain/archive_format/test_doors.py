@@ -12,6 +12,7 @@ from mcp_agent_mail.domain.archive_format.layout import (
     mail_snapshot,
     profile_file,
     profile_path,
+    profile_file,
     profile_snapshot,
 )
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
@@ -72,6 +73,14 @@ def test_of_what_no_door_knows_nothing_is_said() -> None:
 
     assert not {"aliases", "unclaimed"} & profile.keys()
     assert all("external_id" not in front_matter(content) for content in mail.values())
+
+
+def test_who_has_retired_an_agent_is_said_where_it_was_the_operator() -> None:
+    gone = replace(AGENT, retired_ts=AGENT.inception_ts, retired_by_operator=True)
+
+    assert profile_snapshot(gone)["retired_by"] == "operator"
+    assert b'"retired_by": "operator"' in profile_file(profile_snapshot(gone))
+    assert "retired_by" not in profile_snapshot(AGENT)
 
 
 def test_what_somebody_has_is_not_unclaimed() -> None:

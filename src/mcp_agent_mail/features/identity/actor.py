@@ -54,6 +54,16 @@ def require_not_left(view: View, agent: Agent, name: str) -> None:
         )
 
 
+def require_not_put_away(agent: Agent, project: Project) -> None:
+    """Raise AgentRetired where the operator has retired it: then it does not come back by being spoken of, or as."""
+    if agent.retired_by_operator:
+        raise AgentRetired(
+            f"{agent.name} was retired by the operator.",
+            hint=f"The operator brings it back: am agents unretire {agent.name} --project {project.human_key}",
+            data={"agent": agent.name, "project": project.human_key},
+        )
+
+
 def require_able(actor: Actor, denied: str) -> None:
     """Raise unless the actor may act: for an archived project, and AgentRetired, which says what is `denied` ("it sends
     no mail").

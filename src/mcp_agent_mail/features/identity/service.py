@@ -243,14 +243,18 @@ class IdentityService:
         return await self._store.read(look)
 
     async def retire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
-        """Retire the agent: no new mail in or out; history and name stay, and its leases end. The first time stands."""
+        """Retire the agent: no new mail in or out; history and name stay, and its leases end. The first time stands.
+        Whom the operator has retired no call and no mail at a door brings back.
+        """
         ended: list[Lease] = []
         gone: list[int] = []
 
         def change(tx: Tx, agent: Agent) -> Agent:
             retired = agent
-            if not agent.is_retired:
-                retired = tx.agents.set_retired(agent.id, tx.now, tx.now)
+            by_operator = caller.is_operator or agent.retired_by_operator
+            if not agent.is_retired or by_operator != agent.retired_by_operator:
+                since = agent.retired_ts or tx.now
+                retired = tx.agents.set_retired(agent.id, since, tx.now, by_operator=by_operator)
                 record_event(tx, retired, _author(caller, agent))
             ended.extend(_end_some(tx, caller, retired))
             gone.append(self._tell_gone(tx, retired))
