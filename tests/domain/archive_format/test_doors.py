@@ -12,7 +12,6 @@ from mcp_agent_mail.domain.archive_format.layout import (
     mail_snapshot,
     profile_file,
     profile_path,
-    profile_file,
     profile_snapshot,
 )
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
