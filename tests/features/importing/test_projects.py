@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.features.importing.projects import CameBefore
+from mcp_agent_mail.features.importing.projects import ArchiveKnown
 from tests.features.importing.scripted import ScriptedReader, agent, at, copy, message, project
 from tests.features.importing.test_service import bring, found
 from tests.rebuild.world import THE_OPERATOR, World
@@ -77,7 +77,7 @@ async def test_an_archive_whose_mail_came_in_with_its_database_is_refused(world:
     before = world.rows("SELECT name FROM agents")
     archive = replace(whole, store_id="its archive", oldest_mail=("m0", "m1"), all_agents=[agent("other-key", "Blue")])
 
-    with pytest.raises(CameBefore) as refused:
+    with pytest.raises(ArchiveKnown) as refused:
         await bring(world, archive, apply=apply)
 
     assert "am import mcp-agent-mail DATABASE --archive ARCHIVE" in str(refused.value.hint)

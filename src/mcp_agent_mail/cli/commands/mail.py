@@ -162,7 +162,8 @@ def held(
     """
     context = load_context()
     with open_gateway(context) as gateway:
-        direction, columns = "outbound" if sent else "inbound", _HELD
+        direction = "outbound" if sent else "inbound"
+        columns: tuple[Column, ...] = _HELD
         try:
             waiting = held_in(gateway, project_key(project, context), agent, direction)
         except AgentMailError as refused:

@@ -7,7 +7,7 @@ import logging
 from mcp_agent_mail.store.engine.faults import told_fault
 
 
-class FaultsToldOnce(logging.Handler):
+class FaultLog(logging.Handler):
     """Passes over a fault of the store's surroundings (a full disk, a lock), with its traceback: the command that it
     stops tells it, with the next step. All else is written as Python does where nobody has set up a log.
     """
@@ -24,5 +24,5 @@ class FaultsToldOnce(logging.Handler):
 def tell_faults_once() -> None:
     """For this process. A repeat does nothing more."""
     log = logging.getLogger("mcp_agent_mail")
-    if not any(isinstance(one, FaultsToldOnce) for one in log.handlers):
-        log.addHandler(FaultsToldOnce())
+    if not any(isinstance(one, FaultLog) for one in log.handlers):
+        log.addHandler(FaultLog())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_agent_mail.cli.service.port_check import require_no_stranger
-from mcp_agent_mail.cli.service.surroundings import Surroundings
+from mcp_agent_mail.cli.service.surroundings import ServiceSettings
 from mcp_agent_mail.cli.service.unit_files import (
     NAME,
     ServiceKind,
@@ -60,7 +60,7 @@ class ServiceState:
 class ServiceRequest:
     """`ports`, each of its host, are looked at unless `skips_check`."""
 
-    surroundings: Surroundings
+    surroundings: ServiceSettings
     ports: Sequence[tuple[str, int]]
     skips_check: bool = False
 

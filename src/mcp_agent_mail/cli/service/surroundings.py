@@ -20,12 +20,12 @@ _OF_CLIENTS = "Client side"
 """The group of what the server does not read; its sessions have it, and a service has none."""
 
 
-class EnvFileUnnamed(Conflict):
+class EnvFileUnread(Conflict):
     """A `.env` lies here that speaks to the server, and the service would not read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ServiceSettings:
     """`environment` is what the unit says, without secrets: `notes` names those. `doors` are open by all of it."""
 
     settings: Settings
@@ -34,9 +34,9 @@ class Surroundings:
     notes: Sequence[str]
 
 
-def read_surroundings(command: str, overrides: Mapping[str, str], environ: Mapping[str, str]) -> Surroundings:
+def read_surroundings(command: str, overrides: Mapping[str, str], environ: Mapping[str, str]) -> ServiceSettings:
     """The server's settings that are in force here, so that the service is the same server. `command` is what a refusal
-    says again. Raises BadSettings and EnvFileUnnamed.
+    says again. Raises BadSettings and EnvFileUnread.
     """
     loaded = read_settings(overrides=overrides)
     settings = loaded.settings
@@ -53,7 +53,7 @@ def read_surroundings(command: str, overrides: Mapping[str, str], environ: Mappi
             told[row.name] = text
     if settings.llm_enabled:
         secrets += sorted(name for name in PROVIDER_KEYS if environ.get(name))
-    return Surroundings(settings=settings, environment=told, doors=_open_doors(settings), notes=_of_secrets(secrets))
+    return ServiceSettings(settings=settings, environment=told, doors=_open_doors(settings), notes=_of_secrets(secrets))
 
 
 def ports_of(settings: Settings) -> list[tuple[str, int]]:
@@ -89,8 +89,8 @@ def _of_secrets(names: Sequence[str]) -> list[str]:
     return [f"{listed(names, 'and')} {are} and not written into the unit: put {them} into {place}."]
 
 
-def _unnamed(passed_over: SettingNotice, command: str) -> EnvFileUnnamed:
-    return EnvFileUnnamed(
+def _unnamed(passed_over: SettingNotice, command: str) -> EnvFileUnread:
+    return EnvFileUnread(
         f"{passed_over.place} sets {passed_over.name}, and the service would not read it: a repository does not choose "
         "how your server listens.",
         hint=f"If it is yours: AGENT_MAIL_ENV_FILE=.env {command}. To do without it: "

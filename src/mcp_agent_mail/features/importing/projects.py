@@ -16,7 +16,7 @@ class KeptElsewhere(Conflict):
     """Another project was asked for than the one that the store was brought into."""
 
 
-class CameBefore(Conflict):
+class ArchiveKnown(Conflict):
     """An archive whose mail came in with its database."""
 
 
@@ -32,7 +32,7 @@ def find_at(view: View, place: str) -> Project | None:
 
 def take_project(unit: RunningUnit, source: SourceProject, place: str, request: ProjectRequest | None) -> None:
     """Once. A project that is there keeps what it says of itself; one that is made is as old as where it comes from.
-    Raises ProjectArchived, KeptElsewhere, CameBefore.
+    Raises ProjectArchived, KeptElsewhere, ArchiveKnown.
     """
     counts = unit.tally.of(SourceKind.PROJECT)
     known = unit.find(SourceKind.PROJECT, source.key)
@@ -57,7 +57,7 @@ def _require_new(unit: RunningUnit) -> None:
     would all be made again.
     """
     if unit.view.imported.is_copy_of_another(unit.source):
-        raise CameBefore(
+        raise ArchiveKnown(
             "This archive's mail is here already: it came in with its database, and what the archive adds, agents and "
             "leases, would be made again.",
             hint="Nothing was written. Name the database, and this as its archive: "
