@@ -156,9 +156,9 @@ def held(
     exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """List mail that waits for consent, oldest first; outside a project that of all.
+    """List mail that waits for consent, oldest first.
 
-    `am contacts requests` shows the requests behind it.
+    Outside a project that of all. `am contacts requests` shows the requests behind it.
     """
     context = load_context()
     with open_gateway(context) as gateway:
