@@ -213,7 +213,7 @@ def ensure_recipient(tx: Tx, speaker: DoorActor, door: Door, name: str, supplies
 
 def _at_home(tx: Tx, home: Project, door: Door, name: str, found: Agent | None, supplies: NameSupplies) -> Agent:
     if found is not None:
-        return _brought_back(tx, found)
+        return _brought_back(tx, home, found)
     return _make(tx, home, door, require_wire_name(door, name), supplies)[0]
 
 
