@@ -45,6 +45,7 @@ class Agent:
     """A stored agent. `profiled_ts` is the last change of its profile (the time its profile file shows as activity).
 
     `open_unread_count` is what others may know of `unread_count`: without blind copies and private mail.
+    `retired_by_operator`: no call and no mail at a door brings it back.
     """
 
     id: AgentId
@@ -65,6 +66,7 @@ class Agent:
     retired_ts: Micros | None
     unread_count: int
     open_unread_count: int
+    retired_by_operator: bool = False
 
     @property
     def is_retired(self) -> bool:

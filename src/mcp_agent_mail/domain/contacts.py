@@ -41,18 +41,18 @@ MAX_LINKS_OF_SOURCE = 10_000
 """Links one agent has asked for, whatever became of them."""
 
 
-_INTRO = "Contact request from "
+INTRO = "Contact request from "
 _ANSWERED_BY = "respond_contact("
 """In the text of every introduction: the call that answers it."""
 
 
 def intro_subject(sender: str) -> str:
-    return f"{_INTRO}{sender}"
+    return f"{INTRO}{sender}"
 
 
 def is_intro(subject: str, body_md: str) -> bool:
     """Whether a message is an introduction, which is the server's text under its sender's name."""
-    return subject.startswith(_INTRO) and _ANSWERED_BY in body_md
+    return subject.startswith(INTRO) and _ANSWERED_BY in body_md
 
 
 class AutoScope(StrEnum):

@@ -39,6 +39,7 @@ _NAMES = (
     "retired_ts",
     "unread_count",
     "open_unread_count",
+    "retired_by_operator",
 )
 _COLUMNS = ", ".join(_NAMES)
 _OF_A = ", ".join(f"a.{name}" for name in _NAMES)
@@ -89,7 +90,9 @@ _UPDATE_PROFILE = f"""
     WHERE id = ? RETURNING {_COLUMNS}
 """
 _SET_STATUS = f"UPDATE agents SET status = ?, status_note = ?, status_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
-_SET_RETIRED = f"UPDATE agents SET retired_ts = ?, profiled_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
+_SET_RETIRED = f"""
+    UPDATE agents SET retired_ts = ?, retired_by_operator = ?, profiled_ts = ? WHERE id = ? RETURNING {_COLUMNS}
+"""
 _SET_CONTACT_POLICY = f"UPDATE agents SET contact_policy = ?, profiled_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
 _HAS_TOKEN = "SELECT 1 FROM agents WHERE id = ? AND token_hash IS NOT NULL"
 _HAS_MEMBERS = "SELECT 1 FROM agents WHERE project_id = ? AND kind = 'agent' AND token_hash IS NOT NULL LIMIT 1"
@@ -119,7 +122,8 @@ _RECENT_COMMITS = """
 """
 
 _Row = tuple[
-    int, int, str, str, str, str, str, int, int, int, str, str, str, str | None, int | None, int | None, int, int
+    *tuple[int, int, str, str, str, str, str, int, int, int, str, str],
+    *tuple[str, str | None, int | None, int | None, int, int, int],
 ]
 
 
@@ -147,6 +151,7 @@ def _agent(row: _Row) -> Agent:
         retired_ts=_at(row[15]),
         unread_count=row[16],
         open_unread_count=row[17],
+        retired_by_operator=bool(row[18]),
     )
 
 
@@ -255,9 +260,10 @@ class Agents:
     def set_status(self, agent_id: AgentId, status: AgentStatus, note: str | None, now: Micros) -> Agent:
         return _agent(self._connection.execute(_SET_STATUS, (status, note, now, agent_id)).fetchone())
 
-    def set_retired(self, agent_id: AgentId, at: Micros | None, now: Micros) -> Agent:
+    def set_retired(self, agent_id: AgentId, at: Micros | None, now: Micros, *, by_operator: bool = False) -> Agent:
         """Retire the agent at `at`, or bring it back with None."""
-        return _agent(self._connection.execute(_SET_RETIRED, (at, now, agent_id)).fetchone())
+        values = (at, by_operator and at is not None, now, agent_id)
+        return _agent(self._connection.execute(_SET_RETIRED, values).fetchone())
 
     def active(self, asked: Collection[tuple[ProjectId, AgentId]]) -> set[tuple[ProjectId, AgentId]]:
         """Those of the pairs asked for that are an agent, not retired, of a project that is not archived."""

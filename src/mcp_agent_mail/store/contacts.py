@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ContactId, MessageId, ProjectId
-from mcp_agent_mail.domain.contacts import Contact, LinkStatus, Party, Relation, relation
+from mcp_agent_mail.domain.contacts import INTRO, Contact, LinkStatus, Party, Relation, is_intro, relation
 from mcp_agent_mail.domain.identity.names import name_key
 from mcp_agent_mail.domain.threads import root_of_thread
 
@@ -78,6 +78,12 @@ SELECT min(c.id) FROM contacts c JOIN agents a ON a.id IN (c.source_id, c.target
 """
 _OF_PROJECT = f"""
 {_SELECT} WHERE (s.project_id = :project OR t.project_id = :project) AND c.id > :after ORDER BY c.id LIMIT :limit
+"""
+_UNANSWERED = """
+SELECT m.id, m.subject, m.body_md FROM recipients r INDEXED BY recipients_unacked JOIN messages m ON m.id = r.message_id
+WHERE r.agent_id = ? AND r.sender_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_required = 1 AND r.ack_ts IS NULL
+  AND r.expired_ts IS NULL AND m.subject >= ? AND m.subject < ? || char(1114111)
+ORDER BY r.delivery_seq DESC LIMIT ?
 """
 _AT_ONCE = 500
 
@@ -167,6 +173,12 @@ class Contacts:
         """The links to the agent of those with this name, in whichever project that is not archived, oldest first."""
         values = {"target": agent_id, "name": name_key(name), "limit": limit}
         return [_contact(row) for row in self._connection.execute(_INBOUND_NAMED, values)]
+
+    def unanswered_intros(self, source_id: AgentId, target_id: AgentId, limit: int) -> list[MessageId]:
+        """The introductions that the target has got from the source and not acknowledged, newest first."""
+        values = (target_id, source_id, INTRO, INTRO, limit)
+        rows = self._connection.execute(_UNANSWERED, values)
+        return [MessageId(number) for number, subject, body in rows if is_intro(subject, body)]
 
     def requests(self, agent_id: AgentId, now: Micros, limit: int) -> list[Contact]:
         """The requests that stand before the agent and wait for its answer, oldest first."""

@@ -31,3 +31,16 @@ def test_by_the_door_it_is_installed_with_the_door_open(tmp_path: Path) -> None:
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith(f"claude-mailbox: Port {port} is another program's")
     assert skipped.code == 0
+
+
+def test_by_the_door_the_servers_own_settings_are_told_too(tmp_path: Path) -> None:
+    program = MailboxProgram(tmp_path, "", {"CLAUDE_MAILBOX_PORTS": "0", "HTTP_PORT": "0"})
+    installed = program.run("install-autostart")
+    text = (tmp_path / UNIT).read_text()
+    (tmp_path / ".env").write_text("STORAGE_ROOT=here\n")
+    refused = program.run("install-autostart")
+
+    assert installed.out.splitlines()[1] == "It opens: claude-mailbox"
+    assert 'Environment="HTTP_PORT=0"\n' in text
+    assert refused.code == 1
+    assert "AGENT_MAIL_ENV_FILE=.env claude-mailbox install-autostart" in refused.err

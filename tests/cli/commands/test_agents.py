@@ -30,7 +30,7 @@ def test_who_is_listening_stands_in_the_list_and_with_the_agent(at_post: Shell, 
     with post.server.connect() as connection:
         connection.call("heartbeat", **session, event="turn")
         try:
-            listed = {line[0]: line[-1] for line in at_post.am("agents", "list").lines()}
+            listed = {line[0]: line[7] for line in at_post.am("agents", "list").lines()}
             as_json = {agent["name"]: agent for agent in at_post.am("agents", "list", "--json").json()["agents"]}
             at_work = at_post.am("agents", "show", "RedStone").lines()
             elsewhere = at_post.am("agents", "show", "BlueLake").lines()

@@ -98,3 +98,14 @@ def test_a_project_that_was_named_is_not_given_up(outside: Shell) -> None:
 )
 def test_addresses_name_a_project_where_they_agree(names: list[str], project: str | None) -> None:
     assert addressed_project(names) == project
+
+
+def test_what_is_held_is_listed_of_every_project_and_says_of_which(outside: Shell, leases: str) -> None:
+    listed = outside.am("mail", "held", "--json").json()
+    of_one = outside.am("mail", "held", "RedStone").lines()
+    nobody = outside.am("mail", "held", "NobodyHere")
+
+    assert (leases, "May I?") in {(message["project"], message["subject"]) for message in listed}
+    assert [line[2] for line in of_one if "May I?" in line] == [leases]
+    assert nobody.code != 0
+    assert "NobodyHere" in nobody.err

@@ -36,6 +36,7 @@ def test_people_see_what_there_is_and_that_nobody_has_proven_it(tmp_path: Path) 
     assert installed[2:] == [
         ["installed", "yes"],
         ["running", "nobody can say"],
+        ["doors", "none"],
         ["note", "No user manager of systemd runs here: the unit is written and not started."],
     ]
     assert gone == none

@@ -74,5 +74,13 @@ def test_of_what_no_door_knows_nothing_is_said() -> None:
     assert all("external_id" not in front_matter(content) for content in mail.values())
 
 
+def test_who_has_retired_an_agent_is_said_where_it_was_the_operator() -> None:
+    gone = replace(AGENT, retired_ts=AGENT.inception_ts, retired_by_operator=True)
+
+    assert profile_snapshot(gone)["retired_by"] == "operator"
+    assert b'"retired_by": "operator"' in profile_file(profile_snapshot(gone))
+    assert "retired_by" not in profile_snapshot(AGENT)
+
+
 def test_what_somebody_has_is_not_unclaimed() -> None:
     assert "unclaimed" not in profile_snapshot(AGENT, NAMES, is_claimed=True)

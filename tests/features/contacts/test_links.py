@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
+from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.contacts import MAX_LINKS_OF_SOURCE, MAX_REQUESTS_OF_TARGET, is_intro
-from tests.features.contacts.harness import APP, LIB, ContactsHarness, refused
+from tests.features.contacts.harness import APP, LIB, NOBODY, ContactsHarness, refused
+from tests.features.messaging.harness import OPERATOR
 
 
 async def test_a_request_is_pending_and_tells_the_target_how_to_answer(harness: ContactsHarness) -> None:
@@ -25,7 +29,30 @@ async def test_a_request_is_pending_and_tells_the_target_how_to_answer(harness: 
         'respond_contact(project_key="/code/app", to_agent="RedStone", from_agent="BlueLake", accept=true)'
         in intro["body_md"]
     )
+    assert (
+        "Or the operator answers for you: `am contacts approve BlueLake RedStone --project /code/app`"
+        in intro["body_md"]
+    )
     assert harness.noted == ["BlueLake", "RedStone"]
+
+
+@pytest.mark.parametrize("by", [NOBODY, OPERATOR], ids=["itself", "the operator"])
+@pytest.mark.parametrize("accept", [True, False])
+async def test_whoever_answers_the_request_for_its_target_closes_its_mail(
+    harness: ContactsHarness, by: Credentials, *, accept: bool
+) -> None:
+    await harness.ask()
+
+    await harness.call(
+        "respond_contact", by, project_key=APP, to_agent="RedStone", from_agent="BlueLake", accept=accept
+    )
+
+    state = (
+        "SELECT read_ts IS NOT NULL, ack_ts IS NOT NULL FROM recipients WHERE sender_id = (SELECT id FROM agents WHERE"
+    )
+    assert harness.rows(f"{state} name = 'BlueLake')") == [(1, 1)]
+    assert harness.rows("SELECT unread_count, ack_pending_count FROM agents WHERE name = 'RedStone'") == [(0, 0)]
+    assert harness.rows("SELECT count(*) FROM outbox WHERE kind = 'receipt' AND step = 'acknowledged'") == [(1,)]
 
 
 async def test_the_intro_passes_every_policy_but_block_all(harness: ContactsHarness) -> None:
@@ -251,7 +278,7 @@ async def test_approval_delivers_what_was_held_in_the_order_of_holding(harness: 
         [1, 3, 4],
     )
     assert await harness.subjects("RedStone") == ["Contact request from BlueLake", "one", "two", "three"]
-    assert harness.rows("SELECT unread_count FROM agents WHERE name = 'RedStone'") == [(4,)]
+    assert harness.rows("SELECT unread_count FROM agents WHERE name = 'RedStone'") == [(3,)], "the request is read"
     assert await harness.held("RedStone", "inbound") == []
 
 

@@ -357,3 +357,12 @@ async def test_a_native_sender_writes_to_the_agent_that_doors_know_by_the_name(h
     popped = await harness.doors.pop(at("win dow 2", Door.AGENTMAIL), wait_s=0)
     assert popped is not None
     assert popped.body == "2\n\nfrom elsewhere"
+
+
+async def test_a_name_that_is_spelt_wrong_is_refused_with_the_one_that_may_be_meant(harness: DoorsHarness) -> None:
+    await harness.send("alice", "bob", "hi")
+
+    with pytest.raises(UnknownWireName) as unknown:
+        await harness.doors.unlink(OPERATOR, "alic", Door.POSTAL)
+
+    assert unknown.value.hint == "Did you mean alice? am facade names lists those that doors know."

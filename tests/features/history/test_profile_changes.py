@@ -23,8 +23,8 @@ def told(history: AgentHistory) -> list[tuple[str, tuple[str, ...]]]:
 
 
 WHOLE = [
-    ("returned", ("retired_ts",)),
-    ("retired", ("retired_ts",)),
+    ("returned", ("retired_ts", "retired_by_operator")),
+    ("retired", ("retired_ts", "retired_by_operator")),
     ("changed", ("contact_policy",)),
     ("joined", ()),
 ]

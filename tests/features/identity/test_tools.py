@@ -11,8 +11,18 @@ from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.domain.identity.caller import AgentAuth, TokenMissing, WrongToken
+from mcp_agent_mail.domain.identity.names import UnknownAgent
 from mcp_agent_mail.store.transaction import Tx
-from tests.features.identity.harness import OPERATOR, PROJECT, IdentityHarness, Ticking, open_identity, with_token
+from tests.features.identity.harness import (
+    NOBODY,
+    OPERATOR,
+    PROJECT,
+    IdentityHarness,
+    Ticking,
+    open_identity,
+    with_token,
+)
 
 
 @pytest.fixture
@@ -185,3 +195,60 @@ async def test_whois_knows_an_agent_by_the_name_that_doors_know_it_by(harness: I
 
     assert (await whois(harness, "WIN DOW: 2"))["name"] == "BlueLake"
     assert (await whois(harness, "RedStone"))["name"] == "RedStone"
+
+
+CALLS_BY_NAME: list[tuple[str, dict[str, Any]]] = [
+    ("deregister_agent", {}),
+    ("unretire_agent", {}),
+    ("set_status", {"status": "busy"}),
+    ("reissue_token", {}),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), CALLS_BY_NAME)
+async def test_the_operator_changes_an_agent_by_the_name_that_its_users_know(
+    tool: str, arguments: dict[str, Any], harness: IdentityHarness
+) -> None:
+    await harness.register("BlueLake")
+    await known_at_doors(harness, "BlueLake", "Zoë_1")
+
+    own = {"project_key": PROJECT, "agent_name": "zoë_1"}
+    answer = await harness.call(tool, by=OPERATOR, **own, **arguments)
+
+    assert "BlueLake" in {answer.get("name"), answer.get("agent_name"), answer.get("agent")}
+
+
+async def test_another_name_proves_nothing_and_asks_for_the_proof_that_the_own_asks_for(tmp_path: Path) -> None:
+    async with open_identity(tmp_path, auth=AgentAuth.STRICT) as strict:
+        await strict.call("ensure_project", by=OPERATOR, human_key=PROJECT)
+        token = (await strict.register("BlueLake", by=OPERATOR))["registration_token"]
+        other = (await strict.register("RedStone", by=OPERATOR))["registration_token"]
+        await known_at_doors(strict, "BlueLake", "Zoë_1")
+        busy: dict[str, Any] = {"project_key": PROJECT, "agent_name": "Zoë_1", "status": "busy"}
+
+        with pytest.raises(TokenMissing):
+            await strict.call("set_status", **busy)
+        with pytest.raises(WrongToken):
+            await strict.call("set_status", by=with_token(other), **busy)
+        assert (await strict.call("set_status", by=with_token(token), **busy))["agent"] == "BlueLake"
+
+
+async def test_nobody_is_taken_at_their_word_for_a_mailbox_by_a_name_that_it_has_left(harness: IdentityHarness) -> None:
+    await harness.register("BlueLake")
+    await known_at_doors(harness, "BlueLake", "server-side", "frontend")
+
+    def own(tx: Tx) -> None:
+        (project,) = tx.projects.newest(1)
+        known = tx.wire_names.find(project.id, "server-side")
+        assert known is not None
+        tx.wire_names.own(known, Door.CLAUDE_MAILBOX)
+
+    await harness.store.write(own)
+
+    busy: dict[str, Any] = {"project_key": PROJECT, "status": "busy"}
+    with pytest.raises(UnknownAgent) as left:
+        await harness.call("set_status", agent_name="frontend", **busy)
+    assert left.value.data["nearest"] == ["BlueLake"]
+    for by, name in ((NOBODY, "server-side"), (OPERATOR, "frontend")):
+        answer = await harness.call("set_status", by=by, agent_name=name, **busy)
+        assert answer["agent"] == "BlueLake"

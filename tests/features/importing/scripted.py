@@ -41,6 +41,7 @@ class ScriptedReader:
 
     system: str = SYSTEM
     store_id: str = "one"
+    oldest_mail: tuple[str, ...] = ()
     all_projects: list[SourceProject] = field(default_factory=list)
     all_agents: list[SourceAgent] = field(default_factory=list)
     all_messages: list[SourceMessage] = field(default_factory=list)
@@ -51,7 +52,7 @@ class ScriptedReader:
     all_notes: list[SourceNote] = field(default_factory=list)
 
     def store(self) -> SourceStore:
-        return SourceStore(system=self.system, store_id=self.store_id)
+        return SourceStore(system=self.system, store_id=self.store_id, oldest_mail=self.oldest_mail)
 
     def projects(self) -> Iterator[SourceProject]:
         yield from self.all_projects

@@ -66,6 +66,16 @@ async def test_a_name_that_is_none_here_is_an_alias_of_a_made_one(world: World) 
     assert wire_names(world) == [("agent x!", one.agent, None)]
 
 
+async def test_a_name_that_no_agent_can_have_and_another_goes_by_is_told_as_taken(world: World) -> None:
+    reader = ScriptedReader(all_projects=[project()], all_agents=[agent("a1", "Zoë_1")])
+    first = await bring(world, reader)
+
+    second = await bring(world, replace(reader, store_id="another", all_agents=[agent("b1", "Zoë_1")]))
+
+    assert [(one.why, one.alias) for one in first.names] == [(WhyRenamed.UNFIT, "Zoë_1")]
+    assert [(one.why, one.alias) for one in second.names] == [(WhyRenamed.TAKEN, "Zoë_1-mcp-agent-mail")]
+
+
 async def test_a_name_of_another_is_not_taken_and_both_stay_apart(world: World) -> None:
     await world.call("ensure_project", human_key=APP)
     await world.call("register_agent", project_key=APP, program="p", model="m", name="bluelake")

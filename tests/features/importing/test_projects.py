@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.features.importing.projects import ArchiveKnown
 from tests.features.importing.scripted import ScriptedReader, agent, at, copy, message, project
 from tests.features.importing.test_service import bring, found
 from tests.rebuild.world import THE_OPERATOR, World
@@ -63,3 +66,32 @@ async def test_when_a_project_is_adopted_what_comes_later_goes_where_it_is(world
     assert world.rows("SELECT human_key FROM projects") == [("/new/app",)]
     known = world.rows("SELECT number, project_id FROM imported WHERE kind = 'projects'")
     assert known == world.rows("SELECT id, id FROM projects")
+
+
+@pytest.mark.parametrize("apply", [True, False])
+async def test_an_archive_whose_mail_came_in_with_its_database_is_refused(world: World, *, apply: bool) -> None:
+    whole = ScriptedReader(
+        all_projects=[project()], all_agents=[agent("a1", "Blue")], all_messages=[message("m1", "a1", copy("a1"))]
+    )
+    await bring(world, whole)
+    before = world.rows("SELECT name FROM agents")
+    archive = replace(whole, store_id="its archive", oldest_mail=("m0", "m1"), all_agents=[agent("other-key", "Blue")])
+
+    with pytest.raises(ArchiveKnown) as refused:
+        await bring(world, archive, apply=apply)
+
+    assert "am import mcp-agent-mail DATABASE --archive ARCHIVE" in str(refused.value.hint)
+    assert world.rows("SELECT name FROM agents") == before
+
+
+async def test_an_archive_goes_on_where_it_was_brought_in_by_itself(world: World) -> None:
+    archive = ScriptedReader(
+        oldest_mail=("m1",),
+        all_projects=[project()],
+        all_agents=[agent("a1", "Blue")],
+        all_messages=[message("m1", "a1", copy("a1"))],
+    )
+    await bring(world, archive)
+    archive.all_projects.append(project("p2", human_key="/old/lib", slug="lib"))
+
+    assert found(await bring(world, archive))["projects"] == (1, 1, 0)

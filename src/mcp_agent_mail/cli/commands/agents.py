@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +15,7 @@ from mcp_agent_mail.cli.output import (
     ExactFlag,
     JsonFlag,
     at,
+    is_terminal,
     print_fields,
     print_gap,
     print_json,
@@ -33,6 +35,14 @@ app = typer.Typer(
 
 NameArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
 
+
+def _other_names(agent: Mapping[str, Any]) -> str:  # Any: JSON
+    """Those that other systems' users know it by, each once."""
+    return ", ".join(
+        dict.fromkeys(name for alias in agent.get("aliases", ()) if (name := alias["name"]) != agent["name"])
+    )
+
+
 _AGENTS = (
     Column("name", "name"),
     Column("program", "program"),
@@ -43,6 +53,7 @@ _AGENTS = (
     Column("task", "task_description", may_wrap=True),
     # The last, so that whoever cuts columns out of the others goes on.
     Column("listening", "listening_via"),
+    Column("also called", _other_names),
 )
 
 _COMMITS = (
@@ -66,9 +77,10 @@ def list_agents(
     if json:
         print_json(answer)
     else:
-        print_rows(
-            answer["agents"], _AGENTS, nothing=f"No agents yet in {answer['project']['human_key']}.", exact=exact
-        )
+        agents = answer["agents"]
+        has_names = not is_terminal() or any(_other_names(agent) for agent in agents)
+        columns = _AGENTS if has_names else _AGENTS[:-1]  # A pipe's columns are always the same.
+        print_rows(agents, columns, nothing=f"No agents yet in {answer['project']['human_key']}.", exact=exact)
 
 
 @app.command("show", cls=LeanCommand)
@@ -85,6 +97,7 @@ def show(name: NameArgument, project: ProjectOption = None, exact: ExactFlag = F
     print_fields(
         [
             *((key, agent.get(key)) for key in shown),
+            *((("also called", names),) if (names := _other_names(agent)) else ()),
             ("listening", agent["listening_via"] or "no"),
             *((key, time_of(agent.get(key))) for key in times),
         ]
@@ -97,7 +110,8 @@ def show(name: NameArgument, project: ProjectOption = None, exact: ExactFlag = F
 def retire(name: NameArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
     """Retire an agent: no new mail in or out.
 
-    Its mail and its name stay.
+    Its mail and its name stay. A mailbox of a door that you retire comes back by am agents unretire
+    alone.
     """
     context = load_context()
     with open_gateway(context) as gateway:

@@ -9,7 +9,7 @@ from typing import Any
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import code_of
 from mcp_agent_mail.cli.gateway.port import Gateway
-from mcp_agent_mail.cli.project_option import list_uri, resource_uri
+from mcp_agent_mail.cli.project_option import agents_of, list_uri, resource_uri
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound
 from mcp_agent_mail.core.escaping import visible
 
@@ -61,6 +61,36 @@ def search_everywhere(gateway: Gateway, asked: Answer) -> Answer:
     if order == "relevance":
         found.sort(key=lambda one: one[0])
     return {"result": [message for _, message in found[: asked["limit"]]]}
+
+
+def held_in(gateway: Gateway, project: str, agent: str | None, direction: str) -> list[Answer]:
+    """What waits for consent in the project, of one agent or of every one."""
+    names = agents_of(gateway, project) if agent is None else [agent]
+    asked = {"project_key": project, "direction": direction}
+    return [
+        message for name in names for message in gateway.call("held_mail", {**asked, "agent_name": name})["messages"]
+    ]
+
+
+def held_everywhere(gateway: Gateway, agent: str | None, direction: str) -> list[Answer]:
+    """The same of all projects, each message with its `project`, oldest first. Raises NotFound for an agent that none
+    of them has.
+    """
+    found: list[Answer] = []
+    unknown: AgentMailError | None = None
+    is_known = False
+    for project in projects_of(gateway):
+        key = project["human_key"]
+        try:
+            found += [{**message, "project": key} for message in held_in(gateway, key, agent, direction)]
+            is_known = True
+        except AgentMailError as missing:
+            if agent is None or code_of(missing) != NotFound.code:
+                raise
+            unknown = missing
+    if unknown is not None and not is_known:
+        raise unknown
+    return sorted(found, key=lambda message: (str(message["created_ts"]), int(message["id"])))
 
 
 def find_thread(gateway: Gateway, thread_id: str, limit: int, refused: AgentMailError) -> Answer:

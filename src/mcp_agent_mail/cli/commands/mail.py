@@ -6,7 +6,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from mcp_agent_mail.cli.commands.all_projects import find_thread, is_outside, search_everywhere
+from mcp_agent_mail.cli.commands.all_projects import (
+    find_thread,
+    held_everywhere,
+    held_in,
+    is_outside,
+    search_everywhere,
+)
 from mcp_agent_mail.cli.commands.attachments import attached, bare_digest, save_as
 from mcp_agent_mail.cli.commands.delivery import print_status, print_withdrawal, status_of
 from mcp_agent_mail.cli.commands.delivery import withdraw as take_back
@@ -27,7 +33,7 @@ from mcp_agent_mail.cli.output import (
     print_rows,
     print_text,
 )
-from mcp_agent_mail.cli.project_option import ProjectOption, agents_of, project_key, resource_uri
+from mcp_agent_mail.cli.project_option import ProjectOption, project_key, resource_uri
 from mcp_agent_mail.cli.row_flags import (
     importance_style,
     inbox_style,
@@ -152,23 +158,23 @@ def held(
 ) -> None:
     """List mail that waits for consent, oldest first.
 
-    `am contacts requests` shows the requests behind it.
+    Outside a project that of all. `am contacts requests` shows the requests behind it.
     """
     context = load_context()
     with open_gateway(context) as gateway:
-        key = project_key(project, context)
         direction = "outbound" if sent else "inbound"
-        waiting = [
-            message
-            for name in ([agent] if agent is not None else agents_of(gateway, key))
-            for message in gateway.call("held_mail", {"project_key": key, "agent_name": name, "direction": direction})[
-                "messages"
-            ]
-        ]
+        columns: tuple[Column, ...] = _HELD
+        try:
+            waiting = held_in(gateway, project_key(project, context), agent, direction)
+        except AgentMailError as refused:
+            if not is_outside(refused, project, context):
+                raise
+            waiting = held_everywhere(gateway, agent, direction)
+            columns = (*_HELD[:2], Column("project", "project"), *_HELD[2:])
     if json:
         print_json(waiting)
     else:
-        print_rows(waiting, _HELD, nothing="No mail waits for consent.", exact=exact)
+        print_rows(waiting, columns, nothing="No mail waits for consent.", exact=exact)
 
 
 @app.command("read", cls=LeanCommand)

@@ -74,6 +74,8 @@ def _send(gateway: Gateway, source: SourceStore, step: RecordsStep, *, project: 
         "context": pack(step.context),
         "apply": apply,
     }
+    if source.oldest_mail:
+        arguments["oldest_mail"] = list(source.oldest_mail)
     if project is not None:
         arguments["into"] = project
     answer = gateway.call("import_records", arguments)

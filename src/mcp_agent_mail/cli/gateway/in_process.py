@@ -14,6 +14,7 @@ from typing import Any
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
+from mcp_agent_mail.cli.gateway.fault_log import tell_faults_once
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
@@ -47,6 +48,7 @@ class InProcessGateway:
         """Open the store and the services over it; what was opened is closed again when that fails. Raises StoreInUse
         while another process owns the store, OlderStore where a server has to migrate it first. Once per gateway.
         """
+        tell_faults_once()
         try:
             self._runner.run(self._open())
         except BaseException:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.context import read_settings
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
 from mcp_agent_mail.cli.service.install import ServiceRequest, ServiceState
 from mcp_agent_mail.cli.service.install import install as install_service
 from mcp_agent_mail.cli.service.install import look as look_at_service
 from mcp_agent_mail.cli.service.install import uninstall as uninstall_service
+from mcp_agent_mail.cli.service.surroundings import ports_of, read_surroundings
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -38,14 +39,12 @@ def install(
     """Have the server started with your login, and now.
 
     By a user unit of systemd; a file for launchd and one for the task scheduler of Windows are
-    written there and not proven. It serves the store of this command: STORAGE_ROOT, DATABASE_URL and
-    AGENT_MAIL_ENV_FILE are told to it. A port of the server that is another program's is refused.
+    written there and not proven. It is the server of this command's environment: each setting there is told to
+    it, but secrets, which are named. A .env of this folder is read if AGENT_MAIL_ENV_FILE names it, else
+    refused. A port of the server that is another program's is refused.
     """
-    settings = read_settings().settings
-    doors = settings.claude_mailbox_ports if settings.claude_mailbox_enabled else ()
-    request = ServiceRequest(
-        environment={}, host=settings.http_host, ports=[settings.http_port, *doors], skips_check=skip_port_check
-    )
+    told = read_surroundings("am service install", {}, os.environ)
+    request = ServiceRequest(surroundings=told, ports=ports_of(told.settings), skips_check=skip_port_check)
     _show(install_service(request), as_json=json)
 
 
@@ -69,6 +68,7 @@ def _show(state: ServiceState, *, as_json: bool) -> None:
                 "path": str(state.path),
                 "installed": state.is_installed,
                 "active": state.is_active,
+                **({} if state.doors is None else {"doors": list(state.doors)}),
                 "notes": state.notes,
             }
         )
@@ -79,6 +79,7 @@ def _show(state: ServiceState, *, as_json: bool) -> None:
         ("file", str(state.path)),
         ("installed", "yes" if state.is_installed else "no"),
         ("running", active),
+        *([] if state.doors is None else [("doors", ", ".join(state.doors) or "none")]),
         *(("note", note) for note in state.notes),
     ]
     print_fields(fields)

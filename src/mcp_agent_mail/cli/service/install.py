@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_agent_mail.cli.service.port_check import require_no_stranger
+from mcp_agent_mail.cli.service.surroundings import ServiceSettings
 from mcp_agent_mail.cli.service.unit_files import (
     NAME,
     ServiceKind,
@@ -22,11 +23,8 @@ from mcp_agent_mail.cli.service.unit_files import (
     unit_path,
 )
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.core.home_folder import expand_home
 
 _WITHIN_S = 60.0
-_CARRIED = ("STORAGE_ROOT", "DATABASE_URL", "AGENT_MAIL_ENV_FILE")
-"""Of the environment, what the service is told too, so that it is the server of the same store."""
 _UNPROVEN: Mapping[ServiceKind, str] = {
     ServiceKind.SYSTEMD: "No user manager of systemd runs here: the unit is written and not started.",
     ServiceKind.LAUNCHD: "Unproven: nobody has run this on macOS. Load it with: launchctl bootstrap "
@@ -46,22 +44,24 @@ class ForeignUnit(Conflict):
 
 @dataclass(slots=True, kw_only=True)
 class ServiceState:
-    """`is_active` None: nobody can say. `notes` are for people."""
+    """`is_active` None: nobody can say. `doors` are those that it opens, None where nobody has looked. `notes` are for
+    people.
+    """
 
     platform: ServiceKind
     path: Path
     is_installed: bool
     is_active: bool | None = None
+    doors: Sequence[str] | None = None
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRequest:
-    """`environment` is what the service is told besides. `ports` are looked at unless `skips_check`."""
+    """`ports`, each of its host, are looked at unless `skips_check`."""
 
-    environment: Mapping[str, str]
-    host: str
-    ports: Sequence[int]
+    surroundings: ServiceSettings
+    ports: Sequence[tuple[str, int]]
     skips_check: bool = False
 
 
@@ -71,10 +71,11 @@ def install(request: ServiceRequest, environ: Mapping[str, str] = os.environ) ->
     """
     _require_ours(unit_path(this_platform(), environ))
     if not request.skips_check:
-        require_no_stranger(request.host, request.ports)
+        for host, port in request.ports:
+            require_no_stranger(host, [port])
     platform = this_platform()
-    carried = {name: _absolute(environ[name]) for name in _CARRIED if environ.get(name)}
-    unit = ServiceUnit(command=server_command(), environment={**carried, **request.environment})
+    told = request.surroundings
+    unit = ServiceUnit(command=server_command(), environment=told.environment)
     try:
         written = unit_file(platform, unit, environ)
     except ValueError as unfit:
@@ -82,7 +83,9 @@ def install(request: ServiceRequest, environ: Mapping[str, str] = os.environ) ->
             f"A service cannot be told that: {unfit}.", hint="Name plain paths: am config show tells which are set."
         ) from unfit
     _write(written)
-    state = ServiceState(platform=platform, path=written.path, is_installed=True)
+    state = ServiceState(
+        platform=platform, path=written.path, is_installed=True, doors=told.doors, notes=list(told.notes)
+    )
     if not has_user_manager(platform, environ):
         state.notes.append(_UNPROVEN[platform].format(path=written.path))
         return state
@@ -139,11 +142,6 @@ def _require_ours(path: Path) -> None:
             hint=f"Look at it, and move it away: mv {shlex.quote(str(path))} {shlex.quote(f'{path}.other')}",
             data={"path": str(path)},
         )
-
-
-def _absolute(text: str) -> str:
-    """A path as this command reads it; an URL as it is."""
-    return text if "://" in text else str(Path(expand_home(text, os.environ)).absolute())
 
 
 def _write(written: UnitFile) -> None:

@@ -62,6 +62,7 @@ class ArchivedAgent:
     attachments_policy: AttachmentsPolicy
     aliases: tuple[WireName, ...] = ()
     is_unclaimed: bool = False
+    retired_by_operator: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,8 @@ from mcp_agent_mail.domain.doors.names import WireName
 
 ALIASES = "aliases"
 UNCLAIMED = "unclaimed"
+RETIRED_BY = "retired_by"
+OPERATOR = "operator"
 EXTERNAL_ID = "external_id"
 
 
@@ -34,6 +36,11 @@ def aliases_record(names: Sequence[WireName], *, is_claimed: bool) -> dict[str, 
         for one in sorted(names, key=lambda name: name.id)
     ]
     return {ALIASES: aliases} | ({} if is_claimed else {UNCLAIMED: True})
+
+
+def retirement_record(*, by_operator: bool) -> dict[str, str]:
+    """Who has retired an agent, where it was the operator: no call at a door brings it back."""
+    return {RETIRED_BY: OPERATOR} if by_operator else {}
 
 
 def external_id_record(place: WirePlace | None) -> dict[str, Any]:

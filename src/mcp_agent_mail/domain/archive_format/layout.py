@@ -21,9 +21,11 @@ from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER, conta
 from mcp_agent_mail.domain.archive_format.doors import (
     ALIASES,
     EXTERNAL_ID,
+    RETIRED_BY,
     UNCLAIMED,
     aliases_record,
     external_id_record,
+    retirement_record,
 )
 from mcp_agent_mail.domain.archive_format.imports import IMPORTS_FOLDER, import_file
 from mcp_agent_mail.domain.archive_format.json_text import compact, document
@@ -100,6 +102,7 @@ def profile_snapshot(agent: Agent, aliases: Sequence[WireName] = (), *, is_claim
         "project_id": agent.project_id,
         "contact_policy": agent.contact_policy.value,
         "attachments_policy": agent.attachments_policy.value,
+        **retirement_record(by_operator=agent.retired_by_operator),
         **aliases_record(aliases, is_claimed=is_claimed),
     }
 
@@ -245,7 +248,7 @@ def profile_file(snapshot: Snapshot) -> bytes:
             "last_active_ts": iso(snapshot["profiled_ts"]),
             "retired_ts": iso_or_none(snapshot["retired_ts"]),
         }
-        | {key: snapshot[key] for key in (ALIASES, UNCLAIMED) if key in snapshot}
+        | {key: snapshot[key] for key in (ALIASES, UNCLAIMED, RETIRED_BY) if key in snapshot}
     )
 
 

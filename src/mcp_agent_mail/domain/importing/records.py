@@ -43,16 +43,21 @@ class SourceKind(StrEnum):
     PRODUCT = "products"
 
 
+MAX_OLDEST = 8
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStore:
     """Which store is read. `system` is the word behind `am import`: postal, agentmail, claude-mailbox, mcp-agent-mail.
 
     `store_id` tells two stores of one system apart and is the same whenever the same store is read, also after mail was
     added to it or it was moved: what it says of itself, else a hash of its oldest rows. A path is the worst choice.
+    `oldest_mail`: of a copy of another store's mail alone, an archive, keys of its oldest messages, MAX_OLDEST at most.
     """
 
     system: str
     store_id: str
+    oldest_mail: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ mail that tells of it: the introduction, and what is returned to a sender.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +27,14 @@ from mcp_agent_mail.domain.contacts import (
     intro_subject,
 )
 from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
+from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, ReceiptStep, RecipientKind
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.system_mail import SystemNotice, post_system_mail
-from mcp_agent_mail.store.mail.message_events import end_expired_of, post, record_events
+from mcp_agent_mail.store.mail.message_events import end_expired_of, post, record_events, record_receipt
 from mcp_agent_mail.store.transaction import Tx
+
+MAX_INTROS = 20
+"""Introductions of one agent that its target's answer closes, the newest first: each request has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +147,15 @@ def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None) -> L
     return LinkAnswer(contact=contact, changed=1, returned=returned)
 
 
+def close_request(tx: Tx, source: Actor, target: Actor) -> None:
+    """The target's word is there: the introductions that asked it for that are read and acknowledged."""
+    asked = tx.contacts.unanswered_intros(source.agent.id, target.agent.id, MAX_INTROS)
+    states = tx.inboxes.acknowledge_all(target.agent.id, asked, tx.now)
+    for message_id, state in states.items():
+        if state.changed:
+            record_receipt(tx, target.agent, message_id, ReceiptStep.ACKNOWLEDGED, is_blind=False)
+
+
 def lift_denials(tx: Tx, writer: Actor, others: Collection[AgentId]) -> None:
     """End the writer's denials of these agents: who writes to somebody takes its denial back."""
     for contact in tx.contacts.lift(writer.agent.id, others, tx.now):
@@ -186,13 +199,14 @@ def _post_intro(tx: Tx, source: Actor, target: Actor, request: LinkRequest) -> N
     arguments["from_agent"] = source.agent.name
     if source.project.id != target.project.id:
         arguments["from_project"] = source.project.human_key
+    call = suggest_call("respond_contact", arguments)
     new = NewMessage(
         sender=source.agent,
         project=source.project,
         thread_id=None,
         topic=None,
         subject=intro_subject(called),
-        body_md=intro_body(called, request.reason, suggest_call("respond_contact", arguments)),
+        body_md=intro_body(called, request.reason, call, _of_operator(called, target)),
         importance=Importance.NORMAL,
         ack_required=True,
         reply_to=None,
@@ -205,14 +219,22 @@ def _post_intro(tx: Tx, source: Actor, target: Actor, request: LinkRequest) -> N
 _RETURNED_SHOWN = 25
 
 
-def intro_body(sender: str, reason: str, call: Mapping[str, Any]) -> str:
-    """The text of an introduction, with the calls that approve or decline it; only the recipient can make them."""
+def _of_operator(sender: str, target: Actor) -> str:
+    """What a person types for a reader that has no such tool."""
+    return shlex.join(["am", "contacts", "approve", sender, target.agent.name, "--project", target.project.human_key])
+
+
+def intro_body(sender: str, reason: str, call: Mapping[str, Any], command: str) -> str:
+    """The text of an introduction, with the calls that approve or decline it, which its recipient alone can make, and
+    the operator's command.
+    """
     accept = call_text({**call, "arguments": {**call["arguments"], "accept": True}})
     said = f" It says:\n\n{quoted(reason)}\n\n" if reason.strip() else "\n\n"
     return (
         f"{sender} would like to write to you.{said}"
         f"What it sends you waits for your answer. `{accept}` lets it write: you get "
         f"what waits.\n`accept=false` instead turns it down: what waits goes back.\n"
+        f"Or the operator answers for you: `{command}`, or `deny` in place of `approve`.\n"
     )
 
 

@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.contacts import Contact, ContactRules, LinkStatus, Re
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy, check_consent, consent_context, may_write
-from mcp_agent_mail.features.contacts.links import LinkRequest, answer, ask
+from mcp_agent_mail.features.contacts.links import LinkRequest, answer, ask, close_request
 from mcp_agent_mail.features.contacts.results import (
     ContactAnswered,
     ContactList,
@@ -105,6 +105,7 @@ class ContactService:
             now = tx.now
             expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
             answered = answer(tx, source, target, expires_ts)
+            close_request(tx, source, target)
             return ContactAnswered(source=source, target=target, answered=answered, now=now)
 
         responded = await self._store.write(unit)

@@ -24,6 +24,7 @@ from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, require_admission
 from mcp_agent_mail.features.identity.door_callers import require_own_program
 from mcp_agent_mail.features.identity.lookup import (
+    find_agent,
     known_names,
     near_elsewhere,
     present_names,
@@ -78,7 +79,7 @@ def require_target(
     """
     name, project = _addressed(tx, source.project, wanted.to_agent, wanted.to_project)
     require_writable(project)
-    agent = tx.agents.find_by_name(project.id, name)
+    agent = find_agent(tx, project.id, name)
     if agent is None and wanted.register is not None:
         admission_request = AdmissionRequest(project=project, caller=caller, admission=rules.admission)
         try:
@@ -124,7 +125,7 @@ def _project_of_asking(tx: Tx, target: Actor, name: str) -> Project:
     if any(link.source.project_id == home.id for link in links):
         return home
     waiting = [link for link in links if link.relation(tx.now) is Relation.PENDING]
-    if not waiting and tx.agents.find_by_name(home.id, name) is None:
+    if not waiting and find_agent(tx, home.id, name) is None:
         waiting = links
     if len(waiting) > 1:
         keys = [link.source.project_key for link in waiting]

@@ -31,7 +31,7 @@ from mcp_agent_mail.domain.identity.names import (
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.correspondents import require_no_correspondent, told_full_names
 from mcp_agent_mail.features.doors.told_names import Tells
-from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.identity.actor import Actor, require_not_put_away
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, add_agent
 from mcp_agent_mail.features.identity.door_callers import is_mailbox, is_unspoken, newcomers_caller, resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
@@ -168,7 +168,7 @@ def _ensure(tx: Tx, project: Project, door: Door, name: str, supplies: NameSuppl
     if known is not None and is_former(tx, known):
         _forget(tx, known)
         found, known = _find(tx, project, written)
-    return _make(tx, project, door, written, supplies) if found is None else (_brought_back(tx, found), known)
+    return _make(tx, project, door, written, supplies) if found is None else (_brought_back(tx, project, found), known)
 
 
 def _make(tx: Tx, project: Project, door: Door, written: str, supplies: NameSupplies) -> tuple[Agent, WireName]:
@@ -190,7 +190,7 @@ def ensure_recipient(tx: Tx, speaker: DoorActor, door: Door, name: str, supplies
     is_window = door is Door.AGENTMAIL
     found, called = _find(tx, home, written)
     if found is not None and (is_window or _is_somebodys(tx, found, called)):
-        return _brought_back(tx, found)
+        return _brought_back(tx, home, found)
     elsewhere = _find_elsewhere(tx, written)
     if elsewhere is None:
         if not is_window:
@@ -213,7 +213,7 @@ def ensure_recipient(tx: Tx, speaker: DoorActor, door: Door, name: str, supplies
 
 def _at_home(tx: Tx, home: Project, door: Door, name: str, found: Agent | None, supplies: NameSupplies) -> Agent:
     if found is not None:
-        return _brought_back(tx, found)
+        return _brought_back(tx, home, found)
     return _make(tx, home, door, require_wire_name(door, name), supplies)[0]
 
 
@@ -264,8 +264,9 @@ def _find_elsewhere(view: View, name: str) -> tuple[Project, str] | None:
         return None
 
 
-def _brought_back(tx: Tx, agent: Agent) -> Agent:
-    """A door's mailbox that had retired is there again for whoever writes to it."""
+def _brought_back(tx: Tx, project: Project, agent: Agent) -> Agent:
+    """A door's mailbox that had retired is there again for whoever writes to it. Raises AgentRetired."""
+    require_not_put_away(agent, project)
     if not agent.is_retired or all(known.owner is None for known in tx.wire_names.of_agent(agent.id)):
         return agent
     back = tx.agents.set_retired(agent.id, None, tx.now)

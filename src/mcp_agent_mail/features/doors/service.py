@@ -14,6 +14,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.doors.ids import require_wire_id
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, recipient_as_written, require_wire_name
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
+from mcp_agent_mail.domain.identity.names import did_you_mean, nearest
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
 from mcp_agent_mail.features.doors import pop as popping
@@ -44,6 +45,7 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_WAIT_S = 300
+_COMPARED = 300
 MAX_NAMES_LISTED = 1_000
 _MADE_BY_LOOKS = frozenset({Door.AGENTMAIL})
 """Where `receive` makes its window's mailbox, as its users know it: by that others may write to it."""
@@ -332,10 +334,11 @@ class DoorService:
                 project = require_writable(require_project(tx, key))
             agent = None if project is None else find_agent(tx, project, name)
             if project is None or agent is None or agent.kind is not AgentKind.AGENT:
+                near = [] if project is None else _nearest(tx, project, name)
                 raise UnknownWireName(
                     f"No door and no agent of {key} knows the name {name!r:.100}.",
-                    hint="am facade names lists those that doors know.",
-                    data={"name": name[:100]},
+                    hint=f"{did_you_mean(near)}am facade names lists those that doors know.",
+                    data={"name": name[:100], "nearest": near},
                 )
             known = ensure_wire_name(tx, project, name, agent)
             changed = change(tx, known)
@@ -355,6 +358,12 @@ def _recipient(
         # There is a window of that name: it is somebody's, who has said nothing yet.
         free_former(tx, speaker.actor.project, request.to)
     return ensure_recipient(tx, speaker, door, request.to, supplies, tells)
+
+
+def _nearest(view: View, project: Project, name: str) -> list[str]:
+    """Names of the project that may be meant, at doors, of the oldest, and native ones."""
+    wire = (one.name for one in view.wire_names.list_(limit=_COMPARED) if one.project_id == project.id)
+    return nearest(name, dict.fromkeys((*wire, *view.agents.names(project.id))))
 
 
 def _row(view: View, known: WireName) -> KnownWireName:

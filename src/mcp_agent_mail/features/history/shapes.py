@@ -57,7 +57,7 @@ def show_agent_history(history: AgentHistory) -> JsonObject:
     }
 
 
-_SHOWN_AS = {"retired_ts": "retired_at", "is_unclaimed": "unclaimed"}
+_SHOWN_AS = {"retired_ts": "retired_at", "is_unclaimed": "unclaimed", "retired_by_operator": "retired_by"}
 
 
 def _show_profile(profile: ArchivedAgent | None) -> JsonObject:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.names import UnknownAgent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.lookup import is_left_name, require_agent
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import View
 
@@ -35,8 +36,32 @@ def require_actor(view: View, caller: Caller, project_key: str, agent_name: str)
 
 
 def require_actor_in(view: View, caller: Caller, project: Project, agent_name: str) -> Actor:
+    """As `require_actor`, in that project."""
     agent = require_agent(view, project, agent_name)
-    return Actor(agent=agent, project=project, verified=require_to_act(caller, agent))
+    verified = require_to_act(caller, agent)
+    if not verified:
+        require_not_left(view, agent, agent_name)
+    return Actor(agent=agent, project=project, verified=verified)
+
+
+def require_not_left(view: View, agent: Agent, name: str) -> None:
+    """For who has not proven to be the agent: raise where a rename has left the name by which it was found."""
+    if is_left_name(view, agent, name):
+        raise UnknownAgent(
+            f"{name.strip()!r:.100} is a former name of {agent.name}.",
+            hint=f"Act as {agent.name} if you are it, else register_agent adds one.",
+            data={"parameter": "agent_name", "nearest": [agent.name]},
+        )
+
+
+def require_not_put_away(agent: Agent, project: Project) -> None:
+    """Raise AgentRetired where the operator has retired it: then it does not come back by being spoken of, or as."""
+    if agent.retired_by_operator:
+        raise AgentRetired(
+            f"{agent.name} was retired by the operator.",
+            hint=f"The operator brings it back: am agents unretire {agent.name} --project {project.human_key}",
+            data={"agent": agent.name, "project": project.human_key},
+        )
 
 
 def require_able(actor: Actor, denied: str) -> None:

@@ -8,7 +8,7 @@ from itertools import islice
 from mcp_agent_mail.core.errors import listed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
-from mcp_agent_mail.domain.identity.names import KnownNames, UnknownAgent, did_you_mean, mistaken_for, nearest
+from mcp_agent_mail.domain.identity.names import KnownNames, UnknownAgent, did_you_mean, mistaken_for, name_key, nearest
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.door_callers import is_unspoken
 from mcp_agent_mail.store.transaction import View
@@ -21,21 +21,35 @@ _HOMES = 3
 _NO_PROJECT = ProjectId(0)
 
 
-def require_known_agent(view: View, project: Project, name: str) -> Agent:
-    """As `require_agent`; a name that no agent has is the one that doors know by it."""
-    known = view.wire_names.find(project.id, name)
-    if known is None or view.agents.find_by_name(project.id, name) is not None:
-        return require_agent(view, project, name)
-    agent = view.agents.find(known.agent_id)
-    assert agent is not None, known
+def find_agent(view: View, project_id: ProjectId, name: str) -> Agent | None:
+    """The agent of this name, ignoring letter case and outer blanks; a name that no agent has is that of the one
+    that doors know by it, or that came in under it.
+    """
+    agent = view.agents.find_by_name(project_id, name)
+    if agent is None and (known := view.wire_names.find(project_id, name)) is not None:
+        agent = view.agents.find(known.agent_id)
     return agent
 
 
+def find_everywhere(view: View, name: str) -> list[Agent]:
+    """Who goes by this name in the projects that are not archived, natively or, where nobody does, at doors."""
+    known = () if (native := view.agents.find_everywhere(name)) else view.wire_names.find_everywhere(name)
+    return [*native, *(agent for agent_id in known if (agent := view.agents.find(agent_id)) is not None)]
+
+
+def is_left_name(view: View, agent: Agent, name: str) -> bool:
+    """A rename at a door has left it: mail still goes to the mailbox, but it is whoever's next speaks as it."""
+    known = view.wire_names.find(agent.project_id, name)
+    if name_key(name) == name_key(agent.name) or known is None or known.owner is not None or known.linked:
+        return False
+    return any(one.owner is not None for one in view.wire_names.of_agent(agent.id))
+
+
 def require_agent(view: View, project: Project, name: str) -> Agent:
-    """The agent of this name, ignoring letter case and outer blanks; `Human`, `System` and retired ones too. Raises
-    UnknownAgent with the names that are near, else with some of those that are there.
+    """As `find_agent`; `Human`, `System` and retired ones too. Raises UnknownAgent with the names that are near, else
+    with some of those that are there.
     """
-    agent = view.agents.find_by_name(project.id, name)
+    agent = find_agent(view, project.id, name)
     if agent is None:
         known = known_names(view, project.id)
         close = known.nearest(name)
@@ -77,7 +91,7 @@ def somebodys(view: View, found: Iterable[Agent]) -> list[Agent]:
 
 def _homes(view: View, name: str) -> list[str]:
     """The projects that have an agent of this very name."""
-    everywhere = likely_agents(view.agents.find_everywhere(name))
+    everywhere = likely_agents(find_everywhere(view, name))
     found = [agent for agent in everywhere if agent.kind is AgentKind.AGENT][:_HOMES]
     projects = [view.projects.find(agent.project_id) for agent in found]
     return [project.human_key for project in projects if project is not None]
@@ -107,7 +121,7 @@ def agents_elsewhere(view: View, home: Project, name: str) -> list[tuple[Agent, 
     """Agents of other projects that may be meant: those of this name, else those of the newest that are spelt nearly
     so.
     """
-    everywhere = somebodys(view, view.agents.find_everywhere(name))
+    everywhere = somebodys(view, find_everywhere(view, name))
     found = [one for one in likely_agents(everywhere) if one.kind is AgentKind.AGENT]
     if not found:
         newest = somebodys(view, view.agents.newest_elsewhere(home.id))

@@ -85,6 +85,7 @@ def show_agents(listing: AgentList, *, include_retired: bool) -> JsonObject:
             **show_agent(agent),
             **show_listening(listing.presences[agent.id]),
             "unread_count": listing.unread[agent.id],
+            **show_aliases(listing.aliases.get(agent.id, ())),
         }
         for agent in listing.agents
     ]

@@ -24,7 +24,7 @@ from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, require_admission
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
 from mcp_agent_mail.features.identity.delivery_hooks import NO_HOOKS, DeliveryHooks
-from mcp_agent_mail.features.identity.lookup import require_agent, require_known_agent
+from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import (
     Registered,
     Registration,
@@ -180,7 +180,7 @@ class IdentityService:
 
         def look(view: View) -> KnownAgent:
             project = require_project(view, project_key)
-            agent = require_known_agent(view, project, agent_name)
+            agent = require_agent(view, project, agent_name)
             shown = commit_limit if may_read(caller, project, Readership.WORK) else 0
             commits = view.agents.recent_commits(agent.id, shown) if shown else []
             presence = presence_in(project, agent, self.presence_of)
@@ -243,14 +243,18 @@ class IdentityService:
         return await self._store.read(look)
 
     async def retire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
-        """Retire the agent: no new mail in or out; history and name stay, and its leases end. The first time stands."""
+        """Retire the agent: no new mail in or out; history and name stay, and its leases end. The first time stands.
+        Whom the operator has retired no call and no mail at a door brings back.
+        """
         ended: list[Lease] = []
         gone: list[int] = []
 
         def change(tx: Tx, agent: Agent) -> Agent:
             retired = agent
-            if not agent.is_retired:
-                retired = tx.agents.set_retired(agent.id, tx.now, tx.now)
+            by_operator = caller.is_operator or agent.retired_by_operator
+            if not agent.is_retired or by_operator != agent.retired_by_operator:
+                since = agent.retired_ts or tx.now
+                retired = tx.agents.set_retired(agent.id, since, tx.now, by_operator=by_operator)
                 record_event(tx, retired, _author(caller, agent))
             ended.extend(_end_some(tx, caller, retired))
             gone.append(self._tell_gone(tx, retired))

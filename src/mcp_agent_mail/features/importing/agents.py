@@ -93,12 +93,11 @@ def _go_on(unit: RunningUnit, project: Project, source: SourceAgent, former: Age
 def _name(unit: RunningUnit, project: Project | None, source: SourceAgent) -> tuple[str | None, WhyRenamed | None]:
     """The name that it keeps; None with the reason where it gets another one."""
     name = source.name.strip()
-    if not has_names_form(name):
-        return None, WhyRenamed.UNFIT
-    is_taken = (source.project_key, wire_key(name)) in unit.new_names or (
+    if (source.project_key, wire_key(name)) in unit.new_names or (
         project is not None and _is_taken(unit, project, name)
-    )
-    return (None, WhyRenamed.TAKEN) if is_taken else (name, None)
+    ):
+        return None, WhyRenamed.TAKEN  # Also where no agent can be called so: as another name it is another's.
+    return (name, None) if has_names_form(name) else (None, WhyRenamed.UNFIT)
 
 
 def _is_taken(unit: RunningUnit, project: Project, name: str) -> bool:

@@ -16,6 +16,10 @@ class KeptElsewhere(Conflict):
     """Another project was asked for than the one that the store was brought into."""
 
 
+class ArchiveKnown(Conflict):
+    """An archive whose mail came in with its database."""
+
+
 def place_of(source: SourceProject, home: str) -> str:
     """The path, or the slug, of the project here."""
     return home if source.human_key is None else source.human_key
@@ -28,7 +32,7 @@ def find_at(view: View, place: str) -> Project | None:
 
 def take_project(unit: RunningUnit, source: SourceProject, place: str, request: ProjectRequest | None) -> None:
     """Once. A project that is there keeps what it says of itself; one that is made is as old as where it comes from.
-    Raises ProjectArchived, KeptElsewhere.
+    Raises ProjectArchived, KeptElsewhere, ArchiveKnown.
     """
     counts = unit.tally.of(SourceKind.PROJECT)
     known = unit.find(SourceKind.PROJECT, source.key)
@@ -39,12 +43,27 @@ def take_project(unit: RunningUnit, source: SourceProject, place: str, request: 
             require_writable(project)
             _require_same(unit, source, place, request, project)
         return
+    _require_new(unit)
     counts.added += 1
     if unit.tx is None:
         return
     project = require_project(unit.tx, place) if request is None else _ensure(unit.tx, source, request)
     require_writable(project)
     unit.take(SourceKind.PROJECT, [source.key], project.id, project.id)
+
+
+def _require_new(unit: RunningUnit) -> None:
+    """An archive tells its agents and leases by other keys than its database does: beside what that brought in they
+    would all be made again.
+    """
+    if unit.view.imported.is_copy_of_another(unit.source):
+        raise ArchiveKnown(
+            "This archive's mail is here already: it came in with its database, and what the archive adds, agents and "
+            "leases, would be made again.",
+            hint="Nothing was written. Name the database, and this as its archive: "
+            f"am import {unit.source.system} DATABASE --archive ARCHIVE",
+            data={"system": unit.source.system},
+        )
 
 
 def _require_same(

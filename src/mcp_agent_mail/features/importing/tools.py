@@ -7,11 +7,11 @@ import binascii
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Count, Flag, Text
+from mcp_agent_mail.core.params import Count, Flag, Text, Texts
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.importing.lines import UnfitRecord, unpack
-from mcp_agent_mail.domain.importing.records import MAX_KEY, SourceProject, SourceStore
+from mcp_agent_mail.domain.importing.records import MAX_KEY, MAX_OLDEST, SourceProject, SourceStore
 from mcp_agent_mail.domain.importing.report import tally_to_json
 from mcp_agent_mail.domain.importing.steps import PIECE_BYTES, ContentStep, RecordsStep
 from mcp_agent_mail.features.importing.requests import ImportRequest
@@ -31,13 +31,15 @@ def importing_tools(service: ImportService, current_caller: Callable[[], Awaitab
         context: Annotated[str, _PACKED] = "",
         into: Annotated[str | None, Text(max_length=4_096)] = None,
         apply: Annotated[bool, Flag()] = False,
+        oldest_mail: Annotated[list[str] | None, Texts(max_items=MAX_OLDEST, max_length=MAX_KEY)] = None,
     ) -> Json:
         """One batch of another system's records, as am import packs them: counted, or with apply written. Safe to
         repeat. Operator only.
         """
         caller = await current_caller()
         require_operator(caller)  # Before anything of a stranger's is unpacked.
-        request = ImportRequest(source=SourceStore(system=system, store_id=store_id), project=into, apply=apply)
+        source = SourceStore(system=system, store_id=store_id, oldest_mail=tuple(oldest_mail or ()))
+        request = ImportRequest(source=source, project=into, apply=apply)
         projects = unpack(context) if context else []
         step = RecordsStep(
             records=tuple(unpack(records)), context=tuple(one for one in projects if isinstance(one, SourceProject))

@@ -11,6 +11,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.identity.readership import Readership, may_read
 from mcp_agent_mail.domain.messages import Standing
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.lookup import find_agent
 from mcp_agent_mail.store.transaction import View
 
 Standings = Mapping[MessageId, Standing]
@@ -36,7 +37,7 @@ def find_reading_agent(view: View, caller: Caller, project: Project, said: str |
     not act as that one.
     """
     name = caller.name_in(project.id) or said
-    agent = None if name is None else view.agents.find_by_name(project.id, name)
+    agent = None if name is None else find_agent(view, project.id, name)
     if agent is None:
         return None
     try:

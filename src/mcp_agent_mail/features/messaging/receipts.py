@@ -8,17 +8,15 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.archive_format.layout import receipt_snapshot
-from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.messages import Receipt, ReceiptStep, RecipientKind
+from mcp_agent_mail.domain.messages import ReceiptStep, RecipientKind
 from mcp_agent_mail.features.identity.actor import Actor, require_actor
 from mcp_agent_mail.features.messaging.read import InboxListing, read_inbox
 from mcp_agent_mail.features.messaging.requests import InboxRequest, ReceiptRequest
 from mcp_agent_mail.features.messaging.visibility import is_visible_to
 from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.store.mail.inboxes import ReadingState
-from mcp_agent_mail.store.mail.message_events import end_expired_of
+from mcp_agent_mail.store.mail.message_events import end_expired_of, record_receipt
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -99,28 +97,7 @@ def _tell_if_changed(
     tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, state: ReadingState | None
 ) -> None:
     if state is not None and state.changed:
-        _tell(tx, actor, message_id, step, is_blind=state.kind is RecipientKind.BCC)
-
-
-def _tell(tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, *, is_blind: bool) -> None:
-    message = tx.messages.find(message_id)
-    receipt = Receipt(
-        message_id=message_id,
-        agent_id=actor.agent.id,
-        agent=actor.agent.name,
-        step=step,
-        at=tx.now,
-        is_blind=is_blind,
-        is_private=message is not None and message.is_private,
-    )
-    event = NewEvent(
-        project_id=actor.project.id,
-        kind=EventKind.RECEIPT,
-        agent_id=actor.agent.id,
-        message_id=message_id,
-        snapshot=receipt_snapshot(receipt),
-    )
-    tx.outbox.add(event, tx.now)
+        record_receipt(tx, actor.agent, message_id, step, is_blind=state.kind is RecipientKind.BCC)
 
 
 def _why_not(tx: Tx, agent: Agent, message_id: MessageId, state: ReadingState | None) -> ReceiptRefusal | None:

@@ -15,9 +15,9 @@ from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_to_read
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.identity.actor import Actor, require_not_left
 from mcp_agent_mail.features.identity.delivery_hooks import WithActivity
-from mcp_agent_mail.features.identity.lookup import likely_agents, names_everywhere, require_agent
+from mcp_agent_mail.features.identity.lookup import find_everywhere, likely_agents, names_everywhere, require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.mail.attachments import Carrier
 from mcp_agent_mail.store.transaction import View
@@ -42,7 +42,7 @@ def find_mailbox(view: View, agent_name: str, project_key: str | None) -> tuple[
     if project_key is not None:
         named = require_project(view, project_key)
         return require_agent(view, named, agent_name), named
-    namesakes = view.agents.find_everywhere(agent_name)
+    namesakes = find_everywhere(view, agent_name)
     if not namesakes:
         close = names_everywhere(view, agent_name)
         otherwise = "list_agents shows a project's agents; add ?project=<path or slug> for an archived project."
@@ -67,7 +67,7 @@ def find_home(view: View, caller: Caller, agent_name: str, with_activity: WithAc
     of whoever was active last. None where there is none. Archived projects do not count, nor retired agents where
     there are others.
     """
-    namesakes = view.agents.find_everywhere(agent_name)
+    namesakes = find_everywhere(view, agent_name)
     meant = [agent for agent in namesakes if agent.id == caller.agent_id] or likely_agents(namesakes)
     latest = max(with_activity(meant), key=lambda agent: (agent.last_active_ts, agent.id), default=None)
     home = None if latest is None else view.projects.find(latest.project_id)
@@ -78,6 +78,8 @@ def open_inbox(view: View, caller: Caller, agent_name: str, project_key: str | N
     """One's own inbox (the operator: anyone's): it shows blind copies, so it is read by acting as the agent."""
     agent, project = find_mailbox(view, agent_name, project_key)
     verified = may_read(caller, project, Readership.OWN, [agent.id]) or require_to_act(caller, agent)
+    if not verified:
+        require_not_left(view, agent, agent_name)
     return Actor(agent=agent, project=project, verified=verified)
 
 

@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean
 from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.lookup import known_names, present_names, told_present
+from mcp_agent_mail.features.identity.lookup import find_agent, known_names, present_names, told_present
 from mcp_agent_mail.features.messaging.read import load_bodies
 from mcp_agent_mail.features.products.lookup import open_product
 from mcp_agent_mail.features.products.results import ProductInbox
@@ -63,9 +63,7 @@ def read_product_inbox(view: View, caller: Caller, request: ProductInboxRequest)
 
 
 def _namesakes(view: View, product: Product, projects: Sequence[Project], name: str) -> list[tuple[Agent, Project]]:
-    found = [
-        (agent, project) for project in projects if (agent := view.agents.find_by_name(project.id, name)) is not None
-    ]
+    found = [(agent, project) for project in projects if (agent := find_agent(view, project.id, name)) is not None]
     if not found:
         names = known_names(view, *(project.id for project in projects))
         close = names.nearest(name)

@@ -23,6 +23,11 @@ FROM wire_names n
 _FIND = f"{_SELECT} WHERE n.project_id = ? AND n.name_key = ?"
 _FIND_BY_ID = f"{_SELECT} WHERE n.id = ?"
 _OF_AGENT = f"{_SELECT} WHERE n.agent_id = ? ORDER BY n.id LIMIT {MAX_NAMES_EACH}"
+# Project by project along the index: a name's key is compared within each.
+_EVERYWHERE = """
+SELECT n.agent_id FROM projects p CROSS JOIN wire_names n ON n.project_id = p.id AND n.name_key = ?
+WHERE p.archived_ts IS NULL ORDER BY p.id LIMIT ?
+"""
 _HAS_SOME = "SELECT 1 FROM wire_names WHERE project_id = ? LIMIT 1"
 _LIST = f"{_SELECT} WHERE n.id > ? ORDER BY n.id LIMIT ?"
 _ADD = """
@@ -64,6 +69,10 @@ class WireNames:
         """By its key: see `wire_key`."""
         row = self._connection.execute(_FIND, (project_id, wire_key(name))).fetchone()
         return None if row is None else _name(row)
+
+    def find_everywhere(self, name: str, limit: int = 50) -> list[AgentId]:
+        """Whom doors know by it in the projects that are not archived, oldest project first."""
+        return [AgentId(number) for (number,) in self._connection.execute(_EVERYWHERE, (wire_key(name), limit))]
 
     def of_agent(self, agent_id: AgentId) -> list[WireName]:
         """The agent's names, oldest first."""

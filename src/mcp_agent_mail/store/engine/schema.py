@@ -28,8 +28,8 @@ from mcp_agent_mail.store.engine.migrate import (
 
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
 
-NEWEST_VERSION = 24
-NEWEST_SHA256 = "3449b16c159780b93ffd61acfc33d0258796948b9f0c2e43f78c17925f659a79"
+NEWEST_VERSION = 25
+NEWEST_SHA256 = "306a2748282df05207447695f8819786b323a71b1aab33e7178acc8451394054"
 """Of what all migrations make: a database that has it need not be compared with that, which is made in 0.1 s. Another
 SQLite may spell a definition otherwise; it is compared then."""
 

@@ -14,6 +14,7 @@ _FIND = "SELECT number FROM imported WHERE system = ? AND store_id = ? AND kind 
 _FIND_MAIL = """
 SELECT number FROM imported INDEXED BY imported_key WHERE system = ? AND source_key = ? AND kind = 'messages' LIMIT 1
 """
+_FROM = "SELECT 1 FROM imported WHERE system = ? AND store_id = ? LIMIT 1"
 _ADD_UNIT = "INSERT INTO import_units (system, store_id, imported_ts) VALUES (?, ?, ?) RETURNING id"
 _ADD = """
 INSERT INTO imported (system, store_id, kind, source_key, number, project_id, unit_id) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -49,6 +50,11 @@ class Imported:
         else:
             row = self._connection.execute(_FIND, (source.system, source.store_id, kind.value, key)).fetchone()
         return None if row is None else int(row[0])
+
+    def is_copy_of_another(self, source: SourceStore) -> bool:
+        """Nothing came from this store, and its oldest mail is here from another one of its system."""
+        row = self._connection.execute(_FROM, (source.system, source.store_id)).fetchone()
+        return row is None and any(self.find(source, SourceKind.MESSAGE, key) for key in source.oldest_mail)
 
     def is_mail(self, message_id: int) -> bool:
         """Did the message come by an import?"""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.attachments import FREED
 from mcp_agent_mail.domain.archive_format.layout import involved_projects, mail_snapshot, receipt_snapshot
 from mcp_agent_mail.domain.attachments import Attachment
@@ -80,6 +81,28 @@ def _tell_past_step(tx: Tx, recipient: Recipient, step: ReceiptStep, at: Micros)
         kind=EventKind.RECEIPT,
         agent_id=recipient.agent_id,
         message_id=recipient.message_id,
+        snapshot=receipt_snapshot(receipt),
+    )
+    tx.outbox.add(event, tx.now)
+
+
+def record_receipt(tx: Tx, agent: Agent, message_id: MessageId, step: ReceiptStep, *, is_blind: bool) -> None:
+    """The agent has read or acknowledged the message now: its project's archive is told."""
+    message = tx.messages.find(message_id)
+    receipt = Receipt(
+        message_id=message_id,
+        agent_id=agent.id,
+        agent=agent.name,
+        step=step,
+        at=tx.now,
+        is_blind=is_blind,
+        is_private=message is not None and message.is_private,
+    )
+    event = NewEvent(
+        project_id=agent.project_id,
+        kind=EventKind.RECEIPT,
+        agent_id=agent.id,
+        message_id=message_id,
         snapshot=receipt_snapshot(receipt),
     )
     tx.outbox.add(event, tx.now)

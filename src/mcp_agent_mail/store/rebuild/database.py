@@ -59,8 +59,8 @@ _ADD_ALIAS = "INSERT INTO project_aliases (alias, project_id, kind, created_ts) 
 _NOTE_STALE = "INSERT INTO stale_aliases (project_id) VALUES (?) ON CONFLICT DO NOTHING"
 _ADD_AGENT = """
 INSERT INTO agents (id, project_id, kind, name, name_key, program, model, task_description, inception_ts,
-                    last_active_ts, profiled_ts, contact_policy, attachments_policy, retired_ts, token_hash)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  last_active_ts, profiled_ts, contact_policy, attachments_policy, retired_ts, retired_by_operator, token_hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _ADD_CONTACT = """
 INSERT INTO contacts (id, source_id, target_id, status, reason, created_ts, updated_ts, expires_ts)
@@ -234,7 +234,7 @@ class RebuiltDatabase:
                 agent.profiled_ts,
                 agent.contact_policy.value,
                 agent.attachments_policy.value,
-                agent.retired_ts,
+                *(agent.retired_ts, agent.retired_by_operator),
                 token_hash,
             ),
         )

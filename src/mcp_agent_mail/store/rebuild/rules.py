@@ -66,8 +66,9 @@ RULES: Mapping[str, TableRule] = MappingProxyType(
             origin=Origin.ARCHIVES, of="agents/<Name>/profile.json; the counts of its inbox are derived",
             columns=(
                 "id", "project_id", "kind", "name", "name_key", "program", "model", "task_description",
-                "inception_ts", "profiled_ts", "contact_policy", "attachments_policy", "retired_ts", "unread_count",
-                "open_unread_count", "inbox_count", "urgent_unread_count", "ack_pending_count",
+                "inception_ts", "profiled_ts", "contact_policy", "attachments_policy", "retired_ts",
+                "retired_by_operator", "unread_count", "open_unread_count", "inbox_count", "urgent_unread_count",
+                "ack_pending_count",
             ),
             left_out={
                 "last_active_ts": f"{_PRESENCE}: beyond what mail, receipts and leases tell",

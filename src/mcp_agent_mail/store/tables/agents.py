@@ -22,6 +22,7 @@ class AgentRow(SQLModel, table=True):
         CheckConstraint("inbox_count >= 0"),
         CheckConstraint("urgent_unread_count >= 0"),
         CheckConstraint("ack_pending_count >= 0"),
+        CheckConstraint("retired_by_operator IN (0, 1)"),
         Index("agents_name_key", "name_key", "project_id"),
         Index("agents_last_active", "project_id", text("last_active_ts DESC"), text("id DESC")),
     )
@@ -49,6 +50,7 @@ class AgentRow(SQLModel, table=True):
     inbox_count: int = Field(sa_column_kwargs={"server_default": text("0")})
     urgent_unread_count: int = Field(sa_column_kwargs={"server_default": text("0")})
     ack_pending_count: int = Field(sa_column_kwargs={"server_default": text("0")})
+    retired_by_operator: int = Field(sa_column_kwargs={"server_default": text("0")})
 
 
 class ContactRow(SQLModel, table=True):

@@ -108,6 +108,7 @@ def agents(draw: st.DrawFn) -> ArchivedAgent:
         )
         for number in sorted(draw(st.sets(ids, max_size=2)))
     )
+    retired_ts = draw(maybe_time)
     return ArchivedAgent(
         id=agent_id,
         project_id=project_id,
@@ -118,11 +119,12 @@ def agents(draw: st.DrawFn) -> ArchivedAgent:
         task_description=draw(texts),
         inception_ts=draw(times),
         profiled_ts=draw(times),
-        retired_ts=draw(maybe_time),
+        retired_ts=retired_ts,
         contact_policy=draw(st.sampled_from(ContactPolicy)),
         attachments_policy=draw(st.sampled_from(AttachmentsPolicy)),
         aliases=aliases,
         is_unclaimed=bool(aliases) and draw(st.booleans()),
+        retired_by_operator=retired_ts is not None and draw(st.booleans()),
     )
 
 

@@ -66,3 +66,13 @@ def test_an_archive_of_another_database_is_refused(made: MadeStore, tmp_path: Pa
         open_source("mcp-agent-mail", tmp_path / "other.sqlite3", archive=made.archive),
     ):
         pass
+
+
+def test_an_archive_tells_its_oldest_mail_by_the_keys_that_its_database_tells_it_by(made: MadeStore) -> None:
+    oldest = read_whole(made.archive).store.oldest_mail
+
+    assert oldest
+    for archive in (None, made.archive):
+        whole = read_whole(made.database, archive)
+        assert set(oldest) & {message.key for message in whole.messages}
+        assert whole.store.oldest_mail == ()

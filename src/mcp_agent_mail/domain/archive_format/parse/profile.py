@@ -5,11 +5,11 @@ from __future__ import annotations
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.archive_format.artifacts import ArchivedAgent
-from mcp_agent_mail.domain.archive_format.doors import aliases_record
+from mcp_agent_mail.domain.archive_format.doors import OPERATOR, RETIRED_BY, aliases_record, retirement_record
 from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.domain.archive_format.layout import profile_file, profile_path
 from mcp_agent_mail.domain.archive_format.parse.doors import parse_aliases, parse_unclaimed
-from mcp_agent_mail.domain.archive_format.parse.fields import read_object, require_same
+from mcp_agent_mail.domain.archive_format.parse.fields import Fields, Unfit, read_object, require_same
 
 
 def parse_profile(content: bytes) -> ArchivedAgent:
@@ -31,9 +31,19 @@ def parse_profile(content: bytes) -> ArchivedAgent:
         attachments_policy=fields.choice("attachments_policy", AttachmentsPolicy),
         aliases=parse_aliases(fields, agent_id, project_id),
         is_unclaimed=parse_unclaimed(fields),
+        retired_by_operator=_parse_retired_by(fields),
     )
     require_same(content, fields, agent_file(agent)[1], document)
     return agent
+
+
+def _parse_retired_by(fields: Fields) -> bool:
+    """Raises Unfit."""
+    if not fields.has(RETIRED_BY):
+        return False
+    if fields.text(RETIRED_BY) != OPERATOR or fields.time_or_none("retired_ts") is None:
+        raise Unfit(f"{RETIRED_BY} cannot be there")
+    return True
 
 
 def agent_file(agent: ArchivedAgent) -> tuple[str, bytes]:
@@ -51,6 +61,7 @@ def agent_file(agent: ArchivedAgent) -> tuple[str, bytes]:
         "project_id": agent.project_id,
         "contact_policy": agent.contact_policy.value,
         "attachments_policy": agent.attachments_policy.value,
+        **retirement_record(by_operator=agent.retired_by_operator),
         **aliases_record(agent.aliases, is_claimed=not agent.is_unclaimed),
     }
     return profile_path(agent.name), profile_file(snapshot)

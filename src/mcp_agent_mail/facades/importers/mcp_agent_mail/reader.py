@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.importing.records import (
+    MAX_OLDEST,
     NotCarried,
     SourceAgent,
     SourceKind,
@@ -73,8 +75,8 @@ class McpAgentMailReader:
         """By its oldest project; without a database by the oldest message."""
         if self._tables is not None:
             return SourceStore(system=SYSTEM, store_id=digest_of("database", *self._tables.oldest_project()))
-        first = None if self._filed is None else next(self._filed.places(), None)
-        return SourceStore(system=SYSTEM, store_id=digest_of("archive", "" if first is None else first.key))
+        oldest = () if self._filed is None else tuple(one.key for one in islice(self._filed.places(), MAX_OLDEST))
+        return SourceStore(system=SYSTEM, store_id=digest_of("archive", *(oldest[:1] or ("",))), oldest_mail=oldest)
 
     def projects(self) -> Iterator[SourceProject]:
         yield from sorted(self._people.projects.values(), key=lambda one: (one.created_ts, one.key))

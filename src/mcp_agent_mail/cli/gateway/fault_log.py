@@ -1,0 +1,28 @@
+"""The log of a command that runs the services itself: no server has set one up."""
+
+from __future__ import annotations
+
+import logging
+
+from mcp_agent_mail.store.engine.faults import told_fault
+
+
+class FaultLog(logging.Handler):
+    """Passes over a fault of the store's surroundings (a full disk, a lock), with its traceback: the command that it
+    stops tells it, with the next step. All else is written as Python does where nobody has set up a log.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Nothing where there is a log after all, which gets every record by itself."""
+        error = record.exc_info[1] if record.exc_info else None
+        if logging.getLogger().handlers or (error is not None and told_fault(error) is not None):
+            return
+        if logging.lastResort is not None and record.levelno >= logging.lastResort.level:
+            logging.lastResort.handle(record)
+
+
+def tell_faults_once() -> None:
+    """For this process. A repeat does nothing more."""
+    log = logging.getLogger("mcp_agent_mail")
+    if not any(isinstance(one, FaultLog) for one in log.handlers):
+        log.addHandler(FaultLog())
