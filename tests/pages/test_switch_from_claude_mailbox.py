@@ -20,9 +20,9 @@ def test_every_line_of_the_page_does_what_it_says(tmp_path: Path) -> None:
         port = lend_command(reader, tmp_path / "bin")
         reader.types('git clone -q "$REPOSITORY" mail && cd mail')
         texts = [text.replace(PRINTED, port) for _, text in blocks_of(PAGE, "sh")]
-        _, talk, scripted, installed = (reader.types(text) for text in texts)
+        _, autostart, talk, scripted, installed = (reader.types(text) for text in texts)
         hooks = json.loads((reader.home / ".claude" / "settings.json").read_text())["hooks"]
-        reader.types("claude-mailbox uninstall-hook")
+        reader.types("claude-mailbox uninstall-hook && claude-mailbox uninstall-autostart")
 
     health, sent, pending, message, _, *names = talk.splitlines()
     assert json.loads(health)["status"] == "ok"
@@ -32,6 +32,8 @@ def test_every_line_of_the_page_does_what_it_says(tmp_path: Path) -> None:
     assert sorted(names) == ["backend", "frontend"]
     posted, taken = map(json.loads, scripted.splitlines())
     assert [(one["id"], one["from"], one["body"]) for one in taken] == [(posted["id"], "frontend", "Thanks.")]
+    assert "It opens: claude-mailbox\n" in autostart
+    assert not list((reader.home / ".config" / "systemd" / "user").glob("*.service"))
     assert installed.startswith("Hooks are installed in ")
     assert len(hooks) == 5
     assert not (reader.home / ".claude" / "settings.json").exists()
