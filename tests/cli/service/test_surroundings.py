@@ -23,7 +23,8 @@ def test_a_dot_env_of_the_folder_is_named_or_the_service_is_refused(tmp_path: Pa
 
     assert (refused[0], is_written) == (1, False)
     assert f"{tmp_path}/.env sets CLAUDE_MAILBOX_ENABLED" in refused[2]
-    assert "AGENT_MAIL_ENV_FILE=.env am service install" in refused[2]
+    assert f"AGENT_MAIL_ENV_FILE={tmp_path}/.env am service install" in refused[2]
+    assert "/dev/null" not in refused[2]
     assert named[1]["doors"] == ["claude-mailbox"]
     assert f'Environment="AGENT_MAIL_ENV_FILE={tmp_path}/.env"\n' in text
     assert (without[0], without[1]["doors"]) == (0, [])

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.domain.identity.caller import AgentAuth
+from mcp_agent_mail.domain.agents import AttachmentsPolicy
+from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.identity.names import NameEnforcement
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.actor import AgentRetired
 from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
+from mcp_agent_mail.features.identity.register import Registration, Supplies, register
 from mcp_agent_mail.features.identity.service import IdentityService
 from tests.features.doors.harness import HOME, OPERATOR, DoorsHarness, at, open_doors
 
@@ -51,8 +54,39 @@ async def test_whom_the_operator_has_retired_the_operator_alone_brings_back(
     await identity.unretire(OPERATOR, HOME, "alice")
     await harness.send("bob", "alice", "there again")
 
-    assert refusals == [f"The operator brings it back: am agents unretire alice --project {HOME}"] * 2
+    ((slug,),) = await harness.rows(f"SELECT slug FROM projects WHERE human_key = '{HOME}'")
+    assert refusals == [f"The operator brings it back: am agents unretire alice --project {slug}"] * 2
     assert (kept, await harness.rows(STATE)) == ([(1, 1)], [(0, 0)])
+
+
+async def test_no_rename_no_registration_and_no_agents_word_brings_it_back(
+    harness: DoorsHarness, identity: IdentityService
+) -> None:
+    await harness.seeded.store.write(
+        lambda tx: tx.wire_names._connection.execute("UPDATE wire_names SET owner = 'claude-mailbox'").rowcount
+    )
+    await identity.retire(OPERATOR, HOME, "alice")
+    anybody = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+    wanted = Registration(
+        project_key=HOME,
+        program="codex",
+        model="m",
+        name="alice",
+        task_description="",
+        attachments_policy=AttachmentsPolicy.AUTO,
+    )
+
+    with pytest.raises(AgentRetired, match="retired by the operator"):
+        await harness.mailboxes.rename(at("alice", Door.CLAUDE_MAILBOX), "alicia")
+    supplies = Supplies(new_names=NamingRules(enforcement=NameEnforcement.FREE), candidates=["BlueLake"], token="t")
+    with pytest.raises(AgentRetired, match="retired by the operator"):
+        await harness.seeded.store.write(lambda tx: register(tx, anybody, wanted, supplies))
+    with pytest.raises(AgentRetired, match="retired by the operator"):
+        await identity.unretire(anybody, HOME, "alice")
+
+    assert await harness.rows(STATE) == [(1, 1)]
+    await harness.seeded.store.write(lambda tx: register(tx, OPERATOR, wanted, supplies))
+    assert await harness.rows(STATE) == [(0, 0)]
 
 
 async def test_the_operators_word_counts_for_a_mailbox_that_was_idle_already(

@@ -59,7 +59,7 @@ async def test_of_many_stores_all_mail_is_here_once(
     await play(world, made, tmp_path, seed)
 
 
-async def test_a_mailbox_that_claude_mailbox_renamed_keeps_its_mail_and_gets_what_comes_to_its_new_name(
+async def test_mail_of_a_mailbox_that_claude_mailbox_renamed_stays_and_what_is_new_comes_to_its_new_name(
     world: World, tmp_path: Path
 ) -> None:
     source = ClaudeMailbox(tmp_path, random.Random(1))
@@ -73,8 +73,10 @@ async def test_a_mailbox_that_claude_mailbox_renamed_keeps_its_mail_and_gets_wha
     source.run(add, values=("alice", "robert", "to robert", "2026-03-01T08:00:00.003Z"))
     await bring(world, source)
 
-    assert world.rows(MAILBOXES) == [("to bob", "bob"), ("to alice", "alice"), ("to robert", "bob")]
-    assert {name for (name,) in world.rows("SELECT name FROM agents WHERE kind = 'agent'")} == {"alice", "bob"}
+    assert world.rows(MAILBOXES) == [("to bob", "bob"), ("to alice", "alice"), ("to robert", "robert")]
+    assert {name for (name,) in world.rows("SELECT name FROM agents WHERE kind = 'agent'")} == {
+        *("alice", "bob", "robert")
+    }
     await world.drain()
     played = Played(root=world.settings.storage_root, now=world.clock.now, succeeded=Counter(), refused=Counter())
     compared = await compare(played, rebuild(played, tmp_path / "rebuilt"), tmp_path / "asked")

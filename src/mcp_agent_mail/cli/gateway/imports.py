@@ -48,8 +48,8 @@ def import_through(
         tally = done.value
     if is_rehearsal:
         # The names that are made in the end are drawn anew.
-        kept = (WhyRenamed.JOINED, WhyRenamed.MOVED)
-        tally.names = [one if one.why in kept else replace(one, agent=None) for one in tally.names]
+        joined = WhyRenamed.JOINED
+        tally.names = [one if one.why is joined else replace(one, agent=None) for one in tally.names]
     return report_of(tally, source.system, source.store_id, is_applied=apply and not is_rehearsal)
 
 

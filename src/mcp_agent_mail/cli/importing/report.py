@@ -26,7 +26,6 @@ _WHY = {
     WhyRenamed.UNFIT: "no agent here can be called so",
     WhyRenamed.TAKEN: "the name is another agent's here",
     WhyRenamed.JOINED: "it is known here as the same one's",
-    WhyRenamed.MOVED: "it was renamed there: its mailbox goes on, under both names",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +53,8 @@ def read_surroundings(command: str, overrides: Mapping[str, str], environ: Mappi
             told[row.name] = text
     if settings.llm_enabled:
         secrets += sorted(name for name in PROVIDER_KEYS if environ.get(name))
-    return ServiceSettings(settings=settings, environment=told, doors=_open_doors(settings), notes=_of_secrets(secrets))
+    notes = _of_secrets(secrets, settings.agent_mail_env_file)
+    return ServiceSettings(settings=settings, environment=told, doors=_open_doors(settings), notes=notes)
 
 
 def ports_of(settings: Settings) -> list[tuple[str, int]]:
@@ -81,11 +82,11 @@ def _open_doors(settings: Settings) -> list[str]:
     return [place.door for place in door_places(settings) if place.is_open]
 
 
-def _of_secrets(names: Sequence[str]) -> list[str]:
+def _of_secrets(names: Sequence[str], env_file: Path | None) -> list[str]:
     if not names:
         return []
     are, them = ("are secrets", "them") if names[1:] else ("is a secret", "it")
-    place = "~/.config/mcp-agent-mail/.env, or the file that AGENT_MAIL_ENV_FILE names, and chmod 600 it"
+    place = f"{'~/.config/mcp-agent-mail/.env' if env_file is None else env_file}, and chmod 600 it"
     return [f"{listed(names, 'and')} {are} and not written into the unit: put {them} into {place}."]
 
 
@@ -93,7 +94,7 @@ def _unnamed(passed_over: SettingNotice, command: str) -> EnvFileUnread:
     return EnvFileUnread(
         f"{passed_over.place} sets {passed_over.name}, and the service would not read it: a repository does not choose "
         "how your server listens.",
-        hint=f"If it is yours: AGENT_MAIL_ENV_FILE=.env {command}. To do without it: "
-        f"AGENT_MAIL_ENV_FILE={os.devnull} {command}",
+        hint=f"If it is yours: AGENT_MAIL_ENV_FILE={shlex.quote(str(passed_over.place))} {command}. To do without it "
+        f"run {command} in another folder.",
         data={"env_file": passed_over.place},
     )

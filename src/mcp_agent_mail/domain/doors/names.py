@@ -23,7 +23,7 @@ _MAX_KEY = 8 * MAX_WIRE_NAME
 # What Unicode calls default-ignorable, assigned or not, and blanks that it counts as symbols and letters.
 _UNSEEN = frozenset(
     {"\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u2065", "\u2800", "\u3164", "\uffa0"}
-    | {"\U00013441", "\U00013442", "\U0001d159"}
+    | {"\U00013441", "\U00013442", "\U00016fe4", "\U0001d159"}
     | {
         chr(one)
         for span in ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xFFF0, 0xFFF8))

@@ -27,9 +27,6 @@ class WhyRenamed(StrEnum):
     JOINED = "joined"
     """The name is known here to be the same one's: the door's own mailbox, or one that nobody has spoken as."""
 
-    MOVED = "moved"
-    """Its mail is another name's here since an earlier run: the mailbox was renamed there, and goes on."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenamedAgent:

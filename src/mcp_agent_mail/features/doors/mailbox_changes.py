@@ -24,6 +24,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doors.names import free_former, give_name, has_other_name, is_former, is_nobodys
 from mcp_agent_mail.features.doors.results import Mailbox, MailboxList, NameChange
 from mcp_agent_mail.features.doors.told_names import listed
+from mcp_agent_mail.features.identity.actor import require_not_put_away
 from mcp_agent_mail.features.identity.door_callers import is_unspoken, resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.store.transaction import Tx, View
@@ -36,7 +37,7 @@ WithActivity = Callable[[Iterable[Agent]], list[Agent]]
 
 
 def require_source(view: View, project: Project | None, door: Door, name: str) -> WireName:
-    """The name that is to be another. Raises MissingMailbox and NameNotOwned."""
+    """The name that is to be another. Raises MissingMailbox, NameNotOwned and AgentRetired."""
     known = None if project is None else view.wire_names.find(project.id, name)
     if known is None or project is None or is_former(view, known):
         if project is not None and not is_nobodys(view, project, name):
@@ -48,6 +49,9 @@ def require_source(view: View, project: Project | None, door: Door, name: str) -
         )
     if known.owner is not door:
         raise _not_ours(known.name)
+    agent = view.agents.find(known.agent_id)
+    assert agent is not None, known
+    require_not_put_away(view, agent, project)
     return known
 
 

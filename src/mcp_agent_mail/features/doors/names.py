@@ -168,7 +168,10 @@ def _ensure(tx: Tx, project: Project, door: Door, name: str, supplies: NameSuppl
     if known is not None and is_former(tx, known):
         _forget(tx, known)
         found, known = _find(tx, project, written)
-    return _make(tx, project, door, written, supplies) if found is None else (_brought_back(tx, project, found), known)
+    if found is None:
+        return _make(tx, project, door, written, supplies)
+    require_not_put_away(tx, found, project)
+    return _brought_back(tx, project, found), known
 
 
 def _make(tx: Tx, project: Project, door: Door, written: str, supplies: NameSupplies) -> tuple[Agent, WireName]:
@@ -266,9 +269,9 @@ def _find_elsewhere(view: View, name: str) -> tuple[Project, str] | None:
 
 def _brought_back(tx: Tx, project: Project, agent: Agent) -> Agent:
     """A door's mailbox that had retired is there again for whoever writes to it. Raises AgentRetired."""
-    require_not_put_away(agent, project)
     if not agent.is_retired or all(known.owner is None for known in tx.wire_names.of_agent(agent.id)):
         return agent
+    require_not_put_away(tx, agent, project)
     back = tx.agents.set_retired(agent.id, None, tx.now)
     record_event(tx, back, None)
     return back

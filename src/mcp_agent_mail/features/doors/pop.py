@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.ids import made_id
 from mcp_agent_mail.domain.doors.names import Door, shown_to
 from mcp_agent_mail.domain.doors.texts import shown_text
 from mcp_agent_mail.domain.messages import Message, ReceiptStep
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.doors.correspondents import full_name
 from mcp_agent_mail.features.doors.names import DoorActor, find_agent, is_nobodys, is_shut
 from mcp_agent_mail.features.doors.results import Pending, Popped
 from mcp_agent_mail.features.doors.told_names import Tells
@@ -66,10 +66,12 @@ def _give(tx: Tx, speaker: DoorActor, door: Door, head: Head) -> Popped:
 
 
 def sender_shown(view: View, door: Door, message: Message, home: Project) -> str:
-    """The name that the door knows, else the native one, `Name@slug` from another project."""
+    """The name that the door knows, else the native one; of an agent of another project its full name."""
     if message.project_id == home.id and (known := shown_to(door, view.wire_names.of_agent(message.sender_id))):
         return known
-    return shown_name(message.sender_name, message.project_id, message.project_slug, home.id)
+    sender = view.agents.find(message.sender_id)
+    assert sender is not None, message
+    return full_name(view, sender, home.id)
 
 
 def settle(tx: Tx, taken: Sequence[Popped]) -> list[Popped]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import Conflict
@@ -9,7 +10,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import UnknownAgent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.lookup import is_left_name, require_agent
+from mcp_agent_mail.features.identity.lookup import is_left_name, name_that_leads, require_agent
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import View
 
@@ -54,13 +55,15 @@ def require_not_left(view: View, agent: Agent, name: str) -> None:
         )
 
 
-def require_not_put_away(agent: Agent, project: Project) -> None:
+def require_not_put_away(view: View, agent: Agent, project: Project) -> None:
     """Raise AgentRetired where the operator has retired it: then it does not come back by being spoken of, or as."""
     if agent.retired_by_operator:
+        name = name_that_leads(view, agent)
+        command = shlex.join(["am", "agents", "unretire", name, "--project", project.slug])
         raise AgentRetired(
-            f"{agent.name} was retired by the operator.",
-            hint=f"The operator brings it back: am agents unretire {agent.name} --project {project.human_key}",
-            data={"agent": agent.name, "project": project.human_key},
+            f"{name} was retired by the operator.",
+            hint=f"The operator brings it back: {command}",
+            data={"agent": name, "project": project.human_key},
         )
 
 

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import KnownNames, UnknownAgent, did_you_mean, mistaken_for, name_key, nearest
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.door_callers import is_unspoken
+from mcp_agent_mail.features.identity.door_callers import is_mailbox, is_unspoken
 from mcp_agent_mail.store.transaction import View
 
 _PRESENT = 10
@@ -23,12 +23,16 @@ _NO_PROJECT = ProjectId(0)
 
 def find_agent(view: View, project_id: ProjectId, name: str) -> Agent | None:
     """The agent of this name, ignoring letter case and outer blanks; a name that no agent has is that of the one
-    that doors know by it, or that came in under it.
+    that doors know by it, or that came in under it. One that a mailbox has left at its door is whose it is there now:
+    a name means the same agent here and there.
     """
     agent = view.agents.find_by_name(project_id, name)
-    if agent is None and (known := view.wire_names.find(project_id, name)) is not None:
-        agent = view.agents.find(known.agent_id)
-    return agent
+    if agent is not None and not is_mailbox(agent):
+        return agent
+    known = view.wire_names.find(project_id, name)
+    if known is None or (agent is not None and known.owner is None):
+        return agent
+    return view.agents.find(known.agent_id)
 
 
 def find_everywhere(view: View, name: str) -> list[Agent]:
@@ -43,6 +47,19 @@ def is_left_name(view: View, agent: Agent, name: str) -> bool:
     if name_key(name) == name_key(agent.name) or known is None or known.owner is not None or known.linked:
         return False
     return any(one.owner is not None for one in view.wire_names.of_agent(agent.id))
+
+
+def name_that_leads(view: View, agent: Agent) -> str:
+    """One that `find_agent` finds it by: its own, unless a mailbox has left that and another has it now."""
+    names = [agent.name, *(one.name for one in view.wire_names.of_agent(agent.id))]
+    found = ((name, find_agent(view, agent.project_id, name)) for name in names)
+    return next((name for name, one in found if one is not None and one.id == agent.id), agent.name)
+
+
+def find_current(view: View, project_id: ProjectId, name: str) -> Agent | None:
+    """As `find_agent`, but for a name that a rename has left: it is whoever's next takes it."""
+    agent = find_agent(view, project_id, name)
+    return None if agent is None or is_left_name(view, agent, name) else agent
 
 
 def require_agent(view: View, project: Project, name: str) -> Agent:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.errors import in_sentences
-from mcp_agent_mail.core.ids import AgentId, token_hash
+from mcp_agent_mail.core.ids import AgentId, ProjectId, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, ContactPolicy, NewAgent
 from mcp_agent_mail.domain.identity.caller import Caller, TokenMissing, WrongToken, require_to_act
 from mcp_agent_mail.domain.identity.names import (
@@ -20,8 +20,10 @@ from mcp_agent_mail.domain.identity.names import (
 )
 from mcp_agent_mail.domain.identity.windows import Window
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.actor import require_not_put_away
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, claim_agent
 from mcp_agent_mail.features.identity.door_callers import is_mailbox, require_own_program
+from mcp_agent_mail.features.identity.lookup import find_agent, find_current, is_left_name
 from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.doors.profiles import record_profile
@@ -87,7 +89,9 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
     if asked is None and supplies.window is not None:
         window = find_live(tx, project.id, supplies.window)
         asked = None if window is None else window.display_name
-    known = None if asked is None else tx.agents.find_by_name(project.id, asked)
+    known = None if asked is None else find_current(tx, project.id, asked)
+    if known is not None and not caller.is_operator:
+        require_not_put_away(tx, known, project)
     if known is None or known.kind is not AgentKind.AGENT:
         name = _name_for(asked, wanted, supplies.new_names.enforcement)
         registered = _create(tx, admission_request, name, wanted, supplies)
@@ -107,8 +111,17 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
     return _in_window(tx, caller, registered, supplies, was_named=wanted.name is not None or own is not None)
 
 
+def _take_left_name(tx: Tx, project_id: ProjectId, name: str) -> None:
+    """Somebody has the name from now on: where a rename has left it, it leads to that mailbox no more."""
+    known = tx.wire_names.find(project_id, name)
+    agent = None if known is None else tx.agents.find(known.agent_id)
+    if known is not None and agent is not None and is_left_name(tx, agent, name):
+        tx.wire_names.remove(known)
+        record_event(tx, agent, None)
+
+
 def _find_free(tx: Tx, project: Project, supplies: Supplies) -> str | None:
-    free = (name for name in supplies.candidates if tx.agents.find_by_name(project.id, name) is None)
+    free = (name for name in supplies.candidates if find_agent(tx, project.id, name) is None)
     return next(free, None)
 
 
@@ -145,13 +158,15 @@ def create_identity(tx: Tx, caller: Caller, wanted: Registration, supplies: Supp
     )
 
     def is_taken(name: str) -> bool:
-        known = tx.agents.find_by_name(project.id, name)
+        known = find_current(tx, project.id, name)
         return known is not None and (known.kind is not AgentKind.AGENT or tx.agents.has_token(known.id))
 
     name = name_from_hint(
         wanted.name, supplies.new_names.enforcement, program=wanted.program, model=wanted.model, is_taken=is_taken
     )
-    unclaimed = None if name is None else tx.agents.find_by_name(project.id, name)
+    unclaimed = None if name is None else find_current(tx, project.id, name)
+    if unclaimed is not None and not caller.is_operator:
+        require_not_put_away(tx, unclaimed, project)
     if unclaimed is None:
         registered = _create(tx, admission_request, name, wanted, supplies)
     else:
@@ -221,8 +236,9 @@ def _create(
 ) -> Registered:
     given = name or first_free(
         supplies.candidates,
-        lambda candidate: tx.agents.find_by_name(admission_request.project.id, candidate) is not None,
+        lambda candidate: find_agent(tx, admission_request.project.id, candidate) is not None,
     )
+    _take_left_name(tx, admission_request.project.id, given)
     known = [] if name is None or wanted.name is None else tx.agents.names(admission_request.project.id)
     agent = add_agent(
         tx,

@@ -20,7 +20,7 @@ from mcp_agent_mail.domain.presence import presence_in
 from mcp_agent_mail.domain.products import MAX_PROJECTS
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
-from mcp_agent_mail.features.identity.actor import require_actor
+from mcp_agent_mail.features.identity.actor import require_actor, require_not_put_away
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, require_admission
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
 from mcp_agent_mail.features.identity.delivery_hooks import NO_HOOKS, DeliveryHooks
@@ -276,11 +276,15 @@ class IdentityService:
         return tx.ladder.tell_gone(retired.id, tx.now, GONE_AT_ONCE) if self._tells_gone else 0
 
     async def unretire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
-        """Bring a retired agent back; nothing changes for one that is active."""
+        """Bring a retired agent back; nothing changes for one that is active. One that the operator has retired comes
+        back by its word alone: else raises AgentRetired.
+        """
 
         def change(tx: Tx, agent: Agent) -> Agent:
             if not agent.is_retired:
                 return agent
+            if not caller.is_operator:
+                require_not_put_away(tx, agent, require_project(tx, project_key))
             back = tx.agents.set_retired(agent.id, None, tx.now)
             record_event(tx, back, _author(caller, agent))
             return back

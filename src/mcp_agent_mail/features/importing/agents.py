@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.importing.records import SourceAgent, SourceKind
 from mcp_agent_mail.domain.importing.report import RenamedAgent, WhyRenamed
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.register import record_event
-from mcp_agent_mail.features.importing.former_names import call_otherwise, find_former, find_same_name
+from mcp_agent_mail.features.importing.former_names import find_former, find_same_name
 from mcp_agent_mail.features.importing.unit_of_work import RunningUnit
 from mcp_agent_mail.store.transaction import Tx
 
@@ -36,9 +36,11 @@ def take_agent(unit: RunningUnit, source: SourceAgent) -> None:
         _join(unit, project, source, same)
         return
     if project is not None and (former := find_former(unit, project, source)) is not None:
-        unit.tally.of(SourceKind.AGENT).added += 1
-        _go_on(unit, project, source, former)
-        return
+        if (alias := find_same_name(unit, source, former)) is not None:
+            unit.tally.of(SourceKind.AGENT).added += 1
+            _go_on(unit, project, source, former, alias)
+            return
+        unit.tally.note(f"{source.name!r:.100} was renamed there: its earlier mail is {former.name}'s here, and stays.")
     name, why = _name(unit, project, source)
     if source.wire is None and source.token_hash is None and unit.rules.auth is AgentAuth.STRICT:
         unit.tally.note("Agents without a token cannot act here (AGENT_AUTH=strict): am token reissue gives them one.")
@@ -80,14 +82,10 @@ def _join(unit: RunningUnit, project: Project, source: SourceAgent, same: WireNa
     unit.take(SourceKind.AGENT, [source.key], agent.id, project.id)
 
 
-def _go_on(unit: RunningUnit, project: Project, source: SourceAgent, former: Agent) -> None:
-    alias = find_same_name(unit, source, former)
-    why = WhyRenamed.MOVED if alias is None else WhyRenamed.JOINED
+def _go_on(unit: RunningUnit, project: Project, source: SourceAgent, agent: Agent, alias: str) -> None:
     if unit.tx is not None:
-        alias = alias or call_otherwise(unit, unit.tx, source, former)
-        record_event(unit.tx, former, None)
-        unit.take(SourceKind.AGENT, [source.key], former.id, project.id)
-    _tell(unit, source, project, former.name, alias, why)
+        unit.take(SourceKind.AGENT, [source.key], agent.id, project.id)
+    _tell(unit, source, project, agent.name, alias, WhyRenamed.JOINED)
 
 
 def _name(unit: RunningUnit, project: Project | None, source: SourceAgent) -> tuple[str | None, WhyRenamed | None]:

@@ -12,7 +12,8 @@ from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_to_act
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.actor import require_not_left
+from mcp_agent_mail.features.identity.lookup import find_current, require_agent
 from mcp_agent_mail.features.identity.register import Registration
 from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, Newcomer
 from mcp_agent_mail.features.projects.ensure import ProjectRequest, find_foreseen
@@ -51,8 +52,8 @@ def who_joins(view: View, caller: Caller, request: JoinRequest) -> tuple[Project
         )
     else:
         agent = require_agent(view, project, name)
-    if agent is not None:
-        require_to_act(caller, agent)
+    if agent is not None and not require_to_act(caller, agent):
+        require_not_left(view, agent, name or agent.name)
     return project, agent
 
 
@@ -73,7 +74,7 @@ def registration(view: View, caller: Caller, project: Project, newcomer: Newcome
 
 
 def _find(view: View, project: Project, name: str | None) -> Agent | None:
-    agent = None if name is None else view.agents.find_by_name(project.id, name)
+    agent = None if name is None else find_current(view, project.id, name)
     return agent if agent is not None and agent.kind is AgentKind.AGENT else None
 
 
