@@ -17,6 +17,7 @@ from mcp_agent_mail.core.errors import AgentMailError, Conflict
 from mcp_agent_mail.core.params import Text
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Json, ToolSpec, ToolTable, current_credentials, tool
+from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, Receive, Send
 from mcp_agent_mail.facades.tool_door import DoorAnswer, DoorTools
 from mcp_agent_mail.features.introspection.usage import Usage
@@ -116,7 +117,8 @@ class _Door:
 async def toy() -> AsyncIterator[Toy]:
     made = Toy()
     calls = Calls(ToolTable([]), ResourceTable([]), usage=made.usage)
-    doors = Doors(by_part={"/agents/": _Door(made, ServerParts(calls))})
+    door = _Door(made, ServerParts(calls))
+    doors = Doors(by_part={"/agents/": door}, apps={Door.POSTAL: door})
     async with hosted(toy_app(doors=doors)) as made.url:
         yield made
 

@@ -171,6 +171,6 @@ class _Story:
         noted = "data:text/plain;base64,VGhlIG5vdGVzLg=="
         await self._send("late", to=["RedStone"], subject="Later", body_md="New", attachment_paths=[noted])
         purged = await self._call("purge_old_messages", max_age_days=30, dry_run=False)
-        assert purged["messages_affected"] == 1, purged
+        assert purged["messages_affected"] == 4, purged  # The letter, and three requests that were answered.
         await self._call("file_reservation_paths", agent_name="GrayFox", paths=["src/late.py"], reason="three")
         await self._moment("purged")

@@ -10,7 +10,6 @@ import time
 from mcp_agent_mail.cli.agentmail.environment import ENABLED
 from mcp_agent_mail.cli.agentmail.refusals import Failure
 from mcp_agent_mail.core import running_server as wire
-from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
 
 TYPE_CHECKING = False
@@ -128,4 +127,5 @@ def _words(refused: wire.Refused, url: str) -> str:
     if refused.kind == _NO_DOOR or str(refused).startswith(_CLOSED):
         return f"the server at {url} serves no AgentMail: set {ENABLED}=true for it and start it anew"
     hint = _TOKEN if refused.kind == _NO_TOKEN else str(refused.hint or "")
-    return in_sentences(str(refused), hint)
+    said = str(refused)
+    return f"{said if said.endswith(('.', '!', '?')) else f'{said}.'} {hint}" if hint else said

@@ -11,7 +11,6 @@ import re
 import select
 import signal
 import time
-from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,8 +177,10 @@ def remember(environ: Mapping[str, str], project: str, panes: Sequence[str], nam
     for pane in panes:
         words += [*([";"] if words else []), "set-option", "-p", "-t", pane, _option(project), kept]
     if words:
-        with suppress(TmuxSilent):
+        try:
             run(words, environ)
+        except TmuxSilent:
+            return
 
 
 def run(arguments: Sequence[str], environ: Mapping[str, str], *, within_s: float = ANSWER_WITHIN_S) -> tuple[int, str]:

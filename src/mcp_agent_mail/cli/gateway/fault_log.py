@@ -13,12 +13,20 @@ class FaultLog(logging.Handler):
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Nothing where there is a log after all, which gets every record by itself."""
+        """Nothing where another handler has it: there is a log after all, or somebody wants it said by nobody."""
         error = record.exc_info[1] if record.exc_info else None
-        if logging.getLogger().handlers or (error is not None and told_fault(error) is not None):
+        if self._is_one_of_several(record) or (error is not None and told_fault(error) is not None):
             return
         if logging.lastResort is not None and record.levelno >= logging.lastResort.level:
             logging.lastResort.handle(record)
+
+    def _is_one_of_several(self, record: logging.LogRecord) -> bool:
+        logger: logging.Logger | None = logging.getLogger(record.name)
+        while logger is not None:
+            if any(one is not self for one in logger.handlers):
+                return True
+            logger = logger.parent if logger.propagate else None
+        return False
 
 
 def tell_faults_once() -> None:
