@@ -43,4 +43,4 @@ def test_by_the_door_the_servers_own_settings_are_told_too(tmp_path: Path) -> No
     assert installed.out.splitlines()[1] == "It opens: claude-mailbox"
     assert 'Environment="HTTP_PORT=0"\n' in text
     assert refused.code == 1
-    assert "AGENT_MAIL_ENV_FILE=.env claude-mailbox install-autostart" in refused.err
+    assert f"AGENT_MAIL_ENV_FILE={tmp_path}/.env claude-mailbox install-autostart" in refused.err
