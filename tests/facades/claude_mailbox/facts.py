@@ -124,6 +124,7 @@ _PROMISED = {
         f"{_FEATURE}service.py::test_who_has_watched_longest_gets_each_of_what_comes",
         f"{_FEATURE}service.py::test_what_a_watch_did_not_get_through_is_the_next_ones",
         f"{_HTTP}routes.py::test_a_watcher_that_is_gone_takes_nothing_with_it",
+        f"{_HTTP}routes.py::test_a_watch_waits_25_s_and_300_at_most",
     ),
     "FC6": (f"{_FEATURE}changes.py::test_another_name_takes_mail_and_history_along_and_mail_to_the_former_one_too",),
     "FC7": (f"{_CLI}entry.py::test_help_is_the_references_and_needs_no_server",),

@@ -16,6 +16,13 @@ def test_both_ports_are_the_doors_and_say_what_they_are_to_anybody(server: Mailb
         assert one.status == 200
         assert one.value == {"status": "ok", "version": __version__, "dbPath": str(server.served.database)}
         assert one.headers["content-type"] == "application/json"
+    for port in server.ports:
+        assert server.ask("GET", "/v1/peek", name="e-bob", port=port).value["pending"] == 0
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        takes = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        begun = server.ask("POST", "/mcp", name="e-bob", port=port, body=asked, headers=takes)
+        assert (begun.status, begun.value["result"]["serverInfo"]["name"]) == (200, "claude-mailbox")
 
 
 def test_the_database_that_health_names_is_the_live_one(server: MailboxServer) -> None:

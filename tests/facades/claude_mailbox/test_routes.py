@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.facades.asgi import DoorRequest
+from mcp_agent_mail.facades.claude_mailbox import routes
 from tests.facades.claude_mailbox.mailbox_server import MailboxServer, messages_in
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)")
@@ -299,3 +302,15 @@ def test_a_session_that_was_renamed_ends_though_it_knows_its_first_name_alone(se
 
     assert (ended.status, ended.value) == (200, {"name": "g-alice", "deleted": True})
     assert "g-gamer" not in server.names()
+
+
+@pytest.mark.parametrize(
+    ("query", "waits_s"),
+    [(b"", 25.0), (b"timeout=", 25.0), (b"timeout=0", 0.0), (b"timeout=300", 300.0), (b"timeout=1e9", 300.0)],
+)
+def test_a_watch_waits_25_s_and_300_at_most(query: bytes, waits_s: float) -> None:
+    request = DoorRequest(
+        scope={"query_string": query}, headers={}, query={}, credentials=Credentials(via="mcp"), request_id="1"
+    )
+
+    assert routes._timeout(request) == waits_s

@@ -253,7 +253,7 @@ async def test_an_unknown_tool_is_named(postal: PostalServer) -> None:
     assert told == [f"Unknown tool: {tool}\n{there_are}" for tool in ("nope", "fetch_inbox", "health_check")]
 
 
-@shows("no-session", "unknown-session")
+@shows("no-session", "unknown-session", "P3")
 async def test_a_call_without_a_session_or_with_one_that_is_lost_is_served(postal: PostalServer) -> None:
     call = rpc("tools/call", tool_call("check_mail", {}), 1)
     answers = [

@@ -34,7 +34,7 @@ async def test_an_id_sent_again_is_the_same_message_and_other_content_is_refused
 
 
 @WAITS
-@shows("P2", "FA8")
+@shows("P2", "FA8", "B10")
 async def test_a_client_that_is_gone_while_it_waits_loses_nothing(postal: PostalServer) -> None:
     body = json.dumps(rpc("tools/call", tool_call("check_mail", {}), 1)).encode()
     head = "POST /agents/bob/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
