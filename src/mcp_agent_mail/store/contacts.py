@@ -82,8 +82,7 @@ _OF_PROJECT = f"""
 _UNANSWERED = """
 SELECT m.id, m.subject, m.body_md FROM recipients r INDEXED BY recipients_unacked JOIN messages m ON m.id = r.message_id
 WHERE r.agent_id = ? AND r.sender_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_required = 1 AND r.ack_ts IS NULL
-  AND r.kind = 'to'
-  AND r.expired_ts IS NULL AND m.subject >= ? AND m.subject < ? || char(1114111)
+  AND r.kind = 'to' AND r.expired_ts IS NULL AND m.subject >= ? AND m.subject < ? || char(1114111)
 ORDER BY r.delivery_seq DESC LIMIT ?
 """
 _AT_ONCE = 500

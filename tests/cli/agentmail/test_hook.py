@@ -122,20 +122,26 @@ def test_what_hangs_before_the_server_is_ended_by_the_alarm(home: AgentMailHome,
     assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
 
 
+def _told_into(session: TmuxSession, descriptor: int) -> subprocess.CompletedProcess[bytes]:
+    """The hook of `a2`, whose client has this end for its words."""
+    return subprocess.run(
+        command("receive", "--hook"),
+        stderr=descriptor,
+        check=False,
+        timeout=WITHIN_S,
+        cwd=session.home.code,
+        env=session.home.environment(session.environ("a2")),
+        stdin=subprocess.DEVNULL,
+    )
+
+
 @needs_tmux
 def test_mail_that_nobody_could_be_told_is_kept(session: TmuxSession) -> None:
     sent(session.says("a1", "send", "a2", "hi"))
     read, write = os.pipe()
     os.close(read)
     try:
-        done = subprocess.run(
-            command("receive", "--hook"),
-            stderr=write,
-            check=False,
-            cwd=session.home.code,
-            env=session.home.environment(session.environ("a2")),
-            stdin=subprocess.DEVNULL,
-        )
+        done = _told_into(session, write)
     finally:
         os.close(write)
 
@@ -149,15 +155,7 @@ def test_a_client_that_reads_nothing_of_it_holds_nobody_and_loses_nothing(sessio
     sent(session.says("a1", "send", "a2", long))
     read, write = os.pipe()
     try:
-        done = subprocess.run(
-            command("receive", "--hook"),
-            stderr=write,
-            check=False,
-            timeout=WITHIN_S,
-            cwd=session.home.code,
-            env=session.home.environment(session.environ("a2")),
-            stdin=subprocess.DEVNULL,
-        )
+        done = _told_into(session, write)
     finally:
         os.close(read)
         os.close(write)

@@ -24,11 +24,9 @@ def _files(home: AgentMailHome) -> ProjectFiles:
     return ProjectFiles(home.environment(), str(home.code))
 
 
-@contextmanager
-def mailman(session: TmuxSession) -> Iterator[subprocess.Popen[str]]:
-    """In the foreground of a terminal of its own, at work."""
-    process = subprocess.Popen(
-        command("mailman"),
+def _started(session: TmuxSession, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(*arguments),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -36,6 +34,12 @@ def mailman(session: TmuxSession) -> Iterator[subprocess.Popen[str]]:
         cwd=session.home.code,
         env=session.home.environment(session.environ("a1")),
     )
+
+
+@contextmanager
+def mailman(session: TmuxSession) -> Iterator[subprocess.Popen[str]]:
+    """In the foreground of a terminal of its own, at work."""
+    process = _started(session, "mailman")
     assert process.stdout is not None
     assert process.stderr is not None
     try:
@@ -136,18 +140,7 @@ def test_in_the_background_there_is_one_and_a_second_is_refused(session: TmuxSes
 
 
 def test_of_many_that_are_started_at_once_one_runs_and_each_other_says_so(session: TmuxSession) -> None:
-    several = [
-        subprocess.Popen(
-            command("mailman", "--daemon"),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=session.home.code,
-            env=session.home.environment(session.environ("a1")),
-        )
-        for _ in range(6)
-    ]
+    several = [_started(session, "mailman", "--daemon") for _ in range(6)]
     ended = [(*one.communicate(timeout=WITHIN_S), one.returncode) for one in several]
     pid = _files(session.home).running()
     assert pid is not None

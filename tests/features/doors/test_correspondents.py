@@ -10,19 +10,17 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.contacts import ContactRules
 from mcp_agent_mail.domain.doors.names import AmbiguousCorrespondent, Door
-from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, TokenMissing
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.identity.names import NameEnforcement
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.tools import contact_tools
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.identity import register as registering
 from mcp_agent_mail.features.identity.admission import NamingRules
-from mcp_agent_mail.features.identity.lookup import find_agent
 from tests.features.doors.harness import HOME, OPERATOR, DoorsHarness, at
 from tests.features.messaging.harness import APP, LIB, NOBODY, Identities
 
@@ -349,50 +347,3 @@ async def test_mail_to_a_mailbox_that_nobody_has_goes_on_where_nobody_elsewhere_
     await harness.send("alice", "greenfox", "2")
 
     assert await bodies(harness, "GreenFox", HOME) == ["1", "2"]
-
-
-async def test_a_mailbox_that_was_renamed_is_answered_by_the_name_that_is_shown_of_it_elsewhere(
-    harness: DoorsHarness,
-) -> None:
-    """Its native name is free at doors by then, and somebody else's soon."""
-    backend, amy = at("backend", Door.CLAUDE_MAILBOX), at("amy", Door.AGENTMAIL, APP)
-    await own(harness, backend)
-    await own(harness, amy)
-    await harness.mailboxes.rename(backend, "api-1")
-    await own(harness, backend)
-    await harness.doors.send(at("api-1", Door.CLAUDE_MAILBOX), f"amy@{APP}", "hello")
-
-    seen = await take(harness, amy)
-    await send(harness, amy, seen, "answer")
-
-    assert seen == f"api-1@{await slug_of(harness, HOME)}"
-    assert await take(harness, at("api-1", Door.CLAUDE_MAILBOX)) == f"amy@{await slug_of(harness, APP)}"
-    assert await harness.doors.pop(backend, wait_s=0) is None
-
-
-async def test_a_name_that_a_mailbox_has_at_its_door_is_no_native_newcomers(harness: DoorsHarness) -> None:
-    bob = at("bob", Door.CLAUDE_MAILBOX)
-    await own(harness, bob)
-    await harness.mailboxes.rename(bob, "robert")
-    agents = await harness.rows("SELECT count(*) FROM agents")
-
-    with pytest.raises(TokenMissing):
-        await native(harness, "Robert", HOME, auth=AgentAuth.STRICT)
-
-    assert await harness.rows("SELECT count(*) FROM agents") == agents
-
-
-async def test_a_name_means_natively_whom_it_means_at_the_door(harness: DoorsHarness) -> None:
-    carl = at("carl", Door.CLAUDE_MAILBOX)
-    await own(harness, carl)
-    await harness.mailboxes.rename(carl, "innocent")
-    ((home,),) = await harness.rows(f"SELECT id FROM projects WHERE human_key = '{HOME}'")
-    before = await harness.seeded.store.read(lambda view: find_agent(view, ProjectId(home), "carl"))
-    await own(harness, carl)
-
-    after = await harness.seeded.store.read(lambda view: find_agent(view, ProjectId(home), "CARL"))
-
-    assert before is not None
-    assert after is not None
-    assert (before.name, after.name == "carl") == ("carl", False)
-    assert await names(harness) == ["innocent", "carl"]

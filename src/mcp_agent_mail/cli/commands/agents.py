@@ -110,8 +110,7 @@ def show(name: NameArgument, project: ProjectOption = None, exact: ExactFlag = F
 def retire(name: NameArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
     """Retire an agent: no new mail in or out.
 
-    Its mail and its name stay. A mailbox of a door that you retire comes back by am agents unretire
-    alone.
+    Its mail and its name stay. Whom you retire comes back by am agents unretire alone.
     """
     context = load_context()
     with open_gateway(context) as gateway:

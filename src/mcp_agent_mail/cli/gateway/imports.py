@@ -48,8 +48,7 @@ def import_through(
         tally = done.value
     if is_rehearsal:
         # The names that are made in the end are drawn anew.
-        joined = WhyRenamed.JOINED
-        tally.names = [one if one.why is joined else replace(one, agent=None) for one in tally.names]
+        tally.names = [one if one.why is WhyRenamed.JOINED else replace(one, agent=None) for one in tally.names]
     return report_of(tally, source.system, source.store_id, is_applied=apply and not is_rehearsal)
 
 

@@ -24,11 +24,7 @@ _MAX_KEY = 8 * MAX_WIRE_NAME
 _UNSEEN = frozenset(
     {"\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u2065", "\u2800", "\u3164", "\uffa0"}
     | {"\U00013441", "\U00013442", "\U00016fe4", "\U0001d159"}
-    | {
-        chr(one)
-        for span in ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xFFF0, 0xFFF8))
-        for one in range(span[0], span[1] + 1)
-    }
+    | {chr(one) for one in (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFF9))}
     | {chr(one) for one in range(0xE0000, 0xE1000)}
 )
 # Controls, halves of surrogates, what breaks a line, and what turns the direction of the text that stands beside it.

@@ -86,8 +86,8 @@ class SourceAgent:
     `token_hash` is `core.ids.token_hash` of the token that the agent has: its SHA-256. With it the agent goes on with
     the token it knows. The token itself never leaves the reader.
     `status` is what the agent last said of itself; `retired_ts` since when the source counts it as gone.
-    `received` and `sent` are the keys of some messages, of a name with a `wire` alone: where those are another name's
-    here, this one is that one, renamed.
+    `received` and `sent` are the keys of its oldest messages, of a name with a `wire` alone: by them the report says
+    whose its earlier mail is here.
     """
 
     key: str

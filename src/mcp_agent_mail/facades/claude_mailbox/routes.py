@@ -101,8 +101,10 @@ class MailboxRest:
         the tool: it may be one that no header can hold.
         """
         named = _query_name(request)
-        is_named_alone = named is not None and header_name(request) is None
-        caller = require_name(named) if is_named_alone and named else require_owner(request, named, "name")
+        if named is not None and header_name(request) is None:
+            caller = require_name(named)
+        else:
+            caller = require_owner(request, named, "name")
         checked = [await self._mailboxes.check(caller_of(caller), settles_itself=True)]
         if (other := await self._followed(request, caller)) is not None:
             checked.append(await self._mailboxes.check(caller_of(other), settles_itself=True))

@@ -67,8 +67,8 @@ def _give(tx: Tx, speaker: DoorActor, door: Door, head: Head) -> Popped:
 
 def sender_shown(view: View, door: Door, message: Message, home: Project) -> str:
     """The name that the door knows, else the native one; of an agent of another project its full name."""
-    if message.project_id == home.id and (known := shown_to(door, view.wire_names.of_agent(message.sender_id))):
-        return known
+    if message.project_id == home.id:
+        return shown_to(door, view.wire_names.of_agent(message.sender_id)) or message.sender_name
     sender = view.agents.find(message.sender_id)
     assert sender is not None, message
     return full_name(view, sender, home.id)

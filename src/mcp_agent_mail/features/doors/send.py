@@ -26,6 +26,7 @@ from mcp_agent_mail.features.doors.requests import DoorSendRequest
 from mcp_agent_mail.features.doors.results import DoorSent
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.idempotency import Replay
+from mcp_agent_mail.features.identity.lookup import name_that_leads
 from mcp_agent_mail.features.messaging.requests import RecipientList, SendRequest
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.store.transaction import Tx, View
@@ -94,9 +95,11 @@ def _find_letter(view: View, sender: Agent, recipient: Agent) -> MessageId | Non
 
 
 def _address(view: View, home: Project, recipient: Agent) -> str:
-    project = home if recipient.project_id == home.id else view.projects.find(recipient.project_id)
+    if recipient.project_id == home.id:
+        return recipient.name  # It is known who is meant.
+    project = view.projects.find(recipient.project_id)
     assert project is not None, recipient
-    return shown_name(recipient.name, project.id, project.slug, home.id)
+    return shown_name(name_that_leads(view, recipient), project.id, project.slug, home.id)
 
 
 def _place(door: Door, external_id: str, sender: Agent, recipient: Agent, answers: int) -> WirePlace:

@@ -25,7 +25,7 @@ from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.charsets import fold
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.guarding.schemas import CheckAnswer, CheckRequest
-from mcp_agent_mail.features.identity.lookup import find_current
+from mcp_agent_mail.features.identity.lookup import AmbiguousName, find_current
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.leases import ConflictFilter
@@ -89,7 +89,10 @@ class GuardingService:
 
         def look(view: View) -> _Who:
             name = request.agent or request.author
-            known = find_current(view, project_id, name) if name else None
+            try:
+                known = find_current(view, project_id, name) if name else None
+            except AmbiguousName:
+                known = None
             if known is not None and known.kind is AgentKind.AGENT:
                 return _Who(known, known.name, None)
             if request.agent is None:

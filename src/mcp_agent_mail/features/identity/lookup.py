@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from mcp_agent_mail.core.errors import listed
+from mcp_agent_mail.core.errors import Conflict, listed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import KnownNames, UnknownAgent, did_you_mean, mistaken_for, name_key, nearest
@@ -21,22 +21,33 @@ _HOMES = 3
 _NO_PROJECT = ProjectId(0)
 
 
+class AmbiguousName(Conflict):
+    """A mailbox was renamed at its door, and another one has the name there now; natively it is still the first's."""
+
+
 def find_agent(view: View, project_id: ProjectId, name: str) -> Agent | None:
     """The agent of this name, ignoring letter case and outer blanks; a name that no agent has is that of the one
-    that doors know by it, or that came in under it. One that a mailbox has left at its door is whose it is there now:
-    a name means the same agent here and there.
+    that doors know by it, or that came in under it. Raises AmbiguousName.
     """
     agent = view.agents.find_by_name(project_id, name)
     if agent is not None and not is_mailbox(agent):
         return agent
     known = view.wire_names.find(project_id, name)
-    if known is None or (agent is not None and known.owner is None):
-        return agent
-    return view.agents.find(known.agent_id)
+    called = None if known is None else view.agents.find(known.agent_id)
+    if agent is None or known is None or called is None or called.id == agent.id or known.owner is None:
+        return called if agent is None else agent
+    own = next((one.name for one in view.wire_names.of_agent(agent.id) if one.owner is not None), agent.name)
+    raise AmbiguousName(
+        f"{known.name!r:.100} is two: {called.name} is called so at {known.owner.value}, and {own} was before.",
+        hint=f"Say which: {called.name} or {own}.",
+        data={"name": known.name, "names": [called.name, own]},
+    )
 
 
 def find_everywhere(view: View, name: str) -> list[Agent]:
-    """Who goes by this name in the projects that are not archived, natively or, where nobody does, at doors."""
+    """Who goes by this name in the projects that are not archived, natively or, where nobody does, at doors. Which of
+    two in one project is asked by `find_agent`.
+    """
     known = () if (native := view.agents.find_everywhere(name)) else view.wire_names.find_everywhere(name)
     return [*native, *(agent for agent_id in known if (agent := view.agents.find(agent_id)) is not None)]
 
@@ -51,9 +62,16 @@ def is_left_name(view: View, agent: Agent, name: str) -> bool:
 
 def name_that_leads(view: View, agent: Agent) -> str:
     """One that `find_agent` finds it by: its own, unless a mailbox has left that and another has it now."""
-    names = [agent.name, *(one.name for one in view.wire_names.of_agent(agent.id))]
-    found = ((name, find_agent(view, agent.project_id, name)) for name in names)
-    return next((name for name, one in found if one is not None and one.id == agent.id), agent.name)
+
+    def leads(name: str) -> bool:
+        try:
+            found = find_agent(view, agent.project_id, name)
+        except AmbiguousName:
+            return False
+        return found is not None and found.id == agent.id
+
+    names = (agent.name, *(one.name for one in view.wire_names.of_agent(agent.id)))
+    return agent.name if not is_mailbox(agent) else next(filter(leads, names), agent.name)
 
 
 def find_current(view: View, project_id: ProjectId, name: str) -> Agent | None:

@@ -11,7 +11,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.identity.readership import Readership, may_read
 from mcp_agent_mail.domain.messages import Standing
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.lookup import find_agent
+from mcp_agent_mail.features.identity.lookup import AmbiguousName, find_agent
 from mcp_agent_mail.store.transaction import View
 
 Standings = Mapping[MessageId, Standing]
@@ -37,11 +37,10 @@ def find_reading_agent(view: View, caller: Caller, project: Project, said: str |
     not act as that one.
     """
     name = caller.name_in(project.id) or said
-    agent = None if name is None else find_agent(view, project.id, name)
-    if agent is None:
-        return None
     try:
-        require_to_act(caller, agent)
-    except PermissionDenied:
+        agent = None if name is None else find_agent(view, project.id, name)
+        if agent is not None:
+            require_to_act(caller, agent)
+    except (AmbiguousName, PermissionDenied):
         return None
     return agent

@@ -13,6 +13,8 @@ from mcp_agent_mail.domain.identity.names import name_key, recipient_name
 from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_RECIPIENTS, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.identity.door_callers import is_mailbox
+from mcp_agent_mail.features.identity.lookup import find_agent
 from mcp_agent_mail.features.messaging.requests import RecipientList
 from mcp_agent_mail.features.messaging.unknown_recipients import UnknownRecipient, unknown_recipients
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
@@ -59,7 +61,7 @@ def choose_named(view: View, sender: Actor, named: RecipientList) -> list[NewRec
     """The agents named, `to` before `cc` before `bcc`, each once. Raises when one is unknown: nothing is guessed.
 
     A name that no agent has is the one that doors know by it; a bare one that no door knows either is the one elsewhere
-    that the sender has an approved link to.
+    that the sender has an approved link to. Raises AmbiguousName.
     """
     written, unknown = _understand(view, sender.project, named)
     names: dict[ProjectId, set[str]] = {}
@@ -70,8 +72,8 @@ def choose_named(view: View, sender: Actor, named: RecipientList) -> list[NewRec
     for one in written:
         meant = one
         agent = agents[one.project.id].get(name_key(one.name))
-        if agent is None and (known := view.wire_names.find(one.project.id, one.name)) is not None:
-            agent = view.agents.find(known.agent_id)
+        if agent is None or is_mailbox(agent):
+            agent = find_agent(view, one.project.id, one.name)
         if agent is None and one.is_bare and (linked := _by_link(view, sender, one)) is not None:
             agent, meant = linked
         if agent is None or agent.kind is AgentKind.SYSTEM:

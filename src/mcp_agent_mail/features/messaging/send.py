@@ -35,6 +35,7 @@ from mcp_agent_mail.features.attachments.results import ImageLeft
 from mcp_agent_mail.features.contacts.consent import ConsentResult, DeliveryPolicy, check_consent, consent_context
 from mcp_agent_mail.features.contacts.links import lift_denials
 from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.identity.lookup import name_that_leads
 from mcp_agent_mail.features.messaging.held_mail import ask_for_held, left_out, require_consent
 from mcp_agent_mail.features.messaging.inbox_limits import (
     require_inbox_room,
@@ -253,7 +254,9 @@ def _default_recipients(view: View, original: Message, sender: Actor) -> tuple[s
     """The original's sender, in whichever project; for one's own message those it was sent `to`."""
     here = sender.project.id
     if original.sender_id != sender.agent.id:
-        return (shown_name(original.sender_name, original.project_id, original.project_slug, here),)
+        author = view.agents.find(original.sender_id)
+        name = original.sender_name if author is None else name_that_leads(view, author)
+        return (shown_name(name, original.project_id, original.project_slug, here),)
     to = [r for r in view.messages.recipients(original.id) if r.kind is RecipientKind.TO]
     if not to:
         raise NobodyAddressed(
