@@ -68,7 +68,7 @@ def test_a_name_given_twice_is_a_notice(machine: Machine) -> None:
     assert [(notice.name, notice.place) for notice in loaded.notices] == [("HTTP_PORT", f"{path}:2")]
 
 
-@pytest.mark.parametrize("name", sorted(LATER - {"HTTP_JWT_ENABLED"}))
+@pytest.mark.parametrize("name", sorted(LATER))
 def test_a_setting_of_a_part_not_built_yet_is_a_notice(name: str, machine: Machine) -> None:
     assert machine.notices(**{name: "1"}) == [("notice", name)]
 
@@ -116,12 +116,6 @@ def test_a_mistake_under_a_former_name_is_told_under_that_name(machine: Machine)
 
 def test_host_as_shells_set_it_is_not_ours(machine: Machine) -> None:
     assert machine.settings(HOST="laptop").http_host == "127.0.0.1"
-
-
-@pytest.mark.parametrize("name", ["HTTP_JWT_ENABLED", "JWT_ENABLED"])
-def test_asking_for_jwt_is_refused_until_it_is_built(name: str, machine: Machine) -> None:
-    assert [mistake.name for mistake in machine.mistakes(**{name: "true"})] == [name]
-    assert machine.notices(HTTP_JWT_ENABLED="false") == []
 
 
 def test_a_mistyped_name_is_a_warning_with_the_nearest_one(machine: Machine) -> None:
@@ -213,7 +207,7 @@ def test_doors_beyond_this_machine_need_the_token_and_make_names_strict(machine:
 
     assert (mistake.name, mistake.expected) == (
         "FACADES_HOST",
-        "an address of this machine only, or HTTP_BEARER_TOKEN set",
+        "an address of this machine only, or HTTP_BEARER_TOKEN or HTTP_JWT_ENABLED set",
     )
     assert beyond.agent_auth == "strict"
     assert machine.load({}).settings.agent_auth == "open"

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mcp_agent_mail.core.settings import names
-from mcp_agent_mail.core.settings.kinds import BOOL, URL, BadValue, PathContext, Secret, is_loopback
+from mcp_agent_mail.core.settings.checks_edge import check_edge, is_guarded
+from mcp_agent_mail.core.settings.kinds import URL, BadValue, PathContext, Secret, is_loopback
 from mcp_agent_mail.core.settings.rows_delivery import MOST_WAITERS
 from mcp_agent_mail.core.settings.sources import DEFAULT, ENVIRONMENT, Given, SettingFindings, Sources
 
 SHORTEST_GOOD_TOKEN = 16
 
+_GUARDED = "an address of this machine only, or HTTP_BEARER_TOKEN or HTTP_JWT_ENABLED set"
 _NOT_A_TYPO_PREFIXES = ("GIT_", "OTEL_")
 _NOT_A_TYPO = frozenset({"HTTP_PROXY"})
 _EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  # compared with, not bound to
@@ -28,7 +30,8 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
     _check_webhooks(values, givens, findings)
     _check_door_host(values, givens, findings)
     _check_ports(values, givens, findings)
-    if at_fault & {"HTTP_HOST", "HTTP_BEARER_TOKEN", "AGENT_AUTH", "HTTP_ALLOWED_HOSTS", "HOST"}:
+    check_edge(values, givens, findings)
+    if at_fault & {"HTTP_HOST", "HTTP_BEARER_TOKEN", "HTTP_JWT_ENABLED", "AGENT_AUTH", "HTTP_ALLOWED_HOSTS", "HOST"}:
         return
     host, token = str(values["HTTP_HOST"]), values["HTTP_BEARER_TOKEN"]
     if isinstance(token, Secret) and len(token) < SHORTEST_GOOD_TOKEN:
@@ -41,10 +44,10 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
         expected = "false, or HTTP_HOST on this machine only"
         findings.mistake(givens["TEST_FIXTURES_ENABLED"], expected, "The fixtures answer anyone who reaches the port.")
     given = givens["HTTP_HOST"]
-    if token is None:
+    if not is_guarded(values):
         findings.mistake(
             given,
-            "an address of this machine only, or HTTP_BEARER_TOKEN set",
+            _GUARDED,
             "Without a token anyone who reaches the port could read and send mail.",
         )
     if values["AGENT_AUTH"] == "open":
@@ -113,12 +116,12 @@ def _check_webhooks(values: Mapping[str, object], givens: Mapping[str, Given], f
 def _check_door_host(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
     """Ports of doors are let in by the same rules as the server's own."""
     given = givens.get("FACADES_HOST")
-    if given is None or {"FACADES_HOST", "HTTP_BEARER_TOKEN"} - values.keys():
+    if given is None or {"FACADES_HOST", "HTTP_BEARER_TOKEN", "HTTP_JWT_ENABLED"} - values.keys():
         return
-    if not is_loopback(str(values["FACADES_HOST"])) and values["HTTP_BEARER_TOKEN"] is None:
+    if not is_loopback(str(values["FACADES_HOST"])) and not is_guarded(values):
         findings.mistake(
             given,
-            "an address of this machine only, or HTTP_BEARER_TOKEN set",
+            _GUARDED,
             "Without a token anyone who reaches a door's port could read and send mail.",
         )
 
@@ -161,25 +164,11 @@ def check_names(sources: Sources, findings: SettingFindings) -> None:
         given = sources.find(name) or sources.find_former(name)
         if given is None or names.is_shared(name):
             continue
-        if name == "HTTP_JWT_ENABLED":
-            _refuse_jwt(given, findings)
-        else:
-            findings.notice(given.name, "It has no effect yet: that part is not built.", given.place)
+        findings.notice(given.name, "It has no effect yet: that part is not built.", given.place)
     for name, why in names.WITHOUT_EFFECT.items():
         if given := sources.find(name):
             findings.notice(name, f"It has no effect: {why}.", given.place)
     _check_unknown(sources, findings)
-
-
-def _refuse_jwt(given: Given, findings: SettingFindings) -> None:
-    """Whoever asks for JWT expects strangers to be kept out: going on without it would let them in."""
-    try:
-        wanted = BOOL.parse(given.text, PathContext(folder=given.folder, home=given.folder))
-    except BadValue:
-        findings.mistake(given, BOOL.expected)
-        return
-    if wanted:
-        findings.mistake(given, "false", "JWT is not built yet; use HTTP_BEARER_TOKEN.")
 
 
 def _check_unknown(sources: Sources, findings: SettingFindings) -> None:

@@ -13,6 +13,7 @@ from mcp_agent_mail.core.settings.rows_attachments import ATTACHMENT_ROWS
 from mcp_agent_mail.core.settings.rows_coordination import LEASE_ROWS, PROJECT_ROWS, WINDOW_CLIENT_ROWS, WINDOW_ROWS
 from mcp_agent_mail.core.settings.rows_delivery import DELIVERY_ROWS, HOOK_ROW
 from mcp_agent_mail.core.settings.rows_doors import DOOR_CLIENT_ROWS, DOOR_ROWS
+from mcp_agent_mail.core.settings.rows_edge import EDGE_ROWS, JWT_ROWS, RATE_ROWS, ROLE_ROWS
 from mcp_agent_mail.core.settings.rows_llm import LLM_ROWS
 from mcp_agent_mail.core.settings.rows_server import SURFACE_ROWS, WATCHING_ROWS
 from mcp_agent_mail.core.settings.rows_upkeep import UPKEEP_ROWS
@@ -99,7 +100,7 @@ _HTTP = (
         name="HTTP_HOST",
         kind=kinds.ADDRESS,
         default="127.0.0.1",
-        does="The address to listen on. Beyond loopback HTTP_BEARER_TOKEN is required.",
+        does="The address to listen on. Beyond loopback HTTP_BEARER_TOKEN or HTTP_JWT_ENABLED is required.",
         group="HTTP",
         client=True,
     ),
@@ -377,8 +378,12 @@ _CLIENT = (
 ROWS: tuple[Row, ...] = (
     *_STORE,
     *_HTTP,
+    *EDGE_ROWS,
     *DOOR_ROWS,
     *_CALLERS,
+    *ROLE_ROWS,
+    *JWT_ROWS,
+    *RATE_ROWS,
     *PROJECT_ROWS,
     *WINDOW_ROWS,
     *_ARCHIVE,

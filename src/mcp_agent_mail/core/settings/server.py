@@ -47,6 +47,12 @@ class Settings:
     http_path: str
     http_allowed_hosts: tuple[str, ...]
     http_request_log_enabled: bool
+    http_public_url: str | None
+    http_trusted_proxies: tuple[str, ...] | None
+    http_max_connections: int
+    http_max_calls: int
+    http_cors_enabled: bool
+    http_cors_origins: tuple[str, ...] | None
     facades_host: str
     facades_project: str
     facades_mailboxes_max: int
@@ -64,6 +70,26 @@ class Settings:
     project_admission: str
     http_bearer_token: Secret | None
     http_allow_localhost_unauthenticated: bool
+    http_bearer_role: str
+    http_rbac_enabled: bool
+    http_rbac_reader_roles: tuple[str, ...]
+    http_rbac_writer_roles: tuple[str, ...]
+    http_rbac_operator_roles: tuple[str, ...]
+    http_rbac_default_role: str
+    http_jwt_enabled: bool
+    http_jwt_secret: Secret | None
+    http_jwt_jwks_url: str | None
+    http_jwt_algorithms: tuple[str, ...]
+    http_jwt_audience: tuple[str, ...] | None
+    http_jwt_issuer: str | None
+    http_jwt_role_claim: str
+    http_jwt_agent_claim: str
+    http_rate_limit_enabled: bool
+    http_rate_limit_per_minute: int
+    http_rate_limit_tools_per_minute: int
+    http_rate_limit_tools_burst: int
+    http_rate_limit_resources_per_minute: int
+    http_rate_limit_resources_burst: int
     project_identity_mode: str
     project_identity_remote: str
     mcp_agent_mail_window_ttl_days: int

@@ -1,0 +1,86 @@
+"""What settings of the edge mean together: who may come in from elsewhere, JWTs and their keys, origins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mcp_agent_mail.core.settings.rows_edge import EVERY_ORIGIN, SHARED_KEY_ALGORITHMS
+from mcp_agent_mail.core.settings.sources import Given, SettingFindings
+
+MAKE_KEY = "make one: openssl rand -hex 32"
+
+
+def is_guarded(values: Mapping[str, object]) -> bool:
+    """Whether who comes in has to show something: the server's token, or a JWT."""
+    return values.get("HTTP_BEARER_TOKEN") is not None or bool(values.get("HTTP_JWT_ENABLED"))
+
+
+def check_edge(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
+    """JWTs need one key of their own kind; any origin may call only where every act needs its agent's token."""
+    _check_jwt(values, givens, findings)
+    _check_origins(values, givens, findings)
+    _check_roles(values, givens, findings)
+
+
+def _check_jwt(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
+    parsed = {"HTTP_JWT_ENABLED", "HTTP_JWT_SECRET", "HTTP_JWT_JWKS_URL", "HTTP_JWT_ALGORITHMS", "HTTP_JWT_AUDIENCE"}
+    if not values.get("HTTP_JWT_ENABLED") or parsed - values.keys():
+        return
+    enabled = givens["HTTP_JWT_ENABLED"]
+    url, secret, algorithms = (values[name] for name in ("HTTP_JWT_JWKS_URL", "HTTP_JWT_SECRET", "HTTP_JWT_ALGORITHMS"))
+    assert isinstance(algorithms, tuple), algorithms
+    is_shared = algorithms[0] in SHARED_KEY_ALGORITHMS
+    if url is not None:
+        if is_shared:
+            findings.mistake(
+                givens["HTTP_JWT_ALGORITHMS"],
+                "algorithms of key pairs, such as RS256,ES256",
+                "With HTTP_JWT_JWKS_URL the keys are public: whoever reads them could sign HS*.",
+            )
+        if not values["HTTP_JWT_AUDIENCE"]:
+            findings.mistake(
+                givens["HTTP_JWT_JWKS_URL"],
+                "nothing, or HTTP_JWT_AUDIENCE set",
+                "Without it tokens that the issuer made for other services would pass here.",
+            )
+        return
+    if secret is None:
+        expected = "false, or HTTP_JWT_JWKS_URL or HTTP_JWT_SECRET set"
+        findings.mistake(enabled, expected, f"Without a key no token can be checked; {MAKE_KEY}.")
+    elif not is_shared:
+        findings.mistake(
+            givens["HTTP_JWT_ALGORITHMS"],
+            f"some of {', '.join(SHARED_KEY_ALGORITHMS)}, or HTTP_JWT_JWKS_URL set",
+            "HTTP_JWT_SECRET is a shared key.",
+        )
+
+
+def _check_origins(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
+    if not values.get("HTTP_CORS_ENABLED") or {"HTTP_CORS_ORIGINS", "AGENT_AUTH"} - values.keys():
+        return
+    origins = values["HTTP_CORS_ORIGINS"]
+    if not origins:
+        findings.warning(
+            "HTTP_CORS_ENABLED",
+            "No origin may call until HTTP_CORS_ORIGINS names it.",
+            givens["HTTP_CORS_ENABLED"].place,
+        )
+    elif isinstance(origins, tuple) and EVERY_ORIGIN in origins and values["AGENT_AUTH"] != "strict":
+        findings.mistake(
+            givens["HTTP_CORS_ORIGINS"],
+            "origins by name, or AGENT_AUTH=strict",
+            "Any page that an agent's browser opens could act as any agent.",
+        )
+
+
+def _check_roles(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
+    """A word that means two roles would be one of them by chance."""
+    rows = ("HTTP_RBAC_READER_ROLES", "HTTP_RBAC_WRITER_ROLES", "HTTP_RBAC_OPERATOR_ROLES")
+    taken: dict[str, str] = {}
+    for name in rows:
+        words = values.get(name)
+        for word in words if isinstance(words, tuple) else ():
+            other = taken.setdefault(word, name)
+            given = givens.get(name) or givens.get(other)
+            if other != name and given is not None:
+                findings.mistake(given, f"a list without {word!r:.100}", f"{other} has it too.")
