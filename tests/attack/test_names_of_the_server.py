@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.server.hosted import hosted, toy_app, toy_gate
+from tests.server.hosted import hosted, toy_app, toy_edge
 
 MALFORMED_HOSTS = [
     "[::1].evil.com",
@@ -90,7 +90,7 @@ async def status_of(url: str, *lines: str, target: str = "/rpc/count") -> int:
 
 
 async def statuses(hosts: list[str], header: str = "Host") -> dict[str, int]:
-    async with hosted(toy_app(toy_gate())) as url:
+    async with hosted(toy_app(toy_edge())) as url:
         first = [] if header == "Host" else ["Host: localhost"]
         return {value: await status_of(url, *first, f"{header}: {value}") for value in hosts}
 
@@ -130,12 +130,12 @@ async def test_a_header_that_decides_who_calls_and_how_is_refused_when_it_comes_
     good = {"Host": "localhost", "Origin": "http://localhost", "Content-Type": "application/json"}.get(name, "Bearer x")
     pair = [f"{name}: {good}", f"{name.upper()}: {good.replace('localhost', 'evil.com')}"][::order]
 
-    async with hosted(toy_app(toy_gate())) as url:
+    async with hosted(toy_app(toy_edge())) as url:
         first = [] if name == "Host" else ["Host: localhost"]
         assert await status_of(url, *first, *pair) == 400
 
 
 @pytest.mark.parametrize(("host", "status"), [("evil.com", 403), ("[::1].evil.com", 400), ("localhost:80", 200)])
 async def test_the_host_of_an_absolute_target_counts_in_the_place_of_the_header(host: str, status: int) -> None:
-    async with hosted(toy_app(toy_gate())) as url:
+    async with hosted(toy_app(toy_edge())) as url:
         assert await status_of(url, "Host: localhost", target=f"http://{host}/rpc/count") == status

@@ -20,7 +20,7 @@ from mcp_agent_mail.server.mcp_endpoint import MAX_INITIALIZE_BYTES, MAX_KEPT_BY
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from mcp_agent_mail.server.transport.http_refusals import MAX_HEADERS, MAX_HEADERS_BYTES, MAX_TARGET_BYTES
 from mcp_agent_mail.server.transport.protocol import MAX_PIPELINED
-from tests.server.hosted import hosted, toy_app, toy_gate
+from tests.server.hosted import hosted, toy_app, toy_edge
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
 
 HEAD = b"GET /health/liveness HTTP/1.1\r\nHost: localhost\r\n"
@@ -331,7 +331,7 @@ async def test_a_small_body_that_comes_after_its_answer_costs_no_connection() ->
 
 
 async def test_without_its_token_a_server_reads_no_body_to_its_end() -> None:
-    async with hosted(toy_app(toy_gate(server_token="s3cret"))) as url:
+    async with hosted(toy_app(toy_edge(server_token="s3cret"))) as url:
         heard, sent = await say(url, POST + b"Content-Length: 4000000000\r\n\r\n", and_on=b"a" * CHUNK)
 
     assert (status_of(heard), sent < SENT_AT_MOST) == (401, True)

@@ -14,8 +14,10 @@ from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable, resource
 from mcp_agent_mail.core.tools import Json, ToolSpec, ToolTable, current_credentials, tool
 from mcp_agent_mail.server.auth import Gate
+from mcp_agent_mail.server.bearers import BearerRules, Bearers
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import NO_DOORS, Doors
+from mcp_agent_mail.server.edge import Edge
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.preferences import Connections
@@ -88,19 +90,15 @@ def toy_resources() -> list[ResourceSpec]:
     ]
 
 
-def toy_gate(
+def toy_edge(
     *,
     server_token: str | None = None,
     operator_token: str | None = None,
     trust_loopback: bool = False,
     allowed_hosts: tuple[str, ...] = (),
-) -> Gate:
-    return Gate(
-        allowed_hosts=allowed_hosts,
-        server_token=server_token,
-        operator_token=operator_token,
-        trust_loopback=trust_loopback,
-    )
+) -> Edge:
+    rules = BearerRules(server_token=server_token, operator_token=operator_token, trust_loopback=trust_loopback)
+    return Edge(Gate(allowed_hosts=allowed_hosts, bearers=Bearers(rules)))
 
 
 async def always_ready() -> bool:
@@ -108,7 +106,7 @@ async def always_ready() -> bool:
 
 
 def toy_app(
-    gate: Gate | None = None,
+    edge: Edge | None = None,
     *,
     http_path: str = "/mail",
     log: bool = False,
@@ -124,7 +122,7 @@ def toy_app(
     return HttpApp(
         McpEndpoint(create_mcp(calls, version=VERSION)),
         calls,
-        gate or toy_gate(),
+        edge or toy_edge(),
         HttpOptions(
             http_path=http_path, log_requests=log, connections=connections or Connections(Profiles()), doors=doors
         ),

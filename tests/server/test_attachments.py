@@ -129,12 +129,6 @@ async def test_a_part_behind_the_end_is_refused_with_where_that_is(door: Door) -
     assert answer.headers["content-range"] == f"bytes */{len(TEXT)}"
 
 
-async def test_nothing_else_is_done_here(door: Door) -> None:
-    answer = await door.ask(WHERE, "POST")
-
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
-
-
 @pytest.mark.parametrize(
     "where",
     [

@@ -21,7 +21,7 @@ from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Rec
 from mcp_agent_mail.server.door_ports import WantedPort, opened_ports
 from mcp_agent_mail.server.doors import NO_DOORS, OPENINGS, Opening, open_doors
 from tests.facades.all_doors import open_all_doors
-from tests.server.hosted import hosted, toy_app, toy_gate
+from tests.server.hosted import hosted, toy_app, toy_edge
 from tests.server.whole_app import open_services, settings_of
 
 TOKEN = "a-token-of-the-whole-server"
@@ -80,7 +80,7 @@ async def _served(directory: Path, *, token: str | None = None) -> AsyncIterator
     async with open_services(settings) as (services, _):
         with opened_ports("127.0.0.1", wanted) as ports:
             doors = open_doors(settings, services, None, ports.doors, openings)  # type: ignore[arg-type]  # no calls
-            app = toy_app(toy_gate(server_token=token, operator_token=OPERATOR_TOKEN), doors=doors)
+            app = toy_app(toy_edge(server_token=token, operator_token=OPERATOR_TOKEN), doors=doors)
             (own,) = ports.urls
             async with hosted(app, beside=ports.sockets) as url:
                 yield url, own, made[0]
@@ -148,7 +148,7 @@ async def test_the_rules_of_the_servers_port_hold_at_doors(tmp_path: Path, at_ow
     ],
 )
 async def test_a_path_of_a_door_that_is_closed_is_refused_with_its_setting(path: str, door: str, setting: str) -> None:
-    async with hosted(toy_app(toy_gate(server_token=TOKEN))) as address, httpx.AsyncClient() as client:
+    async with hosted(toy_app(toy_edge(server_token=TOKEN))) as address, httpx.AsyncClient() as client:
         url = f"{address}{path}"
         refused = await client.post(url, json={}, headers={"authorization": f"Bearer {TOKEN}"})
         stranger = await client.post(url, json={})

@@ -13,7 +13,7 @@ from mcp_agent_mail.server.forgotten_sessions import ForgottenSessions
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
-from tests.server.hosted import VERSION, always_ready, hosted, toy_gate, toy_tools
+from tests.server.hosted import VERSION, always_ready, hosted, toy_edge, toy_tools
 from tests.server.test_mcp import HANDSHAKE, MODERN
 
 
@@ -52,7 +52,7 @@ def test_a_word_that_no_server_gives_out_names_nobody(word: bytes) -> None:
 async def test_only_calls_that_no_session_of_ours_serves_name_a_forgotten_one() -> None:
     calls = Calls(ToolTable(toy_tools()), ResourceTable([]))
     endpoint = McpEndpoint(create_mcp(calls, version=VERSION), max_sessions=2)
-    app = HttpApp(endpoint, calls, toy_gate(), HttpOptions(), is_ready=always_ready)
+    app = HttpApp(endpoint, calls, toy_edge(), HttpOptions(), is_ready=always_ready)
     async with hosted(app):
         forgotten = {b"mcp-session-id": b"0" * 32, b"mcp-protocol-version": HANDSHAKE.encode()}
         modern = {**forgotten, b"mcp-protocol-version": MODERN.encode()}
@@ -72,7 +72,7 @@ async def test_only_calls_that_no_session_of_ours_serves_name_a_forgotten_one() 
 async def test_calls_in_a_session_take_no_place_of_forgotten_ones() -> None:
     calls = Calls(ToolTable(toy_tools()), ResourceTable([]))
     endpoint = McpEndpoint(create_mcp(calls, version=VERSION), max_sessions=1)
-    app = HttpApp(endpoint, calls, toy_gate(), HttpOptions(), is_ready=always_ready)
+    app = HttpApp(endpoint, calls, toy_edge(), HttpOptions(), is_ready=always_ready)
     forgotten = {b"mcp-session-id": b"0" * 32}
     async with (
         hosted(app) as url,

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.server.admitted import Admitted
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
+
+ANYBODY = Admitted(payer="address 127.0.0.1")
 
 
 def said(query: bytes = b"", headers: Headers | None = None) -> tuple[str | None, str | None]:
-    read = read_credentials(headers or {}, read_query(query), via="mcp", bearer_is_servers=False)
+    read = read_credentials(headers or {}, read_query(query), via="mcp", admitted=ANYBODY)
     return read.said_project, read.said_agent
 
 
@@ -45,7 +50,12 @@ def test_of_a_repeated_key_the_last_counts() -> None:
 def test_tokens_come_by_header_and_the_servers_own_names_no_agent() -> None:
     headers = {b"authorization": b"Bearer secret", b"x-agent-token": b" amt_1 ", b"x-agent-window": b"w"}
 
-    assert read_credentials(headers, via="rpc", bearer_is_servers=False, origin="here:1") == Credentials(
+    assert read_credentials(headers, via="rpc", admitted=ANYBODY, origin="here:1") == Credentials(
         via="rpc", bearer_token="secret", agent_token="amt_1", window_id="w", origin="here:1"
     )
-    assert read_credentials(headers, via="mcp", bearer_is_servers=True).bearer_token is None
+    opened = Admitted(
+        payer="issued 1", role=Role.READER, bearer_is_spent=True, issued_to=AgentId(7), claimed_agents=("A@b",)
+    )
+    assert read_credentials(headers, via="mcp", admitted=opened) == Credentials(
+        via="mcp", agent_token="amt_1", window_id="w", role=Role.READER, issued_to=AgentId(7), claimed_agents=("A@b",)
+    )

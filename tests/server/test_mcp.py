@@ -22,7 +22,7 @@ from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.rendering.mcp_words import SERVER_NAME
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
-from tests.server.hosted import VERSION, always_ready, hosted, toy_app, toy_gate, toy_tools
+from tests.server.hosted import VERSION, always_ready, hosted, toy_app, toy_edge, toy_tools
 
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
@@ -332,7 +332,7 @@ async def test_a_running_call_is_answered_before_the_server_stops() -> None:
 async def test_a_client_beyond_the_last_session_is_served_without_one() -> None:
     calls = Calls(ToolTable(toy_tools()), ResourceTable([]))
     endpoint = McpEndpoint(create_mcp(calls, version=VERSION), max_sessions=1)
-    app = HttpApp(endpoint, calls, toy_gate(), HttpOptions(), is_ready=always_ready)
+    app = HttpApp(endpoint, calls, toy_edge(), HttpOptions(), is_ready=always_ready)
     async with hosted(app) as url:
         seen = []
         for _ in range(3):
@@ -367,7 +367,7 @@ async def test_a_call_goes_straight_to_our_table(era: Any) -> None:
     assert entry is not None
     listing = _CountingHandler(entry.handler)
     server.add_request_handler("tools/list", entry.params_type, listing)
-    app = HttpApp(McpEndpoint(mcp), calls, toy_gate(), HttpOptions(), is_ready=always_ready)
+    app = HttpApp(McpEndpoint(mcp), calls, toy_edge(), HttpOptions(), is_ready=always_ready)
     async with hosted(app) as url:
         result = await call_tool(url, era, "echo", {"text": "a"})
         before = listing.calls

@@ -60,6 +60,11 @@ class Param:
         part: IdentityPart | None = getattr(self.rule, "stands_for", None)
         return part
 
+    @property
+    def writes(self) -> bool:
+        """Whether a call of a read-only tool changes something where this is true."""
+        return bool(getattr(self.rule, "writes", False))
+
     def is_left_out(self, value: object) -> bool:
         """Does it stand for nothing? Null does, and blank text where nothing has to be given."""
         return value is None or (not self.required and isinstance(value, str) and not value.strip())

@@ -114,6 +114,12 @@ class Unavailable(AgentMailError):
     code = "UNAVAILABLE"
 
 
+class RateLimited(AgentMailError):
+    """Whoever asks has asked too often: when it may again, `data.retry_after_s` says."""
+
+    code = "RATE_LIMITED"
+
+
 class Busy(Unavailable):
     """The same call can succeed in a moment: when, its hint says in words and `retry_after_s` to a program.
 

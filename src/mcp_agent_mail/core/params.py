@@ -232,9 +232,11 @@ class Flag:
     """True or false, also as the words "true" and "false".
 
     `left_out` is what leaving it out comes to, where a tool has to know that it was left out: its own default is None.
+    `writes`: a call of a read-only tool changes something where it is true.
     """
 
     left_out: bool | None = None
+    writes: bool = False
 
     def schema(self) -> dict[str, Any]:
         return {"type": "boolean"} if self.left_out is None else {"type": "boolean", "default": self.left_out}

@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 from mcp_agent_mail.core.arguments import ANY_WAY, FORMAT_ARGUMENT, TOKEN_ARGUMENTS, CallWay, Param, bind, params_of
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.likeness import COMPARED, one_hint_budget
 from mcp_agent_mail.core.params import IDENTITY_PARTS, IdentityPart
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.synonyms import nearest_tools, no_tool_for
 
 Json = Any
@@ -43,7 +44,7 @@ Handler = Callable[..., Awaitable[Json]]
 class Credentials:
     """What a request brought to say who is calling, read by the server, judged by `features/identity`.
 
-    `via` keeps the operator's rights off MCP: only `rpc` (and the CLI in process, `local`) can be the operator.
+    Over MCP (`via`) nobody acts as `Human`, and tools of the operator are not there; `local` is the CLI in process.
     `window_id` proves nothing: it is which of its windows the client says the call comes from. Nor do `said_project`
     and `said_agent`: who the connection says it is, for calls that leave it out.
     """
@@ -57,6 +58,14 @@ class Credentials:
     window_id: str | None = None
     said_project: str | None = None
     said_agent: str | None = None
+    role: Role = Role.WRITER
+    """What whoever let the request in lets it do."""
+    issued_to: AgentId | None = None
+    """The agent that an issued token proves, which the server has found good."""
+    claimed_agents: tuple[str, ...] = ()
+    """The agents that a JWT proves, likewise, in its words: `Name@project`, or a name that one project alone has."""
+    named_agent: str | None = None
+    """The agent as whom the call says that it acts: which one of several claimed ones is meant."""
     door_name: str | None = None
     """Who a door takes its caller to be, by the door's own ways: a part of the path, a header. It proves nothing."""
     origin: str | None = None

@@ -16,10 +16,11 @@ from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.claims.profile import CLAIMS
 from mcp_agent_mail.server.attachments import PREFIX as ATTACHMENTS
 from mcp_agent_mail.server.attachments import AttachmentEndpoint
-from mcp_agent_mail.server.auth import Gate
+from mcp_agent_mail.server.bearers import Bearers
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import open_doors
+from mcp_agent_mail.server.edge_settings import bearer_rules_of, edge_of, sign_in_of
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardEndpoint
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
@@ -32,22 +33,12 @@ from mcp_agent_mail.server.rest.endpoint import MOUNT as REST
 from mcp_agent_mail.server.rest.endpoint import Rest
 from mcp_agent_mail.server.rest.events import EventsEndpoint
 from mcp_agent_mail.server.rest.routes import EVENTS as STREAM
+from mcp_agent_mail.server.routes import PathClass
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
-from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route
+from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route, ServedPath
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.observability.tracing import CallTracer
-
-
-def gate_of(settings: Settings, *, operator_token: str) -> Gate:
-    """Who may come in. The name that the server listens on is always its own, whatever list stands beside it."""
-    token = settings.http_bearer_token
-    return Gate(
-        allowed_hosts=(settings.http_host, settings.facades_host, *settings.http_allowed_hosts),
-        server_token=token.reveal() if token else None,
-        operator_token=operator_token,
-        trust_loopback=settings.http_allow_localhost_unauthenticated,
-    )
 
 
 def build_http_app(
@@ -80,16 +71,17 @@ def build_http_app(
             fixtures=settings.test_fixtures_enabled,
         ),
         calls,
-        gate_of(settings, operator_token=operator_token),
+        edge_of(settings, Bearers(bearer_rules_of(settings, operator_token=operator_token))),
         HttpOptions(
             http_path=settings.http_path,
             log_requests=settings.http_request_log_enabled,
             reads_trace=calls.are_traced,
             connections=connections_of(settings),
-            routes={path: make(services, calls) for path, make in ROUTES.items()},
+            routes={path: ServedPath(one, make(services, calls)) for path, (one, make) in ROUTES.items()},
             endpoints={CLAIMS.name: _claims(services, calls)} if settings.claims_enabled else {},
             doors=open_doors(settings, services, calls, door_ports),
             bound_waiters=services.delivery.waiters.bound,
+            sign_in=sign_in_of(settings),
         ),
         is_ready=services.health.is_ready,
     )
@@ -130,14 +122,14 @@ def _events(services: Services) -> EventsEndpoint:
     return EventsEndpoint(services.streams, services.identity.caller)
 
 
-ROUTES: Mapping[str, Callable[[Services, Calls], Route]] = {
-    METRICS: lambda services, _: _metrics(services).answer,
-    CHECK: lambda services, _: _guard(services).check,
-    EVENTS: lambda services, _: _guard(services).record,
-    ATTACHMENTS: lambda services, _: _attachments(services).answer,
-    REST: lambda services, calls: Rest(calls, own={STREAM: _events(services).answer}).answer,
+ROUTES: Mapping[str, tuple[PathClass, Callable[[Services, Calls], Route]]] = {
+    METRICS: (PathClass.METRICS, lambda services, _: _metrics(services).answer),
+    CHECK: (PathClass.GUARD, lambda services, _: _guard(services).check),
+    EVENTS: (PathClass.GUARD, lambda services, _: _guard(services).record),
+    ATTACHMENTS: (PathClass.ATTACHMENT, lambda services, _: _attachments(services).answer),
+    REST: (PathClass.REST, lambda services, calls: Rest(calls, own={STREAM: _events(services).answer}).answer),
 }
-"""The paths beside MCP and `/rpc`, admitted as that is: whole ones, and with a closing slash all below."""
+"""The paths beside MCP and `/rpc`, each of its class: whole ones, and with a closing slash all below."""
 
 
 def connections_of(settings: Settings) -> Connections:

@@ -47,9 +47,6 @@ class AttachmentEndpoint:
 
     async def answer(self, scope: Scope, facts: RequestFacts, receive: Receive, send: Send) -> None:
         """One request. What the caller may not see is as unknown as what is nowhere."""
-        if scope["method"] not in ("GET", "HEAD"):
-            await send_value(send, 405, {"detail": "Use GET or HEAD."}, (b"allow", b"GET, HEAD"), *_ALWAYS)
-            return
         try:
             seen = await self._find(scope["path"], facts)
             headers: Headers = dict(scope["headers"])

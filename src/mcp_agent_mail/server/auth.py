@@ -1,38 +1,21 @@
-"""Who may speak HTTP with this server at all: Host, Origin and the server's bearer token.
+"""Who may speak HTTP with this server at all: Host and Origin.
 
 Below the tools: a refusal here is `{"detail": ...}` with 401 or 403, before anything is parsed.
 """
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
-from mcp_agent_mail.server.identity import Headers, bearer_token
+from mcp_agent_mail.server.admitted import HttpRefusal
+from mcp_agent_mail.server.bearers import Bearers
+from mcp_agent_mail.server.browsers import NO_ORIGINS, Origins
+from mcp_agent_mail.server.identity import Headers
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRefusal:
-    status: int
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """`bearer_is_servers`: the Authorization header held the server's token, so it proves no agent."""
-
-    bearer_is_servers: bool
-
-
-UNPROVEN = Admitted(bearer_is_servers=False)
-"""Let in without the server's token."""
-_WITH_TOKEN = Admitted(bearer_is_servers=True)
 
 
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]*[a-z0-9_-])\.?)(?::([0-9]{1,5}))?", re.IGNORECASE)
@@ -74,59 +57,43 @@ def is_loopback(host: str) -> bool:
 
 
 class Gate:
-    """Decides on every request from its headers and its peer.
+    """Whether a request names this server, and comes from a page that may ask. Whose it is, `bearers` judges.
 
     Loopback names are always good `Host` values: a rebinding page arrives under its own name.
     """
 
-    def __init__(
-        self,
-        *,
-        allowed_hosts: Iterable[str],
-        server_token: str | None,
-        operator_token: str | None,
-        trust_loopback: bool,
-    ) -> None:
+    def __init__(self, *, allowed_hosts: Iterable[str], bearers: Bearers, origins: Origins = NO_ORIGINS) -> None:
         self._hosts = frozenset(_configured(host) for host in (*LOOPBACK_HOSTS, *allowed_hosts))
-        self._server_token = server_token.encode() if server_token else None
-        self._operator_token = operator_token.encode() if operator_token else None
-        self._trust_loopback = trust_loopback
+        self.bearers = bearers
+        self.origins = origins
 
-    def check_source(self, given: Collection[tuple[bytes, bytes]], headers: Headers) -> HttpRefusal | None:
-        """Host and Origin must name this server: else a web page could reach it through a browser.
+    def check_source(
+        self, given: Collection[tuple[bytes, bytes]], headers: Headers, *, has_cors: bool = False
+    ) -> HttpRefusal | None:
+        """Host and Origin must name this server: else a web page could reach it through a browser. `has_cors`: pages
+        that are granted it may, too.
 
         `given` are the headers as they came, `headers` the last of each name: of two, another reader would take the
         first.
         """
         if len(given) > len(headers) and (twice := _repeated(given)):
-            return HttpRefusal(400, f"{twice} is there more than once.")
+            return HttpRefusal(status=400, detail=f"{twice} is there more than once.")
         asked = headers.get(b"host", b"").decode("latin-1")
         host = host_name(asked) if asked else ""
         if host is None:
-            return HttpRefusal(400, f"Host {asked!r:.200} is no host name.")
+            return HttpRefusal(status=400, detail=f"Host {asked!r:.200} is no host name.")
         if host not in self._hosts:
-            return HttpRefusal(403, f"Host {host!r:.200} is not served here. HTTP_ALLOWED_HOSTS lists what is.")
+            return HttpRefusal(
+                status=403, detail=f"Host {host!r:.200} is not served here. HTTP_ALLOWED_HOSTS lists what is."
+            )
         origin = headers.get(b"origin")
-        if origin is not None and _origin_host(origin.decode("latin-1")) not in self._hosts:
-            return HttpRefusal(403, "Requests from this Origin are not accepted. HTTP_ALLOWED_HOSTS lists what is.")
+        if origin is None or (has_cors and self.origins.grants(origin)):
+            return None
+        if _origin_host(origin.decode("latin-1")) not in self._hosts:
+            return HttpRefusal(
+                status=403, detail="Requests from this Origin are not accepted. HTTP_ALLOWED_HOSTS lists what is."
+            )
         return None
-
-    def check_token(self, headers: Headers, peer: str | None, *, operator_may: bool) -> Admitted | HttpRefusal:
-        """The server's token, when one is set. `operator_may`: the operator's token opens this path too."""
-        if self._server_token is None:
-            return UNPROVEN
-        given = bearer_token(headers)
-        if given is not None:
-            sent = given.encode("latin-1")
-            if hmac.compare_digest(sent, self._server_token):
-                return _WITH_TOKEN
-            if operator_may and self._operator_token and hmac.compare_digest(sent, self._operator_token):
-                return UNPROVEN
-        if self._trust_loopback and not is_from_elsewhere(headers, peer):
-            return UNPROVEN
-        if given is None:
-            return HttpRefusal(401, "This server needs its token: send Authorization: Bearer <HTTP_BEARER_TOKEN>.")
-        return HttpRefusal(401, "The bearer token is not this server's. An agent's own token belongs in X-Agent-Token.")
 
 
 _ONCE = {

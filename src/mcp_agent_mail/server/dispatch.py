@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mcp_agent_mail.core.arguments import ANY_WAY, CallWay
+from mcp_agent_mail.core.arguments import ANY_WAY, CallWay, Param
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput
 from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.roles import Role, require_role
 from mcp_agent_mail.core.tools import (
     Credentials,
     Json,
@@ -32,6 +33,7 @@ from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall
 from mcp_agent_mail.server.observability.call_words import named_project
 from mcp_agent_mail.server.preferences import NO_WISHES, ResponsePreferences
+from mcp_agent_mail.server.rates import RateClass
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.observability.tracing import CallTracer
@@ -43,17 +45,23 @@ _LONG_CALLS = TurnBounds(places=4, places_each=2, waiting_each=16, waiting=128, 
 """Of tools that may keep a thread for long: who asks for many of them waits for itself, and threads stay few."""
 
 
+def free(_: RateClass) -> None:
+    """Nothing is counted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFacts:
     """What a call needs to know of the HTTP request that brought it.
 
-    `has_server_token`: it showed the server's own token. `trace` is the caller's span by W3C (`traceparent`,
-    `tracestate`), read where spans are on only.
+    `is_let_in_by_token`: it showed a token that opens this server, not an agent's alone. `charge` counts what it asks
+    for against its rate, and raises RateLimited. `trace` is the caller's span by W3C (`traceparent`, `tracestate`),
+    read where spans are on only.
     """
 
     credentials: Credentials
     request_id: str
-    has_server_token: bool = False
+    is_let_in_by_token: bool = False
+    charge: Callable[[RateClass], None] = free
     wishes: ResponsePreferences = NO_WISHES
     trace: Mapping[str, str] | None = None
 
@@ -109,8 +117,7 @@ class Calls:
         their turn: Busy where that takes too long. A bug is raised as Internal.
         """
         running: Awaitable[Json]
-        run = self._run_in_turn if name in self._long else self.tools.run
-        running = self._guard(run(name, arguments, facts.credentials, way), f"tool {name:.100}", facts)
+        running = self._guard(self._run(name, arguments, facts, way), f"tool {name:.100}", facts)
         if self._tracer is not None:
             target = name if name in self.tools else _UNKNOWN
             running = self._tracer.run("tools/call", target, running, via=facts.credentials.via, trace=facts.trace)
@@ -164,6 +171,16 @@ class Calls:
         tell(result, None)
         return result
 
+    async def _run(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts, way: CallWay) -> Json:
+        facts.charge(RateClass.TOOLS)
+        credentials = facts.credentials
+        if credentials.role < Role.OPERATOR and (spec := self.tools.find(name)) is not None:
+            needed = Role.OPERATOR if spec.operator_only else Role.WRITER if changes(spec, arguments) else Role.READER
+            if credentials.via != "mcp" or not spec.operator_only:
+                require_role(credentials.role, needed, name)
+        run = self._run_in_turn if name in self._long else self.tools.run
+        return await run(name, arguments, credentials, way)
+
     async def _run_in_turn(
         self, name: str, arguments: Mapping[str, Json], credentials: Credentials, way: CallWay
     ) -> Json:
@@ -175,6 +192,7 @@ class Calls:
 
     async def read_resource(self, uri: str, facts: RequestFacts) -> Json:
         """The resource's plain content, traced by its template and not counted. A bug is raised as Internal."""
+        facts.charge(RateClass.RESOURCES)
         running: Awaitable[Json] = self.resources.read(uri, facts.credentials)
         running = self._guard(running, f"resource {uri.partition('?')[0]:.200}", facts)
         if self._tracer is not None:
@@ -200,17 +218,16 @@ class Calls:
             raise masked(error, what=what, request_id=facts.request_id) from None
 
 
-_MARKS = "mark_read"
-"""With it a look at an inbox changes what is unread."""
-
-
 def changes(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
-    """Whether the call changes anything. Asked of the value that the tool is given, however it was written."""
-    marks = spec.params.get(_MARKS)
-    if not spec.read_only or marks is None:
-        return not spec.read_only
+    """Whether the call changes anything. Asked of the values that the tool is given, however they were written."""
+    if not spec.read_only:
+        return True
+    return any(_is_true(param, arguments.get(name)) for name, param in spec.params.items() if param.writes)
+
+
+def _is_true(param: Param, value: Json) -> bool:
     try:
-        return marks.value_of(arguments.get(_MARKS)) is True
+        return param.value_of(value) is True
     except InvalidInput:
         return False
 

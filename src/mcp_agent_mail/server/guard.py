@@ -8,6 +8,7 @@ import orjson
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.roles import Role, require_role
 from mcp_agent_mail.core.tools import Json, call_as
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.guarding.schemas import check_value, read_check, read_events
@@ -16,7 +17,7 @@ from mcp_agent_mail.features.projects.path_resolution import PathResolver
 from mcp_agent_mail.server.dispatch import RequestFacts, masked
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.plain_calls import is_json, parse_object, refuse_type, send_error
-from mcp_agent_mail.server.rendering.responses import send_json, send_value
+from mcp_agent_mail.server.rendering.responses import send_json
 from mcp_agent_mail.server.transport.limits import read_body
 
 CHECK = "/guard/check"
@@ -40,15 +41,17 @@ class GuardEndpoint:
         await self._answer(self._check, scope, facts, receive, send)
 
     async def record(self, scope: Scope, facts: RequestFacts, receive: Receive, send: Send) -> None:
-        await self._answer(self._record, scope, facts, receive, send)
+        async def record(value: Json) -> Json:
+            require_role(facts.credentials.role, Role.WRITER, "What a guard reports")
+            return await self._record(value)
+
+        await self._answer(record, scope, facts, receive, send)
 
     async def _answer(
         self, answering: Answering, scope: Scope, facts: RequestFacts, receive: Receive, send: Send
     ) -> None:
         headers: Headers = dict(scope["headers"])
-        if scope["method"] != "POST":
-            await send_value(send, 405, {"detail": f"Use POST {scope['path']}."}, (b"allow", b"POST"))
-        elif not is_json(headers):
+        if not is_json(headers):
             await refuse_type(send)
         else:
             try:

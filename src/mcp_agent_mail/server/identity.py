@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.core.unfilled_text import said
+from mcp_agent_mail.server.admitted import Admitted
 
 Headers = Mapping[bytes, bytes]
 """The headers of a request, names in lower case; of a repeated one the last."""
@@ -38,25 +39,28 @@ def read_credentials(
     query: Mapping[str, str] = _NO_QUERY,
     *,
     via: Literal["mcp", "rpc"],
-    bearer_is_servers: bool,
+    admitted: Admitted,
     origin: str | None = None,
     is_remote: bool = False,
     session: object | None = None,
     forgotten_session: object | None = None,
 ) -> Credentials:
-    """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent. `is_remote`:
-    whoever calls is on another machine. `session` is the live MCP session that the request names, `forgotten_session`
+    """`admitted` says as what the request was let in, and of whose token. `is_remote`: whoever calls is on another
+    machine. `session` is the live MCP session that the request names, `forgotten_session`
     one that it names and nobody knows.
 
     Who the connection says it is stands in the URL, else in headers.
     """
     return Credentials(
         via=via,
-        bearer_token=None if bearer_is_servers else bearer_token(headers),
+        bearer_token=None if admitted.bearer_is_spent else bearer_token(headers),
         agent_token=_text(headers, b"x-agent-token"),
         window_id=_text(headers, b"x-agent-window"),
         said_project=said(query.get("project", "")) or said(_unicode(headers, b"x-agent-project")),
         said_agent=said(query.get("agent", "")) or said(_unicode(headers, b"x-agent-name")),
+        role=admitted.role,
+        issued_to=admitted.issued_to,
+        claimed_agents=admitted.claimed_agents,
         origin=origin,
         is_remote=is_remote,
         session=session,

@@ -22,10 +22,11 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.core.tools import JsonObject
-from mcp_agent_mail.server.dispatch import RequestFacts
+from mcp_agent_mail.server.dispatch import RequestFacts, free
 from mcp_agent_mail.server.forgotten_sessions import ForgottenSession, ForgottenSessions
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.mcp import FACTS, SESSION_HEADER
+from mcp_agent_mail.server.rates import RateClass
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
 from mcp_agent_mail.server.request_ids import RequestIds, TakenId
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
@@ -50,6 +51,7 @@ _MUCH_BESIDE = (
     f"A request may have {MAX_BESIDE_BYTES >> 10} KiB beside its arguments, `_meta` included; nothing was done."
 )
 PATH = "/mcp"
+_COUNTED = ("tools/call", "resources/read")
 
 
 MAX_SESSIONS = 2_000
@@ -142,6 +144,9 @@ class McpEndpoint:
         if has_much_beside(body):
             await send_detail(hearing.send, 413, _MUCH_BESIDE)
             return
+        facts = scope.get(FACTS)
+        if isinstance(facts, RequestFacts) and facts.charge is not free and not _is_counted_where_run(body):
+            facts.charge(RateClass.OTHERS)
         receive, every_s = replay(body, receive), self._progress_every_s
         if every_s is None or (token := progress_token(headers, body)) is None:
             await self._answer(scope, headers, receive, _noting_cancelled(hearing, hearing.send), body)
@@ -268,13 +273,20 @@ def is_modern(headers: Headers) -> bool:
 
 
 def _is_initialize(body: bytes) -> bool:
-    if b'"initialize"' not in body:
-        return False
+    return b'"initialize"' in body and _method(body) == "initialize"
+
+
+def _is_counted_where_run(body: bytes) -> bool:
+    """A tool call or a read counts as one where it is run, once."""
+    return any(method.encode() in body for method in _COUNTED) and _method(body) in _COUNTED
+
+
+def _method(body: bytes) -> object:
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return False
-    return isinstance(message, dict) and message.get("method") == "initialize"
+        return None
+    return message.get("method") if isinstance(message, dict) else None
 
 
 def session_manager(app: Any) -> StreamableHTTPSessionManager:

@@ -14,9 +14,8 @@ from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.plain_calls import PlainCall, answer_call, is_json, parse_object, refuse_type
-from mcp_agent_mail.server.rendering.responses import send_value
+from mcp_agent_mail.server.rates import RateClass
 
-PREFIX = "/rpc/"
 READ_RESOURCE = "read_resource"
 
 
@@ -28,10 +27,8 @@ class Rpc:
         self, name: str, scope: Scope, headers: Headers, facts: RequestFacts, receive: Receive, send: Send
     ) -> None:
         """Answer one request. Raises what `read_body` raises."""
-        if scope["method"] != "POST":
-            await send_value(send, 405, {"detail": f"Use POST {PREFIX}{name}."}, (b"allow", b"POST"))
-            return
         if not is_json(headers):
+            facts.charge(RateClass.OTHERS)
             await refuse_type(send)
             return
 

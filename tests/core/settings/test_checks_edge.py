@@ -28,12 +28,13 @@ def machine(tmp_path: Path) -> Machine:
 )
 def test_jwts_need_one_key_of_their_kind(given: dict[str, str], mistaken: str, machine: Machine) -> None:
     assert [mistake.name for mistake in machine.mistakes(HTTP_JWT_ENABLED="true", **given)] == [mistaken]
-    assert machine.settings(HTTP_JWT_ENABLED="false", **given)
+    assert machine.settings(HTTP_JWT_ENABLED="false", **given).http_jwt_enabled is False
 
 
 @pytest.mark.parametrize("given", [{"HTTP_JWT_SECRET": KEY}, JWKS, {**JWKS, "HTTP_JWT_SECRET": KEY}])
 def test_with_their_key_they_keep_others_out_as_a_token_does(given: dict[str, str], machine: Machine) -> None:
-    assert machine.settings(HTTP_JWT_ENABLED="true", HTTP_HOST="10.0.0.1", FACADES_HOST="10.0.0.1", **given)
+    beyond = machine.settings(HTTP_JWT_ENABLED="true", HTTP_HOST="10.0.0.1", FACADES_HOST="10.0.0.1", **given)
+    assert beyond.http_jwt_enabled
     assert {mistake.name for mistake in machine.mistakes(HTTP_HOST="10.0.0.1", FACADES_HOST="10.0.0.1", **given)} == {
         "HTTP_HOST",
         "FACADES_HOST",

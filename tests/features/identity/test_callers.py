@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import token_hash
+from mcp_agent_mail.core.ids import AgentId, token_hash
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, CallerKind, TokenMissing, require_proof, require_to_act
@@ -33,9 +35,23 @@ async def find_no_join_code(_: bytes) -> None:
     return None
 
 
-PROOFS = Proofs(find_agent=find_agent, find_join_code=find_no_join_code, clock=lambda: Micros(1))
+async def find_agent_by_id(agent_id: AgentId) -> Agent | None:
+    return next((agent for agent in AGENTS.values() if agent.id == agent_id), None)
+
+
+async def find_claimed(texts: Sequence[str]) -> list[Agent]:
+    return [agent for text in texts for agent in AGENTS.values() if agent.name == text.partition("@")[0]]
+
+
+PROOFS = Proofs(
+    find_agent=find_agent,
+    find_agent_by_id=find_agent_by_id,
+    find_claimed=find_claimed,
+    find_join_code=find_no_join_code,
+    clock=lambda: Micros(1),
+)
 ANONYMOUS, OPERATOR = "anonymous", "operator"
-TABLE: list[tuple[dict[str, str], dict[str, str]]] = [
+TABLE: list[tuple[dict[str, Any], dict[str, str]]] = [
     # credentials                                        who that is, by way in
     ({}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS, "local": ANONYMOUS}),
     ({"token_argument": "  "}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS}),
@@ -47,7 +63,25 @@ TABLE: list[tuple[dict[str, str], dict[str, str]]] = [
     ({"bearer_token": GONE}, {"mcp": "GoneElm"}),
     ({"bearer_token": SERVERS}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS}),
     ({"bearer_token": SERVERS, "agent_token": BLUE}, {"mcp": "BlueLake"}),
-    ({"bearer_token": OPERATORS}, {"mcp": ANONYMOUS, "rpc": OPERATOR, "local": OPERATOR}),
+    ({"bearer_token": OPERATORS}, {"mcp": OPERATOR, "rpc": OPERATOR, "local": OPERATOR}),
+    ({"role": Role.OPERATOR}, {"mcp": OPERATOR, "rpc": OPERATOR}),
+    ({"role": Role.OPERATOR, "agent_token": BLUE}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
+    ({"role": Role.OPERATOR, "agent_token": WRONG}, {"mcp": "refused"}),
+    ({"role": Role.READER}, {"mcp": ANONYMOUS}),
+    # What let the request in may prove an agent too.
+    ({"issued_to": 1}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
+    ({"issued_to": 1, "agent_token": BLUE}, {"mcp": "BlueLake"}),
+    ({"issued_to": 1, "agent_token": RED}, {"mcp": "refused", "rpc": "refused"}),
+    ({"issued_to": 1, "token_argument": RED}, {"mcp": "refused"}),
+    ({"issued_to": 99}, {"mcp": ANONYMOUS}),
+    ({"claimed_agents": ("RedStone@app",)}, {"mcp": "RedStone", "rpc": "RedStone"}),
+    ({"claimed_agents": ("Nobody",)}, {"mcp": ANONYMOUS}),
+    ({"claimed_agents": ("BlueLake", "RedStone")}, {"mcp": "BlueLake"}),
+    ({"claimed_agents": ("BlueLake", "RedStone"), "named_agent": " redstone"}, {"mcp": "RedStone"}),
+    ({"claimed_agents": ("BlueLake", "RedStone"), "said_agent": "RedStone"}, {"mcp": "RedStone"}),
+    ({"claimed_agents": ("BlueLake", "RedStone"), "named_agent": "GoneElm"}, {"mcp": "BlueLake"}),
+    ({"claimed_agents": ("BlueLake", "RedStone"), "agent_token": RED}, {"mcp": "RedStone"}),
+    ({"claimed_agents": ("BlueLake", "RedStone"), "agent_token": GONE}, {"mcp": "refused"}),
     ({"bearer_token": OPERATORS, "agent_token": BLUE}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
     # Given and wrong is refused, never ignored.
     ({"bearer_token": WRONG}, {"mcp": "refused", "rpc": "refused", "local": "refused"}),

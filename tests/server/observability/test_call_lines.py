@@ -168,7 +168,7 @@ def calls_of(pipe: Pipe) -> tuple[Calls, LineQueue]:
         """Look."""
         return {}
 
-    async def fetch_inbox(*, mark_read: Annotated[bool, Flag()] = False) -> Json:
+    async def fetch_inbox(*, mark_read: Annotated[bool, Flag(writes=True)] = False) -> Json:
         """Look, and mark."""
         return [mark_read]
 

@@ -13,7 +13,7 @@ from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.rest.endpoint import Rest
 from mcp_agent_mail.server.transport.limits import MAX_BODY_BYTES
-from tests.server.hosted import hosted, toy_gate
+from tests.server.hosted import hosted, toy_edge
 from tests.server.rest.toy_routes import rest_app
 
 TOKEN = "the-servers-own-token"
@@ -262,7 +262,7 @@ async def test_other_hosts_and_their_pages_are_refused(
 
 
 async def test_a_server_with_a_token_wants_it_at_every_route() -> None:
-    gate = toy_gate(server_token=TOKEN, operator_token=OPERATOR)
+    gate = toy_edge(server_token=TOKEN, operator_token=OPERATOR)
     async with hosted(rest_app(gate)) as url, httpx.AsyncClient(base_url=f"{url}/rest/v1/", timeout=60) as client:
         statuses = [
             [

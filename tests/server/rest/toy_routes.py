@@ -9,15 +9,16 @@ from starlette.types import Receive, Scope, Send
 from mcp_agent_mail.core.params import Flag, Id, Ids, Text, Texts
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Json, ResultList, ToolSpec, ToolTable, tool
-from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
+from mcp_agent_mail.server.edge import Edge
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.rendering.responses import send_value
 from mcp_agent_mail.server.rest.endpoint import MOUNT, Rest
 from mcp_agent_mail.server.rest.routes import ROUTES, ResourceRead, RestRoute, RouteAnswer, ToolCall
-from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
-from tests.server.hosted import VERSION, always_ready, toy_gate, toy_resources, toy_tools
+from mcp_agent_mail.server.routes import PathClass
+from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, ServedPath
+from tests.server.hosted import VERSION, always_ready, toy_edge, toy_resources, toy_tools
 
 
 def _picking() -> list[ToolSpec]:
@@ -25,7 +26,7 @@ def _picking() -> list[ToolSpec]:
         names: Annotated[list[str] | None, Texts()] = None,
         ids: Annotated[list[int] | None, Ids()] = None,
         word: Annotated[str, Text()] = "none",
-        mark_read: Annotated[bool, Flag()] = False,
+        mark_read: Annotated[bool, Flag(writes=True)] = False,
     ) -> Json:
         """Show what came."""
         return {"names": names, "ids": ids, "word": word, "mark_read": mark_read}
@@ -91,13 +92,13 @@ def toy_calls() -> Calls:
     return Calls(ToolTable([*toy_tools(), *_picking()]), ResourceTable(toy_resources()))
 
 
-def rest_app(gate: Gate | None = None) -> HttpApp:
+def rest_app(edge: Edge | None = None) -> HttpApp:
     calls = toy_calls()
     rest = Rest(calls, routes=TOY_ROUTES, own={"stream": stream})
     return HttpApp(
         McpEndpoint(create_mcp(calls, version=VERSION)),
         calls,
-        gate or toy_gate(),
-        HttpOptions(routes={MOUNT: rest.answer}),
+        edge or toy_edge(),
+        HttpOptions(routes={MOUNT: ServedPath(PathClass.REST, rest.answer)}),
         is_ready=always_ready,
     )

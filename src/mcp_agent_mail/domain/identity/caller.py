@@ -53,7 +53,7 @@ class Caller:
 
     `linked_projects` are those that are part of a product together with the agent's. `join_code` is the hash of a
     code that came along: it may let a new name in, and proves no agent. `is_remote`: it calls from another machine, so
-    that no path of it means a file of this one.
+    that no path of it means a file of this one. `is_over_mcp`: not even the operator acts as `Human` there.
     """
 
     kind: CallerKind
@@ -66,6 +66,7 @@ class Caller:
     join_code: bytes | None = None
     token_ways: TokenWays = TokenWays()
     is_remote: bool = False
+    is_over_mcp: bool = False
 
     @property
     def is_operator(self) -> bool:
@@ -112,7 +113,7 @@ def require_to_act(caller: Caller, agent: Agent) -> bool:
     """May `caller` act as `agent`? True when proven, False when taken at its word; raises otherwise."""
     if agent.kind is AgentKind.SYSTEM:
         raise ReservedIdentity("System is the server's own sender.", hint="Act as a registered agent.")
-    if caller.is_operator:
+    if caller.is_operator and not (caller.is_over_mcp and agent.kind is AgentKind.HUMAN):
         return True
     if agent.kind is AgentKind.HUMAN:
         raise ReservedIdentity(

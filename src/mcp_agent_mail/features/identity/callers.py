@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import PermissionDenied
-from mcp_agent_mail.core.ids import JOIN_CODE_PREFIX, token_hash
+from mcp_agent_mail.core.ids import JOIN_CODE_PREFIX, AgentId, token_hash
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.admission import JoinCode, require_open
@@ -25,9 +26,11 @@ class ProofsDiffer(PermissionDenied):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proofs:
-    """Where tokens and join codes are looked up, by their hashes."""
+    """Where tokens and join codes are looked up, by their hashes, and agents as JWTs name them."""
 
     find_agent: Callable[[bytes], Awaitable[Agent | None]]
+    find_agent_by_id: Callable[[AgentId], Awaitable[Agent | None]]
+    find_claimed: Callable[[Sequence[str]], Awaitable[Sequence[Agent]]]
     find_join_code: Callable[[bytes], Awaitable[JoinCode | None]]
     clock: Clock
 
@@ -51,7 +54,7 @@ class _Given:
 
 
 def _sort(credentials: Credentials, rules: AuthRules) -> _Given:
-    """The server's own token proves no agent. The operator's proves the operator off MCP, and nothing over MCP.
+    """The server's own token proves no agent. The operator's proves the operator, as a role of that name does.
 
     A join code is one where an agent's own token would stand, not as bearer.
     """
@@ -65,7 +68,7 @@ def _sort(credentials: Credentials, rules: AuthRules) -> _Given:
     return _Given(
         tokens=tuple(dict.fromkeys(tokens)),
         codes=tuple(dict.fromkeys(codes)),
-        is_operator=is_operators and credentials.via != "mcp",
+        is_operator=is_operators or credentials.role is Role.OPERATOR,
     )
 
 
@@ -76,30 +79,58 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
     asks to act as that agent alone. So does a join code: who sends one comes as a newcomer.
     """
     given = _sort(credentials, rules)
-    agent = await _one_agent(given.tokens, proofs.find_agent)
+    agent = await _proven_agent(given.tokens, credentials, proofs)
     code = await _join_code(given.codes, agent, proofs)
-    ways = TokenWays(
-        in_arguments=credentials.in_arguments,
-        beside_tools=credentials.via == "mcp" and not credentials.in_arguments,
-        as_bearer=rules.server_token is None,
+    caller = Caller(
+        kind=CallerKind.OPERATOR if given.is_operator and code is None else CallerKind.ANONYMOUS,
+        auth=rules.auth,
+        join_code=code,
+        token_ways=TokenWays(
+            in_arguments=credentials.in_arguments,
+            beside_tools=credentials.via == "mcp" and not credentials.in_arguments,
+            as_bearer=rules.server_token is None,
+        ),
+        is_remote=credentials.is_remote,
+        is_over_mcp=credentials.via == "mcp",
     )
     if agent is None:
-        is_operator = given.is_operator and code is None
-        kind = CallerKind.OPERATOR if is_operator else CallerKind.ANONYMOUS
-        anonymous = Caller(kind=kind, auth=rules.auth, join_code=code, token_ways=ways, is_remote=credentials.is_remote)
-        return anonymous, None
-    caller = Caller(
+        return caller, None
+    proven = replace(
+        caller,
         kind=CallerKind.AGENT,
-        auth=rules.auth,
         agent_id=agent.id,
         agent_name=agent.name,
         project_id=agent.project_id,
-        token_hash=token_hash(given.tokens[0]),
-        join_code=code,
-        token_ways=ways,
-        is_remote=credentials.is_remote,
+        token_hash=token_hash(given.tokens[0]) if given.tokens else None,
     )
-    return caller, agent
+    return proven, agent
+
+
+async def _proven_agent(tokens: Sequence[str], credentials: Credentials, proofs: Proofs) -> Agent | None:
+    """Whom the agents' own tokens prove, and what let the request in: all of them the same agent."""
+    agent = await _one_agent(tokens, proofs.find_agent)
+    brought: Sequence[Agent] = ()
+    if credentials.issued_to is not None:
+        issued_to = await proofs.find_agent_by_id(credentials.issued_to)
+        brought = () if issued_to is None else (issued_to,)
+    elif credentials.claimed_agents:
+        brought = await proofs.find_claimed(credentials.claimed_agents)
+    if not brought:
+        return agent
+    if agent is None:
+        return _meant(brought, credentials)
+    if all(one.id != agent.id for one in brought):
+        raise _differing([agent, *brought])
+    return agent
+
+
+def _meant(agents: Sequence[Agent], credentials: Credentials) -> Agent:
+    """Of several that one proof is good for: as whom the call acts by its word, else the connection, else the first."""
+    for name in (credentials.named_agent, credentials.said_agent):
+        if name is not None:
+            wanted = name.strip().casefold()
+            return next((agent for agent in agents if agent.name.casefold() == wanted), agents[0])
+    return agents[0]
 
 
 async def _one_agent(tokens: Sequence[str], find_agent: Callable[[bytes], Awaitable[Agent | None]]) -> Agent | None:
@@ -113,12 +144,15 @@ async def _one_agent(tokens: Sequence[str], find_agent: Callable[[bytes], Awaita
             "Lost it? The operator runs: am token reissue AGENT",
         )
     if any(agent.id != agents[0].id for agent in agents):
-        names = ", ".join(agent.name for agent in agents)
-        raise ProofsDiffer(
-            f"The tokens given are of different agents: {names}.",
-            hint="Send the token of the agent that acts, and no other.",
-        )
+        raise _differing(agents)
     return agents[0] if agents else None
+
+
+def _differing(agents: Sequence[Agent]) -> ProofsDiffer:
+    return ProofsDiffer(
+        f"The tokens given are of different agents: {', '.join(agent.name for agent in agents)}.",
+        hint="Send the token of the agent that acts, and no other.",
+    )
 
 
 async def _join_code(codes: Sequence[str], agent: Agent | None, proofs: Proofs) -> bytes | None:

@@ -7,10 +7,10 @@ contradicts is refused where every other such name is.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcp_agent_mail.core.arguments import ANY_WAY, CallWay
+from mcp_agent_mail.core.arguments import ANY_WAY, CallWay, Param
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied
 from mcp_agent_mail.core.params import IDENTITY_PARTS, IdentityPart
 from mcp_agent_mail.core.tools import Credentials, Json, ToolSpec, ToolTable, take_token
@@ -163,6 +163,8 @@ class ConnectionTools(ToolTable):
         """As the table runs it, with what was left out filled in; a refusal says what was, and who can be meant."""
         spec = self.require(name, credentials)
         completed = await self._connection.complete(spec, arguments, credentials)
+        if credentials.claimed_agents:
+            credentials = replace(credentials, named_agent=_named_agent(spec, completed.arguments))
         try:
             return await self._table.run(name, completed.arguments, credentials, way)
         except AgentMailError as error:
@@ -199,6 +201,14 @@ def _is_said(value: Json) -> bool:
     return value is not None and not (isinstance(value, str) and not value.strip())
 
 
+def _named_agent(spec: ToolSpec, given: Mapping[str, Json]) -> str | None:
+    return _first_said(given, spec.identity_params["caller"])
+
+
 def _named_project(spec: ToolSpec, given: Mapping[str, Json]) -> str | None:
-    values = [given.get(param.name) for param in spec.identity_params["project"]]
+    return _first_said(given, spec.identity_params["project"])
+
+
+def _first_said(given: Mapping[str, Json], params: Sequence[Param]) -> str | None:
+    values = [given.get(param.name) for param in params]
     return next((value for value in values if isinstance(value, str) and value.strip()), None)

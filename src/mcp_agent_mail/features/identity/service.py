@@ -10,7 +10,6 @@ from mcp_agent_mail.core.clock import SECOND, Clock
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
 from mcp_agent_mail.core.tools import Credentials, current_credentials, tell_doer
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
-from mcp_agent_mail.domain.identity.admission import JoinCode
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator
 from mcp_agent_mail.domain.identity.names import candidate_names
 from mcp_agent_mail.domain.identity.readership import Readership, may_read
@@ -22,9 +21,10 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.actor import require_actor, require_not_put_away
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, require_admission
-from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
+from mcp_agent_mail.features.identity.callers import AuthRules, resolve_caller
 from mcp_agent_mail.features.identity.delivery_hooks import NO_HOOKS, DeliveryHooks
 from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.proofs import proofs_of
 from mcp_agent_mail.features.identity.register import (
     Registered,
     Registration,
@@ -75,6 +75,7 @@ class IdentityService:
         self._rules = rules
         self._new_names = new_names
         self._clock = clock
+        self._proofs = proofs_of(store, clock)
         self._choose = choose
         self._note_acting = hooks.acting
         self.presence_of = hooks.presence_of
@@ -83,7 +84,7 @@ class IdentityService:
     async def caller(self) -> Caller:
         """Who runs the current call. A proven agent is active by calling at all."""
         credentials = current_credentials()
-        caller, agent = await resolve_caller(credentials, self._rules, self._proofs())
+        caller, agent = await resolve_caller(credentials, self._rules, self._proofs)
         if (window := find_window_uuid(credentials.window_id)) is not None:
             self._activity.note_window(window)
         if agent is None:
@@ -93,7 +94,7 @@ class IdentityService:
 
     async def onlooker(self) -> Caller:
         """As `caller`, for what an agent does not do itself: nobody counts as active by it."""
-        caller, agent = await resolve_caller(current_credentials(), self._rules, self._proofs())
+        caller, agent = await resolve_caller(current_credentials(), self._rules, self._proofs)
         return caller if agent is None else await self._with_links(caller, agent)
 
     async def _with_links(self, caller: Caller, agent: Agent) -> Caller:
@@ -104,7 +105,7 @@ class IdentityService:
         """The agent that a token among these credentials proves. Raises as `caller` does; nobody counts as active by
         it.
         """
-        _, agent = await resolve_caller(credentials, self._rules, self._proofs())
+        _, agent = await resolve_caller(credentials, self._rules, self._proofs)
         if agent is None:
             return None
         project = await self._store.read(lambda view: view.projects.find(agent.project_id))
@@ -115,15 +116,10 @@ class IdentityService:
         """The human key of the project, however it is named. Raises UnknownProject."""
         return (await self._store.read(lambda view: require_project(view, project_key))).human_key
 
-    def _proofs(self) -> Proofs:
-        return Proofs(find_agent=self._find_by_token_hash, find_join_code=self._find_join_code, clock=self._clock)
-
-    async def _find_by_token_hash(self, token_hash: bytes) -> Agent | None:
-        """Only a call that brought a token costs a look into the store."""
-        return await self._store.read(lambda view: view.agents.find_by_token_hash(token_hash))
-
-    async def _find_join_code(self, code_hash: bytes) -> JoinCode | None:
-        return await self._store.read(lambda view: view.join_codes.find(code_hash))
+    async def find_holder(self, token: str) -> AgentId | None:
+        """Whose registration token this is. Nobody counts as active by it."""
+        agent = await self._proofs.find_agent(token_hash(token))
+        return None if agent is None else agent.id
 
     async def require_admission(self, caller: Caller, project: Project, name: str | None) -> None:
         """Refuse a newcomer before work is done for it; the unit that lets it in decides again."""

@@ -210,7 +210,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
         unread_only: Annotated[bool, Flag()] = False,
         after_id: Annotated[int | None, Id(low=0)] = None,
         thread_id: Annotated[str | None, THREAD] = None,
-        mark_read: Annotated[bool, Flag()] = False,
+        mark_read: Annotated[bool, Flag(writes=True)] = False,
     ) -> Json:
         """Your mail, newest first; marks nothing unless mark_read. limit=0: counts alone. after_id (a message id of
         this inbox, 0 = from the start) pages oldest first without losing any. urgent_only: high or urgent.

@@ -96,14 +96,19 @@ def looking_at_disk() -> Iterator[None]:
         _may_look.reset(reset)
 
 
-def require_project(view: View, key: str) -> Project:
+def find_project(view: View, key: str) -> Project | None:
     """The project of this path (any of its directories), slug (a former one too), uid, or plain slug while one project
     alone has it. Archived ones too.
     """
     wanted = key.strip()
-    project = find_by_path(view, wanted) if is_path(wanted) else _find_by_slug(view, wanted.lower())
+    return find_by_path(view, wanted) if is_path(wanted) else _find_by_slug(view, wanted.lower())
+
+
+def require_project(view: View, key: str) -> Project:
+    """As `find_project`; raises UnknownProject with those that are near."""
+    project = find_project(view, key)
     if project is None:
-        raise _unknown(view, wanted)
+        raise _unknown(view, key.strip())
     return project
 
 

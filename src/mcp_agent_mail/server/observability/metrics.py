@@ -76,15 +76,12 @@ class MetricsPage:
         self._status: ArchiveStatus | None = None
         self._counts_all_mail = False
 
-    async def answer(self, scope: Scope, facts: RequestFacts, _receive: Receive, send: Send) -> None:
-        """The figures as Prometheus' text. For whoever shows the server's token or may read the figures: others get
-        their refusal as a JSON error; 405 for anything but GET.
+    async def answer(self, _scope: Scope, facts: RequestFacts, _receive: Receive, send: Send) -> None:
+        """The figures as Prometheus' text. For whoever shows a token that opens this server, or may read the figures:
+        others get their refusal as a JSON error.
         """
-        if scope["method"] != "GET":
-            await send_value(send, 405, {"detail": f"Use GET {PATH}."}, (b"allow", b"GET"))
-            return
         try:
-            counts_all_mail = facts.has_server_token or may_count_all_mail(await self._reader(facts))
+            counts_all_mail = facts.is_let_in_by_token or may_count_all_mail(await self._reader(facts))
         except AgentMailError as refused:
             await send_value(send, http_status(refused), error_object(refused))
             return
@@ -97,7 +94,7 @@ class MetricsPage:
         await send_text(send, 200, _MEDIA_TYPE, self._render(self._registry))
 
     async def _reader(self, facts: RequestFacts) -> Caller:
-        """Raises as `resource://tooling/metrics` is refused; the server's token opens this page beside."""
+        """Raises as `resource://tooling/metrics` is refused; a token that opens the server opens this page beside."""
 
         async def require() -> Caller:
             caller = await self._current_caller()

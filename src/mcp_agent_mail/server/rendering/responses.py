@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import orjson
-from starlette.types import Send
+from starlette.types import Message, Send
+
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.server.admitted import HttpRefusal
 
 _JSON = b"application/json"
 _WITH_STATUS = {
-    401: ((b"www-authenticate", b'Bearer realm="mcp-agent-mail"'),),
     # The rest of the body is not read.
     413: ((b"connection", b"close"),),
 }
@@ -39,3 +42,31 @@ async def send_value(send: Send, status: int, value: Any, *headers: tuple[bytes,
 async def send_detail(send: Send, status: int, detail: str) -> None:
     """Answer with a refusal below the tools, `{"detail": ...}`."""
     await send_value(send, status, {"detail": detail}, *_WITH_STATUS.get(status, ()))
+
+
+async def send_refusal(send: Send, refusal: HttpRefusal) -> None:
+    """Answer with it; where the same request can succeed later, with when."""
+    if refusal.retry_after_s is None:
+        await send_value(send, refusal.status, {"detail": refusal.detail}, *refusal.headers)
+        return
+    value = {"detail": refusal.detail, "retry_after_s": refusal.retry_after_s}
+    await send_value(send, refusal.status, value, *refusal.headers, retry_after(refusal.retry_after_s))
+
+
+def retry_after(seconds: float) -> tuple[bytes, bytes]:
+    """The header that tells clients when: in whole seconds, so that waiting them out is enough."""
+    return (b"retry-after", str(max(1, math.ceil(seconds))).encode())
+
+
+async def send_limited(send: Send, error: AgentMailError) -> None:
+    """Answer a request that came too often."""
+    await send_refusal(send, HttpRefusal(status=429, detail=error.text, retry_after_s=error.data["retry_after_s"]))
+
+
+def without_body(send: Send) -> Send:
+    """As HEAD is answered: the length is said, and nothing written."""
+
+    async def send_head(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return send_head

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, CallWay, bind
@@ -17,7 +17,8 @@ from mcp_agent_mail.core.tools import Json, JsonObject, ToolSpec
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts, changes
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.plain_calls import PlainCall, answer_call, is_json, parse_object, refuse_type, send_error
-from mcp_agent_mail.server.rendering.responses import send_detail, send_value
+from mcp_agent_mail.server.rates import RateClass
+from mcp_agent_mail.server.rendering.responses import send_detail, send_value, without_body
 from mcp_agent_mail.server.rendering.wire import structured_list
 from mcp_agent_mail.server.rest.arguments import (
     Pairs,
@@ -37,11 +38,6 @@ if TYPE_CHECKING:
 
 MOUNT = "/rest/"
 
-_ALWAYS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
 _FOREIGN = (b"cross-site", b"same-site")
 """What a browser says of a request that another site's page makes. A GET of such a page comes without an Origin."""
 
@@ -86,16 +82,17 @@ class Rest:
         """One request. Raises what `read_body` raises."""
         headers: Headers = dict(scope["headers"])
         method, path = scope["method"], scope["path"]
-        send = _guarded(send)
         if headers.get(b"sec-fetch-site") in _FOREIGN:
             await send_detail(send, 403, "A page of another site asks. Only pages of this server and programs may.")
             return
         found = [(route, keys) for route in self._routes if (keys := route.match(path)) is not None]
         if not found:
+            facts.charge(RateClass.OTHERS)
             await send_error(send, self._unknown(path))
             return
         route, keys = next(((route, keys) for route, keys in found if method in route.methods), (None, {}))
         if route is None:
+            facts.charge(RateClass.OTHERS)
             allowed = [one for other, _ in found for one in other.methods]
             refusal = {"detail": f"Use {' or '.join(allowed)} here."}
             await send_value(send, 405, refusal, (b"allow", ", ".join(allowed).encode()))
@@ -106,12 +103,14 @@ class Rest:
         self, route: RestRoute, keys: Mapping[str, str], scope: Scope, facts: RequestFacts, receive: Receive, send: Send
     ) -> None:
         if route.method == "POST" and not is_json(dict(scope["headers"])):
+            facts.charge(RateClass.OTHERS)
             await refuse_type(send)
             return
         is_head = scope["method"] == "HEAD"
         if is_head:
-            send = _without_body(send)
+            send = without_body(send)
         if isinstance(route.target, RouteAnswer):
+            facts.charge(RateClass.OTHERS)
             await self._own[route.target.name](scope, facts, receive, send)
             return
         try:
@@ -202,25 +201,3 @@ def _uri(spec: ResourceSpec, arguments: Mapping[str, Json]) -> str:
         filled = filled.replace(f"{{{key}}}", quote(str(arguments[key]), safe=""))
     query = {key: arguments[key] for key in spec.query_keys if key in arguments}
     return f"{filled}?{urlencode(query, quote_via=quote, safe='')}" if query else filled
-
-
-def _guarded(send: Send) -> Send:
-    """What a browser may do with an answer: show it to nobody else, and keep it nowhere."""
-
-    async def send_guarded(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            said = {name for name, _ in message["headers"]}
-            more = [pair for pair in _ALWAYS if pair[0] not in said]
-            message = {**message, "headers": [*message["headers"], *more]}
-        await send(message)
-
-    return send_guarded
-
-
-def _without_body(send: Send) -> Send:
-    """As HEAD is answered: the length is said, and nothing written."""
-
-    async def send_head(message: Message) -> None:
-        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
-
-    return send_head

@@ -12,26 +12,33 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from starlette.types import Message, Receive, Scope, Send
 
-from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.errors import InvalidInput, RateLimited
 from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.core.profiles import Profiles
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.settings.mcp_paths import MCP_PATHS
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest
-from mcp_agent_mail.server.auth import UNPROVEN, Admitted, Gate, HttpRefusal, is_from_elsewhere
+from mcp_agent_mail.server.admitted import Admitted
+from mcp_agent_mail.server.auth import is_from_elsewhere
+from mcp_agent_mail.server.discovery import Discovery, SignIn
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.doors import NO_DOORS, Doors
+from mcp_agent_mail.server.edge import Edge, peer, refuse_method
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.trace_context import read_trace
 from mcp_agent_mail.server.plain_calls import send_error
 from mcp_agent_mail.server.preferences import Connections, ResponsePreferences
-from mcp_agent_mail.server.rendering.responses import send_detail, send_value
-from mcp_agent_mail.server.rpc import PREFIX, Rpc
+from mcp_agent_mail.server.rates import address_payer
+from mcp_agent_mail.server.rendering.responses import send_detail, send_limited, send_value, without_body
+from mcp_agent_mail.server.routes import LIVENESS, RPC_PREFIX, RULES, PathClass, PathRule, PathTable, Showing
+from mcp_agent_mail.server.rpc import Rpc
 from mcp_agent_mail.server.transport.limits import (
     MAX_VALUES,
     BodyTooLarge,
@@ -42,7 +49,6 @@ from mcp_agent_mail.server.transport.limits import (
 
 logger = logging.getLogger("mcp_agent_mail.http")
 
-_WELL_KNOWN = "/.well-known/"
 _TOO_LARGE = (
     "The request body is over 4 MiB; nothing was done. A message's body_md may have 1 MiB (MESSAGE_BODY_MAX_BYTES): "
     "send the essence and say in which file the rest stands."
@@ -61,25 +67,31 @@ def both_forms(paths: tuple[str, ...]) -> frozenset[str]:
 Route = Callable[[Scope, RequestFacts, Receive, Send], Awaitable[None]]
 
 
+class ServedPath(NamedTuple):
+    path_class: PathClass
+    answer: Route
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
-    """`http_path` is one more path for MCP beside `MCP_PATHS`; `routes` are protected as `/rpc` is: whole paths, and
-    with a closing slash all below the first part of a path. `endpoints` are those of profiles that have tool tables of
-    their own, by the profile's name: MCP's paths lead to them for who asks for it. They have no event streams. `doors`
-    have what is theirs, whatever else is served there.
+    """`http_path` is one more path for MCP beside `MCP_PATHS`; `routes` have other paths, each of a class: whole ones,
+    and with a closing slash all below the first part of a path. `endpoints` are those of profiles that have tool tables
+    of their own, by the profile's name: MCP's paths lead to them for who asks for it. They have no event streams.
+    `doors` have what is theirs, whatever else is served there.
 
     `bound_waiters` is told how many may wait for mail, calls and event streams together: each keeps a connection.
-    `reads_trace` takes over the span that a request names as its parent.
+    `reads_trace` takes over the span that a request names as its parent. `sign_in` says where tokens come from.
     """
 
     http_path: str = MCP_PATHS[0]
     log_requests: bool = False
     reads_trace: bool = False
     connections: Connections = field(default_factory=lambda: Connections(Profiles()))
-    routes: Mapping[str, Route] = field(default_factory=dict)
+    routes: Mapping[str, ServedPath] = field(default_factory=dict)
     endpoints: Mapping[str, McpEndpoint] = field(default_factory=dict)
     doors: Doors = NO_DOORS
     bound_waiters: Callable[[int], None] = lambda _: None
+    sign_in: SignIn | None = None
 
 
 class HttpApp:
@@ -89,20 +101,22 @@ class HttpApp:
         self,
         endpoint: McpEndpoint,
         calls: Calls,
-        gate: Gate,
+        edge: Edge,
         options: HttpOptions,
         *,
         is_ready: Callable[[], Awaitable[bool]],
     ) -> None:
         self._endpoint = endpoint
         self._rpc = Rpc(calls)
-        self._gate = gate
+        self._edge = edge
         self._connections = options.connections
-        self._routes = options.routes
+        self._routes = {path: served.answer for path, served in options.routes.items()}
         self._endpoints = options.endpoints
         self._doors = options.doors
         self.bound_waiters = options.bound_waiters
         self._mcp_paths = both_forms((*MCP_PATHS, options.http_path))
+        self.paths = PathTable(self._mcp_paths, {path: served.path_class for path, served in options.routes.items()})
+        self._discovery = Discovery(options.sign_in, self._mcp_paths)
         self._is_ready = is_ready
         self._log_requests = options.log_requests
         self._reads_trace = options.reads_trace
@@ -135,121 +149,150 @@ class HttpApp:
         with request_scope(request_id):
             if self._log_requests:
                 send = _logged(scope, send)
+            door = None if self._doors is NO_DOORS else self._doors.find(scope)
+            path_class = PathClass.FACADE if door is not None else self.paths.find(scope["path"])
+            rule = None if path_class is None else RULES[path_class]
+            send = self._edge.guarded(headers, rule, send)
+            request = _Request(scope=scope, headers=headers, rule=rule or _UNSERVED, id=request_id)
             try:
-                await self._answer(scope, headers, request_id, receive, send)
+                if door is not None:
+                    await self._answer_at_door(door, request, receive, send)
+                elif path_class in (PathClass.PROBE, PathClass.DISCOVERY):
+                    await self._answer_open(path_class, request, send)
+                else:
+                    await self._answer(request, path_class, receive, send)
             except BodyTooLarge:
                 await send_detail(send, 413, _TOO_LARGE)
             except TooManyValues:
                 await send_detail(send, 413, _TOO_MANY_VALUES)
+            except RateLimited as limited:
+                await send_limited(send, limited)
             except ClientLeft:
                 logger.debug("the client left before its request was complete")
 
-    async def _answer(self, scope: Scope, headers: Headers, request_id: str, receive: Receive, send: Send) -> None:
-        path: str = scope["path"]
-        if self._doors is not NO_DOORS and (door := self._doors.find(scope)) is not None:
-            await self._answer_at_door(door, scope, headers, request_id, receive, send)
-            return
-        if path.startswith(("/health/", _WELL_KNOWN)) and await self._answer_open(path, send):
-            return
-        is_call = path.startswith(PREFIX)
-        route = None if is_call else self._route_of(path)
-        is_rpc = is_call or route is not None
-        admitted = await self._admit(scope, headers, send, operator_may=is_rpc)
+    async def _answer(self, request: _Request, path_class: PathClass | None, receive: Receive, send: Send) -> None:
+        scope, headers, path = request.scope, request.headers, request.scope["path"]
+        admitted = await self._admit(request, send)
         if admitted is None:
             return
         query = read_query(scope["query_string"])
+        is_mcp = path_class is PathClass.MCP or path_class is None
         try:
-            wishes = self._connections.wishes(query, headers, is_rpc=is_rpc)
+            wishes = self._connections.wishes(query, headers, is_rpc=not is_mcp)
         except InvalidInput as unknown:
             await send_detail(send, 400, unknown.text)
             return
-        endpoint = self._endpoint_of(path, wishes)
-        credentials = read_credentials(
-            headers,
-            query,
-            via="rpc" if is_rpc else "mcp",
-            bearer_is_servers=admitted.bearer_is_servers,
-            origin=_connection(scope),
-            is_remote=is_from_elsewhere(headers, _peer(scope)),
-            session=endpoint and endpoint.session(headers),
-            forgotten_session=endpoint and endpoint.forgotten_session(scope["method"], headers),
-        )
-        trace = read_trace(headers) if self._reads_trace else None
+        endpoint = self._endpoint_of(path_class, wishes)
+        charge = self._edge.charge_of(admitted)
         facts = RequestFacts(
-            credentials=credentials,
-            request_id=request_id,
-            has_server_token=admitted.bearer_is_servers,
+            credentials=read_credentials(
+                headers,
+                query,
+                via="mcp" if is_mcp else "rpc",
+                admitted=admitted,
+                origin=_connection(scope),
+                is_remote=is_from_elsewhere(headers, peer(scope)),
+                session=endpoint and endpoint.session(headers),
+                forgotten_session=endpoint and endpoint.forgotten_session(scope["method"], headers),
+            ),
+            request_id=request.id,
+            is_let_in_by_token=admitted.bearer_is_spent,
+            charge=charge,
             wishes=wishes,
-            trace=trace,
+            trace=read_trace(headers) if self._reads_trace else None,
         )
-        if endpoint is not None:
-            scope[FACTS] = facts
-            await endpoint.answer(scope, headers, receive, send)
-        elif route is not None:
-            await route(scope, facts, receive, send)
-        elif is_rpc:
-            await self._rpc.answer(path[len(PREFIX) :], scope, headers, facts, receive, send)
-        elif (missed := self._doors.find_missed(scope)) is not None:
-            await send_error(send, missed)
-        else:
-            await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
+        # What is posted to MCP is told apart by its body: a tool call or a read counts as one where it is run.
+        if request.rule.rate is not None and not (endpoint is not None and scope["method"] == "POST"):
+            charge(request.rule.rate)
+        with self._edge.while_live(admitted, receive) as receive_while_live:
+            if endpoint is not None:
+                scope[FACTS] = facts
+                await endpoint.answer(scope, headers, receive_while_live, send)
+            elif path_class is PathClass.RPC:
+                name = path[len(RPC_PREFIX) :]
+                await self._rpc.answer(name, scope, headers, facts, receive_while_live, send)
+            elif (route := self._route_of(path)) is not None:
+                await route(scope, facts, receive_while_live, send)
+            elif (missed := self._doors.find_missed(scope)) is not None:
+                await send_error(send, missed)
+            else:
+                await send_detail(
+                    send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>."
+                )
 
-    async def _admit(
-        self, scope: Scope, headers: Headers, send: Send, *, operator_may: bool, needs_token: bool = True
-    ) -> Admitted | None:
+    async def _admit(self, request: _Request, send: Send) -> Admitted | None:
         """None where the request was refused, which is answered."""
-        admitted: Admitted | HttpRefusal = self._gate.check_source(scope["headers"], headers) or UNPROVEN
-        if needs_token and not isinstance(admitted, HttpRefusal):
-            admitted = self._gate.check_token(headers, _peer(scope), operator_may=operator_may)
-        if isinstance(admitted, HttpRefusal):
-            await send_detail(send, admitted.status, admitted.detail)
-            return None
-        if declared_too_large(headers):
+        admitted = await self._edge.admit(request.scope, request.headers, request.rule, send)
+        if admitted is not None and declared_too_large(request.headers):
             await send_detail(send, 413, _TOO_LARGE)
             return None
         return admitted
 
-    async def _answer_at_door(
-        self, door: DoorApp, scope: Scope, headers: Headers, request_id: str, receive: Receive, send: Send
-    ) -> None:
+    async def _answer_at_door(self, door: DoorApp, request: _Request, receive: Receive, send: Send) -> None:
         """The operator's token opens none."""
-        needs_token = scope["path"] not in door.open_paths
-        admitted = await self._admit(scope, headers, send, operator_may=False, needs_token=needs_token)
+        scope, headers = request.scope, request.headers
+        if scope["path"] in door.open_paths:
+            request = replace(request, rule=_OPEN_AT_DOOR)
+        admitted = await self._admit(request, send)
         if admitted is None:
             return
         if (missed := self._doors.find_missed(scope)) is not None:
             await send_error(send, missed)
             return
+        if request.rule.rate is not None:
+            self._edge.charge(admitted.payer, request.rule.rate)
         credentials = read_credentials(
             headers,
             via="mcp",
-            bearer_is_servers=admitted.bearer_is_servers,
+            admitted=replace(admitted, role=min(admitted.role, Role.WRITER)),
             origin=_connection(scope),
-            is_remote=is_from_elsewhere(headers, _peer(scope)),
+            is_remote=is_from_elsewhere(headers, peer(scope)),
         )
         query = read_query(scope["query_string"])
-        request = DoorRequest(scope=scope, headers=headers, query=query, credentials=credentials, request_id=request_id)
-        await door.answer(request, receive, send)
+        asked = DoorRequest(scope=scope, headers=headers, query=query, credentials=credentials, request_id=request.id)
+        with self._edge.while_live(admitted, receive) as receive_while_live:
+            await door.answer(asked, receive_while_live, send)
 
-    def _endpoint_of(self, path: str, wishes: ResponsePreferences) -> McpEndpoint | None:
-        return self._endpoints.get(wishes.profile.name, self._endpoint) if path in self._mcp_paths else None
+    def _endpoint_of(self, path_class: PathClass | None, wishes: ResponsePreferences) -> McpEndpoint | None:
+        is_mcp = path_class is PathClass.MCP
+        return self._endpoints.get(wishes.profile.name, self._endpoint) if is_mcp else None
 
     def _route_of(self, path: str) -> Route | None:
         first_part = path[: path.find("/", 1) + 1]
         return self._routes.get(path) or self._routes.get(first_part)
 
-    async def _answer_open(self, path: str, send: Send) -> bool:
-        """What needs no token: probes, and the discovery that tells a client there is no OAuth here."""
-        if path == "/health/liveness":
+    async def _answer_open(self, path_class: PathClass, request: _Request, send: Send) -> None:
+        """What needs no token, from whatever host: probes, and who issues tokens, if anybody."""
+        scope, rule = request.scope, request.rule
+        if rule.methods is not None and scope["method"] not in rule.methods:
+            await refuse_method(scope, rule.methods, send)
+            return
+        if rule.rate is not None:
+            self._edge.charge(address_payer(self._edge.address(scope)), rule.rate)
+        if scope["method"] == "HEAD":
+            send = without_body(send)
+        if path_class is PathClass.DISCOVERY:
+            await self._discovery.answer(scope["path"], send)
+        elif scope["path"] == LIVENESS:
             await send_value(send, 200, {"status": "alive"})
-        elif path == "/health/readiness":
+        else:
             ready = await self._is_ready()
             await send_value(send, 200 if ready else 503, {"status": "ready" if ready else "starting"})
-        elif path.startswith(_WELL_KNOWN):
-            await send_value(send, 404, {"mcp_oauth": False})
-        else:
-            return False
-        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """`rule` is what its path's class says."""
+
+    scope: Scope
+    headers: Headers
+    rule: PathRule
+    id: str
+
+
+_UNSERVED = PathRule()
+"""Of paths that nothing is served at: who may not come in does not learn that."""
+_OPEN_AT_DOOR = PathRule(showing=Showing.NONE)
 
 
 _BLANKS = (b" ", b"\t")
@@ -259,11 +302,6 @@ def _trim(scope: Scope) -> None:
     """Blanks behind a header's value do not belong to it (RFC 9110); httptools leaves them on."""
     if any(value.endswith(_BLANKS) for _, value in scope["headers"]):
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-
-
-def _peer(scope: Scope) -> str | None:
-    client = scope.get("client")
-    return client[0] if client else None
 
 
 def _connection(scope: Scope) -> str | None:
@@ -278,7 +316,7 @@ def _logged(scope: Scope, send: Send) -> Send:
     async def send_and_log(message: Message) -> None:
         if message["type"] == "http.response.start":
             took_ms = round((time.perf_counter() - started) * 1_000, 1)
-            facts = {"status": message["status"], "ms": took_ms, "peer": _peer(scope)}
+            facts = {"status": message["status"], "ms": took_ms, "peer": peer(scope)}
             logger.info("%s %s", scope["method"], scope["path"], extra={"facts": facts})
         await send(message)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.settings.server import load_settings
-from mcp_agent_mail.server.assembly import gate_of
+from mcp_agent_mail.server.bearers import BearerRules, Bearers
+from mcp_agent_mail.server.edge_settings import gate_of
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def test_the_address_that_the_server_listens_on_is_served_beside_a_list(
         "HTTP_HOST": "127.0.0.3",
         "HTTP_ALLOWED_HOSTS": "mail.example",
     }
-    gate = gate_of(load_settings(environ, cwd=tmp_path).settings, operator_token="operator")
+    gate = gate_of(load_settings(environ, cwd=tmp_path).settings, Bearers(BearerRules()))
     headers = {b"host": host.encode()}
 
     refusal = gate.check_source(list(headers.items()), headers)

@@ -1,0 +1,35 @@
+"""What is said of a request before it is answered: who was let in, and as what, or why it was not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.roles import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRefusal:
+    """A refusal below the tools. `retry_after_s`: the same request can succeed when they are over."""
+
+    status: int
+    detail: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """Who was let in, and as what. `bearer_is_spent`: the Authorization header held a token that opens this server, so
+    that it is no agent's. `payer` is whose rate the request counts against.
+
+    `is_live` says whether the token still counts: what lasts longer than it ends with it. None where it is for good.
+    """
+
+    payer: str
+    role: Role = Role.WRITER
+    bearer_is_spent: bool = False
+    issued_to: AgentId | None = None
+    claimed_agents: tuple[str, ...] = ()
+    is_live: Callable[[], bool] | None = field(default=None, compare=False)

@@ -1,0 +1,164 @@
+"""What `Authorization: Bearer` shows, and what that lets its bearer do.
+
+Tried in this order: the server's own token, the operator's, an issued one, a JWT where they are on, else an agent's
+registration token, which proves its agent and opens no locked door. A refusal never says why.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX, AgentId
+from mcp_agent_mail.core.roles import Role
+from mcp_agent_mail.server.admitted import Admitted, HttpRefusal
+from mcp_agent_mail.server.identity import Headers, bearer_token
+from mcp_agent_mail.server.rates import address_payer
+
+
+class IssuedToken(Protocol):
+    @property
+    def id(self) -> int: ...
+    @property
+    def role(self) -> Role: ...
+    @property
+    def agent_id(self) -> AgentId | None: ...
+
+
+class TokenBook(Protocol):
+    """The issued tokens that count now."""
+
+    def find(self, token: str) -> IssuedToken | None: ...
+    def note_use(self, token_id: int) -> None: ...
+    def is_live(self, token_id: int) -> bool: ...
+
+
+class JwtProof(Protocol):
+    """`subject` is who the issuer says it is, `role` None where the token has none that is known."""
+
+    @property
+    def subject(self) -> str: ...
+    @property
+    def role(self) -> Role | None: ...
+    @property
+    def agents(self) -> tuple[str, ...]: ...
+    @property
+    def is_live(self) -> Callable[[], bool]: ...
+
+
+class Jwts(Protocol):
+    """JWTs as the settings accept them."""
+
+    def may_be(self, token: str) -> bool:
+        """Whether it has the form of one."""
+        ...
+
+    async def verify(self, token: str) -> JwtProof | None:
+        """None for one that is not good. Raises Unavailable while its issuer's keys cannot be had."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BearerRules:
+    """`trust_loopback`: this machine needs no token. Without `has_roles` whoever comes in is a writer, but for the
+    operator's own token.
+    """
+
+    server_token: str | None = field(default=None, repr=False)
+    operator_token: str | None = field(default=None, repr=False)
+    server_role: Role = Role.WRITER
+    has_roles: bool = True
+    trust_loopback: bool = False
+    challenge: bytes = b"Bearer"
+    """What `WWW-Authenticate` says, without the error."""
+
+
+_MISSING = "This server needs a token: send Authorization: Bearer <HTTP_BEARER_TOKEN>, or a token that it has issued."
+_WRONG = "The bearer token opens nothing here. An agent's own token belongs in X-Agent-Token."
+_NO_ROLE = "The token gives no role here."
+
+
+class Bearers:
+    """Judges what requests show. Without `tokens` and `jwts` there are none."""
+
+    def __init__(self, rules: BearerRules, *, tokens: TokenBook | None = None, jwts: Jwts | None = None) -> None:
+        self._rules = rules
+        self._server_token = rules.server_token.encode() if rules.server_token else None
+        self._operator_token = rules.operator_token.encode() if rules.operator_token else None
+        self._tokens = tokens
+        self._jwts = jwts
+        self._is_locked = self._server_token is not None or jwts is not None
+
+    async def judge(
+        self, headers: Headers, address: str | None, *, is_local: bool, operator_may: bool
+    ) -> Admitted | HttpRefusal:
+        """Let the request in, or say why not. `address` is the client's; `is_local`: it comes from this very machine.
+        `operator_may`: the operator's own token counts on this path.
+        """
+        given = bearer_token(headers)
+        if given is None:
+            return self._unopened(address, _MISSING, is_local=is_local, is_wrong=False)
+        if (own := self._own(given, operator_may=operator_may)) is not None:
+            return own
+        if self._tokens is not None and given.startswith(ISSUED_TOKEN_PREFIX):
+            return self._issued(self._tokens, given)
+        if self._jwts is not None and self._jwts.may_be(given):
+            return await self._signed(self._jwts, given)
+        return self._unopened(address, _WRONG, is_local=is_local, is_wrong=True)
+
+    def _own(self, given: str, *, operator_may: bool) -> Admitted | None:
+        sent = given.encode("latin-1")
+        if self._server_token is not None and hmac.compare_digest(sent, self._server_token):
+            return Admitted(payer="server", role=self._role(self._rules.server_role), bearer_is_spent=True)
+        if operator_may and self._operator_token and hmac.compare_digest(sent, self._operator_token):
+            return Admitted(payer="operator", role=Role.OPERATOR, bearer_is_spent=True)
+        return None
+
+    def _unopened(self, address: str | None, detail: str, *, is_local: bool, is_wrong: bool) -> Admitted | HttpRefusal:
+        """What was shown opens nothing: good where nothing has to be opened."""
+        if self._is_locked and not (self._rules.trust_loopback and is_local):
+            return self._refusal(detail, is_wrong=is_wrong)
+        return Admitted(payer=address_payer(address))
+
+    def _issued(self, tokens: TokenBook, given: str) -> Admitted | HttpRefusal:
+        """One that is revoked, expired or nobody's is refused where no token is needed, too."""
+        token = tokens.find(given)
+        if token is None:
+            return self._refusal(_WRONG, is_wrong=True)
+        tokens.note_use(token.id)
+        return Admitted(
+            payer=f"issued {token.id}",
+            role=self._role(token.role),
+            bearer_is_spent=True,
+            issued_to=token.agent_id,
+            is_live=lambda: tokens.is_live(token.id),
+        )
+
+    async def _signed(self, jwts: Jwts, given: str) -> Admitted | HttpRefusal:
+        try:
+            proof = await jwts.verify(given)
+        except Unavailable as away:
+            return HttpRefusal(status=503, detail=away.text, retry_after_s=int(away.data.get("retry_after_s", 1)))
+        if proof is None:
+            return self._refusal(_WRONG, is_wrong=True)
+        if proof.role is None and self._rules.has_roles:
+            return HttpRefusal(status=403, detail=_NO_ROLE)
+        return Admitted(
+            payer=f"jwt {proof.subject}",
+            role=self._role(proof.role or Role.WRITER),
+            bearer_is_spent=True,
+            claimed_agents=proof.agents,
+            is_live=proof.is_live,
+        )
+
+    def _role(self, role: Role) -> Role:
+        return role if self._rules.has_roles else Role.WRITER
+
+    def _refusal(self, detail: str, *, is_wrong: bool) -> HttpRefusal:
+        """`error` stands there where a token was sent, as RFC 6750 has it."""
+        joined = b", " if b" " in self._rules.challenge else b" "
+        error = joined + b'error="invalid_token"' if is_wrong else b""
+        return HttpRefusal(status=401, detail=detail, headers=((b"www-authenticate", self._rules.challenge + error),))

@@ -1,0 +1,112 @@
+"""The edge: what every request meets before it is answered, whatever it asks for.
+
+In this order: Host and Origin, the token that it shows, the role that its path needs, its rate. A refusal is answered
+here, before anything of the request's body is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from starlette.types import Receive, Scope, Send
+
+from mcp_agent_mail.core.roles import BeyondRole
+from mcp_agent_mail.server.admitted import Admitted, HttpRefusal
+from mcp_agent_mail.server.auth import Gate, is_from_elsewhere
+from mcp_agent_mail.server.browsers import answer_preflight, guarded, is_preflight
+from mcp_agent_mail.server.dispatch import free
+from mcp_agent_mail.server.identity import Headers
+from mcp_agent_mail.server.proxies import NO_PROXIES, Proxies
+from mcp_agent_mail.server.rates import NO_RATES, WORDS, RateClass, Rates, address_payer
+from mcp_agent_mail.server.rendering.responses import send_detail, send_refusal, send_value
+from mcp_agent_mail.server.routes import PathRule, Showing
+from mcp_agent_mail.server.token_watch import TokenWatch
+
+_UNAUTHORIZED = 401
+_UNASKED = Admitted(payer="")
+_TOO_MANY_WRONG = "Too many wrong tokens came from this address."
+
+
+class Edge:
+    """`challenge` is what a 401 says of how to come in."""
+
+    def __init__(
+        self, gate: Gate, *, proxies: Proxies = NO_PROXIES, rates: Rates = NO_RATES, challenge: bytes = b"Bearer"
+    ) -> None:
+        self._gate = gate
+        self._proxies = proxies
+        self._rates = rates
+        self._challenge = challenge
+        self._watch = TokenWatch()
+
+    def guarded(self, headers: Headers, rule: PathRule | None, send: Send) -> Send:
+        """Each answer says how it may be used."""
+        origins = self._gate.origins
+        also = origins.told(headers.get(b"origin")) if origins.are_granted and rule and rule.has_cors else ()
+        return guarded(send, rule, also, self._challenge)
+
+    async def admit(self, scope: Scope, headers: Headers, rule: PathRule, send: Send) -> Admitted | None:
+        """None where the request was answered here: refused, or a browser's question."""
+        refusal = self._gate.check_source(scope["headers"], headers, has_cors=rule.has_cors)
+        if refusal is None and rule.has_cors and self._gate.origins.are_granted and is_preflight(scope, headers):
+            await answer_preflight(send)
+            return None
+        admitted = refusal or await self._judge(scope, headers, rule)
+        if isinstance(admitted, HttpRefusal):
+            await send_refusal(send, admitted)
+            return None
+        if rule.methods is not None and scope["method"] not in rule.methods:
+            await refuse_method(scope, rule.methods, send)
+            return None
+        if admitted.role < rule.least:
+            await send_detail(send, 403, BeyondRole("This path", held=admitted.role, needed=rule.least).text)
+            return None
+        return admitted
+
+    async def _judge(self, scope: Scope, headers: Headers, rule: PathRule) -> Admitted | HttpRefusal:
+        if rule.showing is Showing.NONE:
+            return _UNASKED
+        address = self.address(scope)
+        judged = await self._gate.bearers.judge(
+            headers,
+            address,
+            is_local=not is_from_elsewhere(headers, peer(scope)),
+            operator_may=rule.showing is Showing.ANY,
+        )
+        is_wrong = isinstance(judged, HttpRefusal) and judged.status == _UNAUTHORIZED and b"authorization" in headers
+        if is_wrong and (retry_after_s := self._rates.take(address_payer(address), RateClass.REFUSED)):
+            return HttpRefusal(status=429, detail=_TOO_MANY_WRONG, retry_after_s=retry_after_s)
+        return judged
+
+    def address(self, scope: Scope) -> str | None:
+        """Of whoever asks, as far as proxies that are trusted say it."""
+        return self._proxies.client(peer(scope), scope["headers"])
+
+    def charge_of(self, admitted: Admitted) -> Callable[[RateClass], None]:
+        """Counts what the request asks for; raises RateLimited."""
+        return partial(self.charge, admitted.payer) if self._rates.are_on else free
+
+    def charge(self, payer: str, rate_class: RateClass) -> None:
+        self._rates.require(payer, rate_class, WORDS[rate_class])
+
+    @contextmanager
+    def while_live(self, admitted: Admitted, receive: Receive) -> Iterator[Receive]:
+        """Inside, what is received ends with the token that was shown."""
+        if admitted.is_live is None:
+            yield receive
+            return
+        with self._watch.watching(admitted.is_live, receive) as receive_while_live:
+            yield receive_while_live
+
+
+async def refuse_method(scope: Scope, methods: tuple[str, ...], send: Send) -> None:
+    refusal = {"detail": f"Use {' or '.join(methods)} {scope['path']:.200}."}
+    await send_value(send, 405, refusal, (b"allow", ", ".join(methods).encode()))
+
+
+def peer(scope: Scope) -> str | None:
+    """The address at the other end of the connection."""
+    client = scope.get("client")
+    return client[0] if client else None

@@ -1,0 +1,84 @@
+"""The edge as the settings have it: who may come in, as what, and how often."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from mcp_agent_mail.core.roles import ROLES_BY_WORD
+from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.server.auth import Gate
+from mcp_agent_mail.server.bearers import BearerRules, Bearers
+from mcp_agent_mail.server.browsers import Origins
+from mcp_agent_mail.server.discovery import SignIn
+from mcp_agent_mail.server.edge import Edge
+from mcp_agent_mail.server.proxies import Proxies
+from mcp_agent_mail.server.rates import NO_RATES, REFUSED_A_MINUTE, Rate, RateClass, Rates
+from mcp_agent_mail.server.transport.listener import base_url
+
+
+def edge_of(settings: Settings, bearers: Bearers) -> Edge:
+    """Over what `bearers` accept."""
+    return Edge(
+        gate_of(settings, bearers),
+        proxies=Proxies(settings.http_trusted_proxies or ()),
+        rates=rates_of(settings),
+        challenge=_challenge(settings),
+    )
+
+
+def gate_of(settings: Settings, bearers: Bearers) -> Gate:
+    """The name that the server listens on is always its own, whatever list stands beside it, and so is the one by which
+    others reach it.
+    """
+    public = urlsplit(settings.http_public_url).hostname if settings.http_public_url else None
+    named = (public,) if public else ()
+    return Gate(
+        allowed_hosts=(settings.http_host, settings.facades_host, *named, *settings.http_allowed_hosts),
+        bearers=bearers,
+        origins=Origins((settings.http_cors_origins or ()) if settings.http_cors_enabled else ()),
+    )
+
+
+def bearer_rules_of(settings: Settings, *, operator_token: str) -> BearerRules:
+    token = settings.http_bearer_token
+    return BearerRules(
+        server_token=token.reveal() if token else None,
+        operator_token=operator_token,
+        server_role=ROLES_BY_WORD[settings.http_bearer_role],
+        has_roles=settings.http_rbac_enabled,
+        trust_loopback=settings.http_allow_localhost_unauthenticated,
+        challenge=_challenge(settings),
+    )
+
+
+def rates_of(settings: Settings) -> Rates:
+    """None where they are off."""
+    if not settings.http_rate_limit_enabled:
+        return NO_RATES
+    return Rates(
+        {
+            RateClass.TOOLS: Rate(
+                per_minute=settings.http_rate_limit_tools_per_minute, burst=settings.http_rate_limit_tools_burst
+            ),
+            RateClass.RESOURCES: Rate(
+                per_minute=settings.http_rate_limit_resources_per_minute,
+                burst=settings.http_rate_limit_resources_burst,
+            ),
+            RateClass.OTHERS: Rate(per_minute=settings.http_rate_limit_per_minute),
+            RateClass.REFUSED: Rate(per_minute=REFUSED_A_MINUTE),
+        }
+    )
+
+
+def sign_in_of(settings: Settings) -> SignIn | None:
+    """None without JWTs of an issuer that is a URL: there is nowhere to sign in."""
+    issuer = settings.http_jwt_issuer
+    if not settings.http_jwt_enabled or issuer is None or not issuer.lower().startswith(("https://", "http://")):
+        return None
+    own = settings.http_public_url or base_url(settings.http_host, settings.http_port)
+    return SignIn(base_url=own.rstrip("/"), issuer=issuer)
+
+
+def _challenge(settings: Settings) -> bytes:
+    sign_in = sign_in_of(settings)
+    return b"Bearer" if sign_in is None else sign_in.challenge()

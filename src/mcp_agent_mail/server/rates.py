@@ -1,0 +1,133 @@
+"""How much each token, JWT subject or address may ask: a bucket of tokens for each of them and class of request.
+
+A bucket holds a burst and fills up at the rate. No library that is kept well has buckets with a burst of their own
+(docs/adr): these are a dict and an addition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv6Address, ip_address, ip_network
+from time import monotonic
+
+from mcp_agent_mail.core.errors import RateLimited
+
+MAX_BUCKETS = 10_000
+"""Beyond them the idlest goes: it is the fullest, so that least is given away."""
+REFUSED_A_MINUTE = 30
+"""So many wrong credentials of one address are answered; a right one still passes."""
+_MINUTE_S = 60.0
+_PREFIX = 64
+"""Of IPv6: who has one address there has all of the network's."""
+
+
+class RateClass(StrEnum):
+    """`others` are requests that are neither tool calls nor reads, `refused` those with wrong credentials."""
+
+    TOOLS = "tools"
+    RESOURCES = "resources"
+    OTHERS = "others"
+    REFUSED = "refused"
+
+
+WORDS = {
+    RateClass.TOOLS: "tool calls",
+    RateClass.RESOURCES: "reads",
+    RateClass.OTHERS: "requests",
+    RateClass.REFUSED: "wrong tokens",
+}
+"""What a refusal calls what there was too much of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """So many a minute, and so many at once; 0 a minute is no bound, a burst of 0 a minute's."""
+
+    per_minute: int
+    burst: int = 0
+
+
+@dataclass(slots=True)
+class _Bucket:
+    left: float
+    at: float
+
+
+def address_payer(address: str | None) -> str:
+    """Whose rate a request without a token counts against: its address, of IPv6 the network."""
+    if address is None:
+        return "address -"
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return f"address {address:.100}"
+    if isinstance(parsed, IPv6Address):
+        if (mapped := parsed.ipv4_mapped) is not None:
+            return f"address {mapped}"
+        return f"address {ip_network((int(parsed), _PREFIX), strict=False)}"
+    return f"address {parsed}"
+
+
+class Rates:
+    """Where `rates` has no class, or 0 a minute, nothing is counted."""
+
+    def __init__(
+        self, rates: Mapping[RateClass, Rate], *, now: Callable[[], float] = monotonic, most: int = MAX_BUCKETS
+    ) -> None:
+        self._rates = {one: rate for one, rate in rates.items() if rate.per_minute}
+        self._now = now
+        self._most = most
+        self._buckets: OrderedDict[tuple[str, RateClass], _Bucket] = OrderedDict()
+        self.limited: Counter[RateClass] = Counter()
+        """How many requests of each class were turned away."""
+
+    def __len__(self) -> int:
+        """How many buckets are kept."""
+        return len(self._buckets)
+
+    @property
+    def are_on(self) -> bool:
+        return bool(self._rates)
+
+    def take(self, payer: str, rate_class: RateClass) -> float:
+        """Count one request. 0 where it may come; else in how many seconds one may, and nothing was counted."""
+        rate = self._rates.get(rate_class)
+        if rate is None:
+            return 0.0
+        now, burst = self._now(), float(rate.burst or rate.per_minute)
+        bucket = self._bucket((payer, rate_class), now, burst)
+        per_s = rate.per_minute / _MINUTE_S
+        bucket.left = min(burst, bucket.left + (now - bucket.at) * per_s)
+        bucket.at = now
+        if bucket.left >= 1.0:
+            bucket.left -= 1.0
+            return 0.0
+        self.limited[rate_class] += 1
+        # A hair more: what is left after that wait is a whole one, however it is rounded.
+        return math.ceil(((1.0 - bucket.left) / per_s + 0.001) * 1_000) / 1_000
+
+    def _bucket(self, key: tuple[str, RateClass], now: float, burst: float) -> _Bucket:
+        bucket = self._buckets.get(key)
+        if bucket is not None:
+            self._buckets.move_to_end(key)
+            return bucket
+        if len(self._buckets) >= self._most:
+            self._buckets.popitem(last=False)
+        self._buckets[key] = bucket = _Bucket(left=burst, at=now)
+        return bucket
+
+    def require(self, payer: str, rate_class: RateClass, what: str) -> None:
+        """Count one request. Raises RateLimited, with when it may be made again."""
+        if retry_after_s := self.take(payer, rate_class):
+            raise RateLimited(
+                f"Too many {what}: there may be {self._rates[rate_class].per_minute} a minute.",
+                hint=f"Call again in {retry_after_s:g} s.",
+                data={"retry_after_s": retry_after_s},
+            )
+
+
+NO_RATES = Rates({})

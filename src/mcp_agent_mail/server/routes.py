@@ -1,0 +1,96 @@
+"""Every path of the server has a class, and each class says who may ask for it, how, and what it counts as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from mcp_agent_mail.core.roles import Role
+from mcp_agent_mail.server.rates import RateClass
+
+
+class PathClass(StrEnum):
+    PROBE = "probe"
+    DISCOVERY = "discovery"
+    MCP = "mcp"
+    RPC = "rpc"
+    GUARD = "guard"
+    METRICS = "metrics"
+    ATTACHMENT = "attachment"
+    REST = "rest"
+    FACADE = "facade"
+
+
+class Showing(StrEnum):
+    """Which credentials count on a path: `NONE` are looked at, every one is `ANY`, all but the operator's own token
+    `NOT_OPERATORS`.
+    """
+
+    NONE = "none"
+    ANY = "any"
+    NOT_OPERATORS = "not the operator's"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathRule:
+    """`methods` are those that are answered; None leaves them to whoever answers. `least` is the role that is needed to
+    come in at all: what is called there may need a higher one. `has_cors`: pages of HTTP_CORS_ORIGINS may ask.
+    `rate`: what a request counts as; None leaves it to what is called there. `holds_mail`: answers may, so that nobody
+    keeps them.
+    """
+
+    methods: tuple[str, ...] | None = None
+    least: Role = Role.READER
+    showing: Showing = Showing.ANY
+    has_cors: bool = False
+    rate: RateClass | None = RateClass.OTHERS
+    holds_mail: bool = True
+
+
+_READ = ("GET", "HEAD")
+
+RULES: Mapping[PathClass, PathRule] = MappingProxyType(
+    {
+        PathClass.PROBE: PathRule(methods=_READ, showing=Showing.NONE, rate=None, holds_mail=False),
+        PathClass.DISCOVERY: PathRule(methods=_READ, showing=Showing.NONE, has_cors=True, holds_mail=False),
+        PathClass.MCP: PathRule(has_cors=True),
+        PathClass.RPC: PathRule(methods=("POST",), has_cors=True, rate=None),
+        PathClass.GUARD: PathRule(methods=("POST",)),
+        PathClass.METRICS: PathRule(methods=("GET",)),
+        PathClass.ATTACHMENT: PathRule(methods=_READ),
+        PathClass.REST: PathRule(has_cors=True, rate=None),
+        PathClass.FACADE: PathRule(least=Role.WRITER, showing=Showing.NOT_OPERATORS, rate=RateClass.TOOLS),
+    }
+)
+
+LIVENESS = "/health/liveness"
+READINESS = "/health/readiness"
+WELL_KNOWN = "/.well-known/"
+RPC_PREFIX = "/rpc/"
+
+
+class PathTable:
+    """The class of each path that is served: whole ones, and with a closing slash all below a first part."""
+
+    def __init__(self, mcp_paths: Iterable[str], others: Mapping[str, PathClass]) -> None:
+        self._whole = {
+            LIVENESS: PathClass.PROBE,
+            READINESS: PathClass.PROBE,
+            **dict.fromkeys(mcp_paths, PathClass.MCP),
+            **{path: one for path, one in others.items() if not path.endswith("/")},
+        }
+        self._below = {
+            WELL_KNOWN: PathClass.DISCOVERY,
+            RPC_PREFIX: PathClass.RPC,
+            **{path: one for path, one in others.items() if path.endswith("/")},
+        }
+
+    def find(self, path: str) -> PathClass | None:
+        """None for a path that nothing is served at."""
+        return self._whole.get(path) or self._below.get(path[: path.find("/", 1) + 1])
+
+    def listed(self) -> dict[str, PathClass]:
+        """All of them, for whoever checks them."""
+        return {**self._whole, **self._below}
