@@ -48,6 +48,7 @@ from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.issued_tokens.service import IssuedTokenService
 from mcp_agent_mail.features.products.service import ProductService
+from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lent_folders import FolderLook
 from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
 from mcp_agent_mail.features.search.service import SearchService
@@ -113,8 +114,13 @@ def build_services(
         workers=workers,
         looks=looks,
     )
-    services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
     health.keepers = services.keepers
+    return _finished(services, settings, store, identities, clock)
+
+
+def _finished(services: Services, settings: Settings, store: Store, identities: Identities, clock: Clock) -> Services:
+    """With what is made of services that are there: those that use several, and the tables."""
+    services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
     services.resolver = (tables := ResolvingTables(store, identities)).resolver
     services.tools, services.streams = tool_table(services, tables), stream_table(services, tables)
     services.subscriptions.watchable = watch_table(store, services, tables)

@@ -72,7 +72,9 @@ def test_a_project_alone_gets_no_token(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(("option", "value"), [("--expires", "soon"), ("--role", "admin"), ("--agent", "NoBody")])
-def test_what_cannot_be_issued_is_refused_by_its_name_and_nothing_is(option: str, value: str, at_stopped: Shell) -> None:
+def test_what_cannot_be_issued_is_refused_by_its_name_and_nothing_is(
+    option: str, value: str, at_stopped: Shell
+) -> None:
     done = at_stopped.am("token", "create", option, value)
 
     assert (done.code, done.out) == (1, "")

@@ -16,7 +16,7 @@ from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, ReservedIdentity
 from mcp_agent_mail.domain.identity.issued_tokens import (
     MAX_LIVE,
-    AgentOrProjectMissing,
+    UnfitAgent,
     NewIssuedToken,
     TooManyIssuedTokens,
     UnfitLifetime,
@@ -87,8 +87,8 @@ async def test_with_an_agent_it_is_that_agents_and_a_writers(
         (TokenWish(expires="soon"), UnfitLifetime),
         (TokenWish(expires="1d", role="admin"), UnfitRole),
         (TokenWish(expires="1d", role="operator", agent="BlueLake", project=APP), UnfitRole),
-        (TokenWish(expires="1d", agent="BlueLake"), AgentOrProjectMissing),
-        (TokenWish(expires="1d", project=APP), AgentOrProjectMissing),
+        (TokenWish(expires="1d", agent="BlueLake"), UnfitAgent),
+        (TokenWish(expires="1d", project=APP), UnfitAgent),
         (TokenWish(expires="1d", agent="NoBody", project=APP), NotFound),
         (TokenWish(expires="1d", agent="BlueLake", project="/nowhere"), NotFound),
     ],

@@ -91,9 +91,9 @@ def list_tokens(
     exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """List the issued tokens, newest first, and when each was last used.
+    """List the issued tokens, newest first.
 
-    Tokens themselves are nowhere. Those that agents got when they registered are not listed.
+    With when each was last used. Tokens themselves are nowhere. Those that agents got when they registered are not listed.
     """
     context = load_context()
     with open_gateway(context) as gateway:

@@ -51,7 +51,7 @@ class UnfitRole(InvalidInput):
     """No role, or one that an agent's token cannot have."""
 
 
-class AgentOrProjectMissing(InvalidInput):
+class UnfitAgent(InvalidInput):
     """An agent is one of a project: both are named, or neither."""
 
 

@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator
 from mcp_agent_mail.domain.identity.issued_tokens import (
     MAX_LIVE,
-    AgentOrProjectMissing,
+    UnfitAgent,
     IssuedToken,
     NewIssuedToken,
     TooManyIssuedTokens,
@@ -64,13 +64,13 @@ class IssuedTokenService:
 
     async def create(self, caller: Caller, wish: TokenWish) -> Issued:
         """A token of its own at each call. Its text is in this answer alone: one whose answer nobody waits for any more
-        is removed. Raises UnfitLifetime, UnfitRole, AgentOrProjectMissing, TooManyIssuedTokens.
+        is removed. Raises UnfitLifetime, UnfitRole, UnfitAgent, TooManyIssuedTokens.
         """
         require_operator(caller)
         lifetime_s = read_lifetime(wish.expires)
         if (wish.agent is None) != (wish.project is None):
             lacking = "agent_name" if wish.agent is None else "project_key"
-            raise AgentOrProjectMissing(
+            raise UnfitAgent(
                 "A token is of one agent of a project, or of none.",
                 hint="Name the agent and its project, or neither.",
                 data={"parameter": lacking},
