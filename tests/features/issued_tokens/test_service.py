@@ -16,9 +16,9 @@ from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, ReservedIdentity
 from mcp_agent_mail.domain.identity.issued_tokens import (
     MAX_LIVE,
-    UnfitAgent,
     NewIssuedToken,
     TooManyIssuedTokens,
+    UnfitAgent,
     UnfitLifetime,
     UnfitRole,
     UnknownIssuedToken,

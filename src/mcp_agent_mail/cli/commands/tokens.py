@@ -93,7 +93,8 @@ def list_tokens(
 ) -> None:
     """List the issued tokens, newest first.
 
-    With when each was last used. Tokens themselves are nowhere. Those that agents got when they registered are not listed.
+    With when each was last used. Tokens themselves are nowhere; those that agents got when they registered are not
+    listed.
     """
     context = load_context()
     with open_gateway(context) as gateway:

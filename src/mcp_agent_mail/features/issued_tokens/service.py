@@ -12,10 +12,10 @@ from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator
 from mcp_agent_mail.domain.identity.issued_tokens import (
     MAX_LIVE,
-    UnfitAgent,
     IssuedToken,
     NewIssuedToken,
     TooManyIssuedTokens,
+    UnfitAgent,
     UnknownIssuedToken,
     choose_role,
     read_lifetime,
