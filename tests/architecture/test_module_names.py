@@ -18,7 +18,7 @@ VERBS = frozenset(
 NOUNS = frozenset(
     """
  ack activity actor addresse admission adoption age agent announcement answer app archive archiver argument artifact
- asgi assembly attachment auth backfill background backpressure backup blob block boundary branch breaker bu budget
+ asgi assembly attachment auth backfill background backpressure backup blob block book boundary branch breaker bu budget
  bundle cache call caller catalog chain change charset check claim client clock code command committer completion
  computation config conflict connection consent contact content context conversion converter coordination copie copy
  correspondent count cue cursor database decision deliverie delivery description descriptor digest dispatch doc

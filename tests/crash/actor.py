@@ -52,8 +52,11 @@ class Actor:
         return self._answer(tool, connection.rpc(tool, arguments, **{"X-Agent-Window": window}))
 
     def ask_as_operator(self, connection: Connection, tool: str, /, **arguments: Any) -> Any:
+        return self.ask_of_store(connection, tool, project_key=self.project, **arguments)
+
+    def ask_of_store(self, connection: Connection, tool: str, /, **arguments: Any) -> Any:
+        """As the operator, about what is of no project."""
         token = (self._root / "operator.token").read_text().strip()
-        arguments = {"project_key": self.project, **arguments}
         return self._answer(tool, connection.rpc(tool, arguments, Authorization=f"Bearer {token}"))
 
     def change(self, connection: Connection, tool: str, cell: Cell, value: Value, /, **arguments: Any) -> Any:

@@ -11,6 +11,7 @@ from tests.crash.evidence import Evidence, Look
 from tests.crash.record import ANYTHING, Cell, Record, Value
 from tests.served import Connection
 
+_REVOKED = 0.5
 STATUSES = ("ready", "busy", "do_not_disturb")
 PROGRAM = {"program": "tests", "model": "none"}
 
@@ -93,7 +94,25 @@ def take_back(actor: Actor, connection: Connection) -> None:
         actor.ask_as_operator(connection, "revoke_join_code", join_code_id=invited["id"])
 
 
+def issue(actor: Actor, connection: Connection) -> None:
+    """A token, and every other time its end: what was answered to both is what the store has."""
+    issued = actor.ask_as_operator(connection, "create_issued_token", agent_name=actor.mine)
+    if issued is None:
+        return
+    cell = ("issued", actor.project, str(issued["id"]))
+    actor.record.settle(cell, _cell(issued["token"], is_revoked=False))
+    if actor.chance.random() < _REVOKED:
+        actor.record.begin(cell, _cell(issued["token"], is_revoked=True))
+        if actor.ask_of_store(connection, "revoke_issued_token", issued_token_id=issued["id"]) is not None:
+            actor.record.settle(cell, _cell(issued["token"], is_revoked=True))
+
+
+def _cell(token: str, *, is_revoked: bool) -> str:
+    return f"{_hash(token)} {int(is_revoked)}"
+
+
 STEPS = (
+    Step(("create_issued_token", "revoke_issued_token"), 1, issue),
     Step(("create_join_code", "register_agent"), 1, come_in),
     Step(("revoke_join_code",), 1, take_back),
     Step(("register_agent",), 1, register),
@@ -137,7 +156,16 @@ def _codes(evidence: Evidence) -> Mapping[Cell, Value]:
     return {("code", project, str(number)): name for project, number, name in evidence.rows(query)}
 
 
+def _issued(evidence: Evidence) -> Mapping[Cell, Value]:
+    query = """
+        SELECT p.human_key, t.id, lower(hex(t.token_hash)) || ' ' || (t.revoked_ts IS NOT NULL) FROM issued_tokens t
+        JOIN agents a ON a.id = t.agent_id JOIN projects p ON p.id = a.project_id
+    """
+    return {("issued", project, str(number)): value for project, number, value in evidence.rows(query)}
+
+
 LOOKS = (
+    Look("issued", "SQLite", _issued),
     Look("code", "SQLite", _codes),
     _in_store("agent", "a.id"),
     _in_git("agent", "id"),

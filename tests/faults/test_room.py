@@ -41,6 +41,7 @@ ADDS: dict[str, dict[str, Any]] = {
     "register_agent": {**HERE, **NEWCOMER, "name": "NewFox"},
     "create_agent_identity": {**HERE, **NEWCOMER},
     "create_join_code": HERE,
+    "create_issued_token": {},
     "link_door_name": {"name": RED, "door": "postal"},
     "request_contact": {**HERE, "from_agent": RED, "to_agent": THIRD},
     "send_message": {**LETTER, "to": [RED]},
@@ -83,6 +84,7 @@ GOES_ON: dict[str, dict[str, Any]] = {
     "release_build_slot": {**MINE, "slot": "build"},
     "purge_old_messages": {**HERE, "max_age_days": 1, "dry_run": False},
     "revoke_join_code": {**HERE, "join_code_id": 1},
+    "revoke_issued_token": {"issued_token_id": 1},
     "unlink_door_name": {"name": BLUE, "door": "postal"},
     "reissue_token": {**HERE, "agent_name": RED},
     "deregister_agent": {**HERE, "agent_name": LATE},
@@ -123,6 +125,7 @@ async def furnished(root: Path, clock: Clock = system_clock, **given: str) -> As
         await home.call("ensure_product", name="storefront")
         await home.call_as_operator("products_link", product_key="storefront", project_key=PROJECT)
         await home.call_as_operator("create_join_code", **HERE)
+        await home.call_as_operator("create_issued_token")
         await home.call_as_operator("link_door_name", name=BLUE, door="postal")
         yield home
 

@@ -63,6 +63,14 @@ async def invite(history: History) -> None:
     await history.do("register_agent", guest, project_key=project, name=f"Guest{history.number()}", **PROGRAM)
 
 
+async def issue(history: History) -> None:
+    who = history.anybody()
+    given = {"project_key": who.project, "agent_name": who.name} if history.luck(0.5) else {}
+    issued = await history.do_as_operator("create_issued_token", **given)
+    if issued is not None and history.luck(0.5):
+        await history.do_as_operator("revoke_issued_token", issued_token_id=issued["id"])
+
+
 async def use_window(history: History) -> None:
     project, uuid = history.project(), str(UUID(int=history.chance.getrandbits(128), version=4))
     window = replace(ANYBODY, window_id=uuid)
@@ -157,6 +165,7 @@ STEPS = (
     Step(("set_status",), 1, set_status),
     Step(("reissue_token",), 0.7, reissue),
     Step(("create_join_code", "revoke_join_code", "register_agent"), 1.5, invite),
+    Step(("create_issued_token", "revoke_issued_token"), 0.7, issue),
     Step(("register_agent", "rename_window", "expire_window"), 1.5, use_window),
     Step(("set_contact_policy",), 3, set_policy),
     Step(("request_contact",), 3, ask_contact),

@@ -20,6 +20,7 @@ NOT_REBUILT: Mapping[str, str] = {
     "guard_events": "the guard's log",
     "hook_sessions": "sessions of clients",
     "idempotency_keys": "keys of calls",
+    "issued_tokens": "issued tokens",
     "join_codes": "join codes",
     "llm_spending": "spending on language models",
     "meta": "but for the store's id, which answers and archives are asked for",

@@ -33,6 +33,7 @@ _SEEN_BY_NOBODY: Mapping[str, str] = {
     "idempotency_keys": "not rebuilt",
     "import_units": "what was imported, which another import asks for",
     "imported": "what was imported, which another import asks for",
+    "issued_tokens": "not rebuilt",
     "join_codes": "not rebuilt",
     "llm_spending": "not rebuilt",
     "meta.key": "the store's own",

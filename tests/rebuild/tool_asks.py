@@ -152,6 +152,7 @@ NOT_ASKED: Mapping[str, str] = {
     "wait_for_messages": "its cursors are a feed's; its items are asked for by fetch_inbox",
     "list_guard_events": "the guard's log is not rebuilt",
     "list_doors": "which are open is in settings",
+    "list_issued_tokens": "issued tokens are not rebuilt",
     "list_join_codes": "join codes are not rebuilt",
     "list_window_identities": "windows are not rebuilt",
     "fetch_summary": "stored summaries are not rebuilt",

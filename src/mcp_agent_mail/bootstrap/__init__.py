@@ -45,7 +45,10 @@ from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
+from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
+from mcp_agent_mail.features.issued_tokens.service import IssuedTokenService
 from mcp_agent_mail.features.products.service import ProductService
+from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lent_folders import FolderLook
 from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
 from mcp_agent_mail.features.search.service import SearchService
@@ -70,6 +73,7 @@ def build_services(
     presence = Presences(window_s=settings.listening_window_seconds, clock=clock, live=waiters)
     hooks = delivery_hooks(evidence, presence, activity)
     identity = identity_service(settings, store, activity, hooks, operator_token=operator_token, clock=clock)
+    token_book = IssuedTokenBook(store, clock=clock)
     identities = project_identities(settings, (looks := Looks()))
     projects = project_service(settings, store, (places := archive_places(settings)), identities)
     attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
@@ -84,6 +88,8 @@ def build_services(
         identity=identity,
         windows=WindowService(store, activity, clock=clock),
         join_codes=JoinCodeService(store, clock=clock),
+        issued_tokens=IssuedTokenService(store, token_book, clock=clock),
+        token_book=token_book,
         guard_installation=GuardInstallation(store),
         guarding=(guarding := GuardingService(store, clock=clock)),
         guard_spool=SpoolDrain(guarding, settings.storage_root, clock=clock),
@@ -108,8 +114,13 @@ def build_services(
         workers=workers,
         looks=looks,
     )
-    services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
     health.keepers = services.keepers
+    return _finished(services, settings, store, identities, clock)
+
+
+def _finished(services: Services, settings: Settings, store: Store, identities: Identities, clock: Clock) -> Services:
+    """With what is made of services that are there: those that use several, and the tables."""
+    services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
     services.resolver = (tables := ResolvingTables(store, identities)).resolver
     services.tools, services.streams = tool_table(services, tables), stream_table(services, tables)
     services.subscriptions.watchable = watch_table(store, services, tables)

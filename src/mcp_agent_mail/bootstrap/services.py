@@ -30,6 +30,8 @@ from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.importing.service import ImportService
 from mcp_agent_mail.features.introspection.recording import Recording
+from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
+from mcp_agent_mail.features.issued_tokens.service import IssuedTokenService
 from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.products.service import ProductService
@@ -71,6 +73,8 @@ class Services:
     identity: IdentityService
     windows: WindowService
     join_codes: JoinCodeService
+    issued_tokens: IssuedTokenService
+    token_book: IssuedTokenBook
     guard_installation: GuardInstallation
     guarding: GuardingService
     guard_spool: SpoolDrain
@@ -125,6 +129,7 @@ class Services:
             self.guard_spool.keeper,
             self.leases.sweeper.keeper,
             self.activity.keeper,
+            self.token_book.keeper,
             self.delivery_marks.keeper,
         )
         return [*own, *self.workers.keepers(), *self.recording.keepers(), *self.also_kept]
@@ -153,5 +158,6 @@ class Services:
             self.attachments.close(),
         )
         await self.activity.close()
+        await self.token_book.close()
         await self.delivery_marks.close()
         await self.archiving.stop(max(0.0, deadline - loop.time()))

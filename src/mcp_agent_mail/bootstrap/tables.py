@@ -23,6 +23,7 @@ from mcp_agent_mail.features.identity.window_tools import window_tools
 from mcp_agent_mail.features.importing.tools import importing_tools
 from mcp_agent_mail.features.introspection.resources import introspection_resources
 from mcp_agent_mail.features.introspection.service import IntrospectionService
+from mcp_agent_mail.features.issued_tokens.tools import issued_token_tools
 from mcp_agent_mail.features.macros.tools import macro_tools
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.tools import messaging_tools
@@ -72,6 +73,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *guard_log_tools(services.guarding, caller),
         *identity_tools(services.identity, caller),
         *join_code_tools(services.join_codes, caller),
+        *issued_token_tools(services.issued_tokens, caller),
         *window_tools(services.windows, caller),
         *contact_tools(services.contacts, caller),
         *messaging_tools(services.messaging, caller),

@@ -37,7 +37,7 @@ ENTRIES = {
     "hook": Entry(f"{_HERE}.commands.hook", "Answer an event of an agent CLI, which runs this."),
     "run": Entry(f"{_HERE}.build_slots.run", "Hold a build slot while a command runs."),
     "env": Entry(f"{_HERE}.build_slots.env", "Print what am run tells a command, for a shell."),
-    "token": Entry(f"{_HERE}.commands.tokens", "Replace a lost agent token."),
+    "token": Entry(f"{_HERE}.commands.tokens", "Issue tokens, list and revoke them; replace a lost one."),
     "docs": Entry(f"{_HERE}.clients.docs", "Tell agents about their mail in AGENTS.md and its like."),
     "facade": Entry(f"{_HERE}.doors.command", "See the doors of other systems, and who may speak as whom."),
     "doctor": Entry(f"{_HERE}.commands.doctor", "Check the store; back up, restore, repair or rebuild it."),

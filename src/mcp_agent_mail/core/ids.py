@@ -14,6 +14,7 @@ LeaseId = NewType("LeaseId", int)
 ProductId = NewType("ProductId", int)
 WindowId = NewType("WindowId", int)
 JoinCodeId = NewType("JoinCodeId", int)
+IssuedTokenId = NewType("IssuedTokenId", int)
 
 MOST_NUMBER = 1 << 53
 """No number that somebody else gives is above it: a store that took it over has as many left again, and more."""

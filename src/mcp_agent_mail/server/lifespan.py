@@ -132,6 +132,7 @@ async def open_services(
     went_on = await go_on_above_archives(store, settings.storage_root)
     fault_hook(FailPoint.START)
     services = build_services(settings, store, place=owned.place, operator_token=owned.operator_token, faults=faults)
+    services.token_book.load()
     await services.doors.give_back_open()
     if any(place.is_open and place.door in DOORS_WITHOUT_PROJECT for place in services.doors.places):
         await services.doors.homes.warn_of_none()

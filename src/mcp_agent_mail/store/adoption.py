@@ -53,6 +53,7 @@ AGENT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("guard_events", "reporter_id"): AdoptionRule.MOVE,
     ("hook_sessions", "agent_id"): AdoptionRule.MOVE,
     ("idempotency_keys", "agent_id"): AdoptionRule.MERGE,
+    ("issued_tokens", "agent_id"): AdoptionRule.MOVE,
     ("join_codes", "agent_id"): AdoptionRule.MOVE,
     ("leases", "agent_id"): AdoptionRule.MOVE,
     ("messages", "sender_id"): AdoptionRule.MOVE,

@@ -28,6 +28,7 @@ from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.importing.imported_records import Imported
 from mcp_agent_mail.store.importing.past_records import PastTimes
 from mcp_agent_mail.store.importing.unnoticed_changes import unnoticed
+from mcp_agent_mail.store.issued_tokens import IssuedTokens
 from mcp_agent_mail.store.join_codes import JoinCodes
 from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.lease_holders import Holders
@@ -65,6 +66,7 @@ class View:
         self.products = Products(connection)
         self.agents = Agents(connection)
         self.join_codes = JoinCodes(connection)
+        self.issued_tokens = IssuedTokens(connection)
         self.windows = Windows(connection)
         self.messages = Messages(connection)
         self.attachments = Attachments(connection)

@@ -1,9 +1,17 @@
 from __future__ import annotations
 
+import json
+import zlib
+from pathlib import Path
+
+import pytest
+
 from mcp_agent_mail.cli.commands.tokens import not_rebuilt_rows
+from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.features.recovery.rebuild import NOT_REBUILT
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
+from tests.served import Served
 
 
 def test_a_lost_token_is_replaced_and_the_old_one_is_void(at_post: Shell, post: Post) -> None:
@@ -18,6 +26,93 @@ def test_a_lost_token_is_replaced_and_the_old_one_is_void(at_post: Shell, post: 
         new = connection.rpc("set_status", status, **{"X-Agent-Token": again["registration_token"]})
     assert again["agent"] == "LostKey"
     assert (old.error_type, new.error_type) == ("PERMISSION_DENIED", "OK")
+
+
+def test_a_token_is_issued_listed_and_revoked_beside_a_server(at_post: Shell, post: Post) -> None:
+    note = f"for {post.project}"
+
+    issued = dict(at_post.am("token", "create", "--note", note, "--expires", "12h").lines())
+    agents = at_post.am("token", "create", "--agent", "BlueLake", "--expires", "never", "--json").json()
+    listed = at_post.am("token", "list").lines()
+    revoked = at_post.am("token", "revoke", issued["id"])
+    again = at_post.am("token", "revoke", issued["id"], "--json")
+    left = at_post.am("token", "list", "--json").json()
+    everything = at_post.am("token", "list", "--all", "--json").json()
+
+    assert (issued["token"][:4], issued["role"], issued["note"]) == ("amk_", "reader", note)
+    assert (agents["role"], agents["agent"], agents["project"]) == ("writer", "BlueLake", post.project)
+    assert [line[:4] for line in listed if line[0] in (issued["id"], str(agents["id"]))] == [
+        [str(agents["id"]), "live", "writer", "BlueLake"],
+        [issued["id"], "live", "reader", ""],
+    ]
+    assert again.json()["revoked_ts"] == dict(revoked.lines())["revoked_ts"]
+    assert int(issued["id"]) not in [row["id"] for row in left]
+    assert next(row["status"] for row in everything if row["id"] == int(issued["id"])) == "revoked"
+
+
+def test_without_a_server_tokens_are_issued_and_revoked_too(at_stopped: Shell) -> None:
+    none = at_stopped.am("token", "list")
+    issued = at_stopped.am("token", "create", "--role", "operator", "--json").json()
+    revoked = at_stopped.am("token", "revoke", str(issued["id"]))
+    unknown = at_stopped.am("token", "revoke", "99")
+
+    assert (none.code, none.out) == (0, "")
+    assert (issued["role"], issued["status"]) == ("operator", "live")
+    assert (revoked.code, revoked.lines()[0]) == (0, ["id", str(issued["id"])])
+    assert (unknown.code, at_stopped.am("token", "list").out) == (1, "")
+    assert "There is no issued token 99." in unknown.err
+    assert "am token list --all" in unknown.err
+
+
+def test_a_project_alone_gets_no_token(shell: Shell) -> None:
+    done = shell.am("token", "create", "--project", "/code/app")
+
+    assert done.code == 2
+    assert "--project goes with --agent" in done.err
+
+
+@pytest.mark.parametrize(("option", "value"), [("--expires", "soon"), ("--role", "admin"), ("--agent", "NoBody")])
+def test_what_cannot_be_issued_is_refused_by_its_name_and_nothing_is(
+    option: str, value: str, at_stopped: Shell
+) -> None:
+    done = at_stopped.am("token", "create", option, value)
+
+    assert (done.code, done.out) == (1, "")
+    assert value in done.err
+    assert at_stopped.am("token", "list", "--all").out == ""
+
+
+def test_what_a_server_answered_of_tokens_outlives_its_kill_and_no_file_has_their_text(tmp_path: Path) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    with Served(tmp_path / "store", HOME=str(tmp_path), LOG_LEVEL="DEBUG") as server:
+        with server.connect() as connection:
+            connection.call("ensure_project", human_key=str(project))
+            connection.call("register_agent", project_key=str(project), name="BlueLake", program="a", model="b")
+        of_blue = ("--agent", "BlueLake", "--project", str(project))
+        issued = [json.loads(server.am("token", "create", "--json", *of_blue).stdout) for _ in range(2)]
+        revoked = server.am("token", "revoke", str(issued[0]["id"]))
+        server.await_drained()
+        server.kill()
+
+    listed = server.am("token", "list", "--all").stdout.splitlines()
+
+    assert revoked.returncode == 0
+    assert [line.split("\t")[:2] for line in listed] == [
+        [str(issued[1]["id"]), "live"],
+        [str(issued[0]["id"]), "revoked"],
+    ]
+    texts = [token["token"].encode() for token in issued]
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {server.database, server.log} <= set(files)
+    assert [path for path in files if any(text in content_of(path) for text in texts)] == []
+    assert all(token_hash(token["token"]) in server.database.read_bytes() for token in issued)
+
+
+def content_of(path: Path) -> bytes:
+    """What a file says, as Git reads its objects."""
+    content = path.read_bytes()
+    return zlib.decompress(content) if "objects" in path.parts and content[:1] == b"x" else content
 
 
 def test_the_next_command_for_tokens_is_told_where_none_came_along() -> None:

@@ -32,6 +32,7 @@ from mcp_agent_mail.store.rebuild.database import RebuiltCounts, RebuiltDatabase
 NOT_REBUILT = (
     "registration tokens",
     "join codes",
+    "issued tokens",
     "idempotency keys",
     "presence",
     "steps handed_over and shown",

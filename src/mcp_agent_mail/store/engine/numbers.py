@@ -32,8 +32,8 @@ MOST_RESTORED = MOST_TAKEN_OVER - REACH
 
 SEQUENCES = frozenset(
     {
-        *("agents", "commits", "contacts", "digests", "guard_events", "join_codes", "leases", "messages", "outbox"),
-        *("products", "projects", "windows"),
+        *("agents", "commits", "contacts", "digests", "guard_events", "issued_tokens", "join_codes", "leases"),
+        *("messages", "outbox", "products", "projects", "windows"),
     }
 )
 """The tables that number their rows. No other name in `sqlite_sequence` is read: a stranger's may be anything."""

@@ -28,8 +28,8 @@ from mcp_agent_mail.store.engine.migrate import (
 
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
 
-NEWEST_VERSION = 25
-NEWEST_SHA256 = "306a2748282df05207447695f8819786b323a71b1aab33e7178acc8451394054"
+NEWEST_VERSION = 26
+NEWEST_SHA256 = "8a40b5fc95888aa7655ea65e1a8512e3e8a502fb7befd2a546c1c9f9e2c749ae"
 """Of what all migrations make: a database that has it need not be compared with that, which is made in 0.1 s. Another
 SQLite may spell a definition otherwise; it is compared then."""
 

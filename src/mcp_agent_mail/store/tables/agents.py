@@ -1,4 +1,4 @@
-"""Tables of agents: contacts, join codes, windows, and the keys of calls that they may repeat."""
+"""Tables of agents: contacts, join codes, issued tokens, windows, and the keys of calls that they may repeat."""
 
 from __future__ import annotations
 
@@ -87,6 +87,25 @@ class JoinCodeRow(SQLModel, table=True):
     expires_ts: int
     used_ts: int | None
     agent_id: int | None = Field(foreign_key="agents.id")
+
+
+class IssuedTokenRow(SQLModel, table=True):
+    __tablename__ = "issued_tokens"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        CheckConstraint("role IN ('reader', 'writer', 'operator')"),
+        CheckConstraint("agent_id IS NULL OR role <> 'operator'"),
+        Index("issued_tokens_agent", "agent_id", **where("agent_id IS NOT NULL")),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    token_hash: bytes = Field(unique=True, sa_type=LargeBinary)
+    role: str = Field(sa_type=Text)
+    agent_id: int | None = Field(foreign_key="agents.id")
+    note: str = Field(sa_type=Text)
+    created_ts: int
+    expires_ts: int | None
+    revoked_ts: int | None
+    last_used_ts: int | None
 
 
 class WindowRow(SQLModel, table=True):
