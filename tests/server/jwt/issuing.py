@@ -33,7 +33,7 @@ class FakeClock:
 
 
 @cache
-def new_key(algorithm: str, number: int = 0) -> Key:
+def new_key(algorithm: str, number: int = 0) -> Key:  # noqa: ARG001  # the cache tells numbers apart
     """The same one for the same number: keys of RSA take long to make."""
     if algorithm.startswith("HS"):
         return OctKey.import_key(SECRET.encode())
@@ -84,8 +84,8 @@ def answer(body: bytes, *headers: str, status: int = 200) -> bytes:
 
 @dataclass
 class Issuer:
-    """Answers each look with `body`, or with `raw` as it stands. `is_away`: it hangs up. `drip`: a byte at a time, for
-    ever; `hangs`: it says nothing.
+    """Answers each look with `body`, or with `raw` as it stands. `is_away`: it hangs up. After `before` it says nothing
+    more if it `hangs`, and `drip` for ever, one after the other.
     """
 
     port: int = 0
@@ -94,7 +94,8 @@ class Issuer:
     is_away: bool = False
     hangs: bool = False
     drip: bytes | None = None
-    paths: list[str] = field(default_factory=list)
+    before: bytes = b""
+    heads: list[str] = field(default_factory=list)
     ended: int = 0
     gate: asyncio.Event | None = None
     """While it is there and not set, an answer waits for it; what is published is what was when it was asked."""
@@ -105,7 +106,11 @@ class Issuer:
 
     @property
     def looks(self) -> int:
-        return len(self.paths)
+        return len(self.heads)
+
+    @property
+    def paths(self) -> list[str]:
+        return [head.split(" ")[1] for head in self.heads]
 
     def publish(self, *keys: Mapping[str, Any]) -> None:
         self.body = key_set(*keys)
@@ -113,7 +118,7 @@ class Issuer:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            self.paths.append(head.split(" ")[1])
+            self.heads.append(head)
             await self._answer(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
@@ -127,6 +132,7 @@ class Issuer:
         content = self.raw if self.raw is not None else answer(self.body)
         if self.gate is not None:
             await self.gate.wait()
+        writer.write(self.before)
         if self.hangs:
             await reader.read()
         while self.drip is not None:
@@ -152,5 +158,5 @@ async def issuing(*keys: Mapping[str, Any]) -> AsyncIterator[Issuer]:
 async def until(is_so: Callable[[], bool], *, within_s: float = 20.0) -> None:
     """Let the others run until it is so."""
     async with asyncio.timeout(within_s):
-        while not is_so():
+        while not is_so():  # noqa: ASYNC110  # what it waits for has no event of its own
             await asyncio.sleep(0.005)

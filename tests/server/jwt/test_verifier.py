@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.clock import SECOND
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.server.jwt import verifier as module
 from mcp_agent_mail.server.jwt.proofs import JwtProof, JwtReason, JwtRefused
@@ -80,7 +80,7 @@ async def test_a_good_token_proves_who_what_and_until_when(verifier: JwtVerifier
         subject=json.dumps([ISSUER, "ada"]),
         role=Role.WRITER,
         agents=("BlueLake@/srv/app", "Ada"),
-        expires_ts=(NOW_S + 900) * SECOND,
+        expires_ts=Micros((NOW_S + 900) * SECOND),
     )
 
 

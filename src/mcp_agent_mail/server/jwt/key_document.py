@@ -48,6 +48,8 @@ class KeyDocument:
         look = _Read(self._place, self._tls)
         try:
             return await self._looks.look(self._place.host, lambda: self._keys_of(look), within_s=self._within_s)
+        except KeysUnread:
+            raise
         except DirectorySilent:
             raise KeysUnread(f"the issuer did not answer within {self._within_s:g} s") from None
         except NoKeySet as none:

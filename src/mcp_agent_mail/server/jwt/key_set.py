@@ -72,11 +72,11 @@ class KeySet:
         self.keeper.start()
 
     async def stop(self, within_s: float = STOP_WITHIN_S) -> None:
-        """Whoever waits goes on with what there is."""
+        """A look that is under way is given up. Whoever waits goes on with what there is."""
         self.keeper.stopping.set()
         self._wanted.set()
-        await self.keeper.stop(within_s)
         self._close()
+        await self.keeper.stop(within_s)
         self._looked.set()
 
     def figures(self) -> KeyFigures:
@@ -134,10 +134,11 @@ class KeySet:
         return self._is_looking or self._wanted.is_set()
 
     def _want(self) -> bool:
-        """Let the keeper look, unless it has failed a moment ago; whether it will."""
+        """Let the keeper look, unless it does, or has failed a moment ago; whether a look comes."""
         if self._again_s() > 0:
             return False
-        self._wanted.set()
+        if not self._is_looking:
+            self._wanted.set()
         return True
 
     def _again_s(self) -> float:
@@ -182,7 +183,8 @@ class KeySet:
             keys = await self._read()
         except KeysUnread as unread:
             self._failed_ts = self._clock()
-            self.keeper.failed(unread)
+            if not self.keeper.is_stopping:
+                self.keeper.failed(unread)
         else:
             self._take(keys, began_ts)
             self.keeper.worked()
