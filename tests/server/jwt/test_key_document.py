@@ -186,6 +186,28 @@ async def test_a_certificate_that_nobody_trusts_is_a_failure_and_a_trusted_one_o
     assert (unknown, of_another, trusted) == (refused, refused, ["one"])
 
 
+async def test_the_usual_port_is_not_named(
+    certificate: tuple[ssl.SSLContext, ssl.SSLContext], issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serving, trusting = certificate
+    server = await asyncio.start_server(issuer.serve, "127.0.0.1", 0, ssl=serving)
+    port = server.sockets[0].getsockname()[1]
+    asked: list[int] = []
+
+    def look_up(_: str, wanted: int, **__: object) -> list[object]:
+        asked.append(wanted)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    try:
+        assert await read("https://localhost/keys", tls=trusting) == ["one"]
+    finally:
+        server.close()
+
+    assert asked == [443]
+    assert issuer.heads[0].splitlines()[:2] == ["GET /keys HTTP/1.1", "Host: localhost"]
+
+
 async def test_a_handshake_that_does_not_come_to_its_end_is_cut_off() -> None:
     """The issuer takes the connection, and says nothing."""
     ended = asyncio.Event()

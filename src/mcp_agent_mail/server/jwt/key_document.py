@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Collection
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from urllib.parse import urlsplit
 
 from mcp_agent_mail import __version__
@@ -94,9 +94,10 @@ class _Read:
 
     def content(self) -> bytes:
         """The body of an answer of success. Raises KeysUnread, OSError, HTTPException or ValueError."""
-        connection = HTTPConnection(self._place.host, self._place.port, timeout=WITHIN_S)
+        context = (self._tls or ssl.create_default_context()) if self._place.is_secure else None
+        connection = self._unconnected(context)
         try:
-            connection.sock = self._connected()
+            connection.sock = self._connected(context)
             headers = {"Accept": "application/json", "User-Agent": f"mcp-agent-mail/{__version__}"}
             connection.request("GET", self._place.path, headers={**headers, "Connection": "close"})
             with connection.getresponse() as answer:
@@ -104,7 +105,12 @@ class _Read:
         finally:
             connection.close()
 
-    def _connected(self) -> socket.socket:
+    def _unconnected(self, context: ssl.SSLContext | None) -> HTTPConnection:
+        """Which speaks HTTP over the socket that it is given; its kind decides whether `Host` names the port."""
+        host, port = self._place.host, self._place.port
+        return HTTPConnection(host, port) if context is None else HTTPSConnection(host, port, context=context)
+
+    def _connected(self, context: ssl.SSLContext | None) -> socket.socket:
         found = socket.getaddrinfo(self._place.host, self._place.port, type=socket.SOCK_STREAM)
         problem = OSError("no address")
         for family, _, _, _, address in found[:MOST_ADDRESSES]:
@@ -114,14 +120,13 @@ class _Read:
                 self._note(opened)
                 opened.connect(address)
                 opened.settimeout(WITHIN_S)
-                return self._secured(opened) if self._place.is_secure else opened
+                return opened if context is None else self._secured(opened, context)
             except OSError as failed:
                 opened.close()
                 problem = failed
         raise problem
 
-    def _secured(self, opened: socket.socket) -> ssl.SSLSocket:
-        context = self._tls or ssl.create_default_context()
+    def _secured(self, opened: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:
         secured = context.wrap_socket(opened, server_hostname=self._place.host, do_handshake_on_connect=False)
         try:
             self._note(secured)
