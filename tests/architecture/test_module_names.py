@@ -23,7 +23,7 @@ NOUNS = frozenset(
  computation config conflict connection consent contact content context conversion converter coordination copie copy
  correspondent count cue cursor database decision deliverie delivery description descriptor digest dispatch doc
  doctor door drain
- dump edit end endpoint entry env environment error escaping event evidence expansion export fact failpoint fault feed
+ document dump edit end endpoint entry env environment error escaping event evidence expansion export fact failpoint fault feed
  field file finding flag folder format foundation git grant guard guidance hearing hint history holder home hook http
  id idempotency identifier identitie identity image import inbox inboxe index inline inspection instrumentation
  integrity journal keeper kernel key kind ladder layout lease ledger lifespan likenes limit line link listener llm lock
@@ -32,12 +32,12 @@ NOUNS = frozenset(
  participant pas path pathspec pattern payload people place plan pop port preference preparation presence problem
  proces product profile progres project prompt proof protocol proxy query queue ranking read reader readership receipt
  recipient record recording recovery redaction refinement refiner refresh refusal relocation repair report repository
- request reservation resolution resource response restore result retention rewrite round route row rpc rule save saved
- schema scratch search segment sequence server service session setup shape shim signal silence size slot snapshot sort
- source space spool stalenes statu stemming step store story stream subscription successor summarie supervisor
- surrounding swap sweeper sync synonym syntax table target team term text thread token tool toon tracing transaction
- turn type typer undo upkeep upstream uri usage value version visibility waiter webhook window wire wiring wishe
- withdrawal word work worker workflow workspace worktree writer
+ request reservation resolution resource response restore result retention rewrite role round route row rpc rule save
+ saved schema scratch search segment sequence server service session set setup shape shim signal signature silence size
+ slot snapshot sort source space spool stalenes statu stemming step store story stream subscription successor summarie
+ supervisor surrounding swap sweeper sync synonym syntax table target team term text thread token tool toon tracing
+ transaction turn type typer undo upkeep upstream uri usage value verifier version visibility waiter webhook window wire
+ wiring wishe withdrawal word work worker workflow workspace worktree writer
     """.split()
 )
 """Without the `s` of several: what a module that holds things ends with. A gerund or an adjective says nothing of what

@@ -15,7 +15,7 @@ PLAIN = frozenset(
     """
  a abandoned acquired action activity addres addresse addressed addressee admission admitted adopted adoption aggregate
  ahead aliase alone already ambiguou amount answer answered app archiving argument asgi asked assessment at audience
- auth authentication auto back backfill background backlog bad behind bench beside blocked body both bound boundary
+ auth authentication auto away back backfill background backlog bad behind bench beside blocked body both bound boundary
  bounded branch broken bu budget busy by call cannot care carried carrier change changed check checked checkout choice
  claude cli client clock closed closing column command committed completion config contradict conversation conversion
  converted copie costly count counter counting cue cursor cutoff cycled damaged data database deadline declined
@@ -33,7 +33,7 @@ PLAIN = frozenset(
  origin other our out outcome output outside owned pace pack pair param part party pas path pattern pending people
  periodic permission phrase piece place plain plan planned point pong popped port position postal preference
  preparation prepared preview probe problem proces program progres prompt proof proxy pushed pusher query question
- queued quota ranked raw reached reader readership reading ready real rebuilt recent recipient record recorded
+ queued quota ranked raw reached reader readership reading ready real reason rebuilt recent recipient record recorded
  recording recovered ref refined refiner refresher refusal refused registered relation released remembered remote
  renamed renew renewed repack repairer replayed reply report reporter repository request requested required reserve
  reserved reserver resolver resolving response restorer result retry rewrite root round row rpc rule run running sample
@@ -42,9 +42,9 @@ PLAIN = frozenset(
  spool staged stalenes start started state statement statu step stranger subject such suggested suggestion summarized
  summary supervisor supplie surrounding sweep syncing table taken target tell template text the there time to too
  tracer translation tx type unavailable undecodable undo unfit uninstalled unknown unqueued unreachable unread
- unreadable unsafe unsaid unverified unwritable upstream uri usage use used value verify via view waiting wanted
- watchable watched way web welcome why with without word worker workflow workload workspace writable written wrong
- yielding
+ unreadable unsafe unsaid unverified unwritable upstream uri usage use used value verifier verify verifying via view
+ waiting wanted watchable watched way web welcome why with without word worker workflow workload workspace writable
+ written wrong yielding
     """.split()
 )
 """Without the `s` of several. A word that means something of its own here belongs in the glossary instead."""

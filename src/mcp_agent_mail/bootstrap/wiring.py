@@ -112,6 +112,7 @@ def _auth_rules(settings: Settings, operator_token: str) -> AuthRules:
         auth=AgentAuth(settings.agent_auth),
         server_token=token.reveal() if token else None,
         operator_token=operator_token,
+        has_jwts=settings.http_jwt_enabled,
     )
 
 

@@ -16,11 +16,10 @@ from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.claims.profile import CLAIMS
 from mcp_agent_mail.server.attachments import PREFIX as ATTACHMENTS
 from mcp_agent_mail.server.attachments import AttachmentEndpoint
-from mcp_agent_mail.server.bearers import Bearers
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import open_doors
-from mcp_agent_mail.server.edge_settings import bearer_rules_of, edge_of, sign_in_of
+from mcp_agent_mail.server.edge_settings import bearers_of, edge_of, sign_in_of
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardEndpoint
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
@@ -71,7 +70,7 @@ def build_http_app(
             fixtures=settings.test_fixtures_enabled,
         ),
         calls,
-        edge_of(settings, Bearers(bearer_rules_of(settings, operator_token=operator_token))),
+        edge_of(settings, bearers_of(settings, services, operator_token=operator_token)),
         HttpOptions(
             http_path=settings.http_path,
             log_requests=settings.http_request_log_enabled,

@@ -7,58 +7,25 @@ registration token, which proves its agent and opens no locked door. A refusal n
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX, AgentId
+from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.server.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.identity import Headers, bearer_token
+from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtRefused
 from mcp_agent_mail.server.rates import address_payer
 
+if TYPE_CHECKING:
+    from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
+    from mcp_agent_mail.server.jwt.verifier import JwtVerifier
 
-class IssuedToken(Protocol):
-    @property
-    def id(self) -> int: ...
-    @property
-    def role(self) -> Role: ...
-    @property
-    def agent_id(self) -> AgentId | None: ...
-
-
-class TokenBook(Protocol):
-    """The issued tokens that count now."""
-
-    def find(self, token: str) -> IssuedToken | None: ...
-    def note_use(self, token_id: int) -> None: ...
-    def is_live(self, token_id: int) -> bool: ...
-
-
-class JwtProof(Protocol):
-    """`subject` is who the issuer says it is, `role` None where the token has none that is known."""
-
-    @property
-    def subject(self) -> str: ...
-    @property
-    def role(self) -> Role | None: ...
-    @property
-    def agents(self) -> tuple[str, ...]: ...
-    @property
-    def is_live(self) -> Callable[[], bool]: ...
-
-
-class Jwts(Protocol):
-    """JWTs as the settings accept them."""
-
-    def may_be(self, token: str) -> bool:
-        """Whether it has the form of one."""
-        ...
-
-    async def verify(self, token: str) -> JwtProof | None:
-        """None for one that is not good. Raises Unavailable while its issuer's keys cannot be had."""
-        ...
+logger = logging.getLogger("mcp_agent_mail.http")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +49,35 @@ _NO_ROLE = "The token gives no role here."
 
 
 class Bearers:
-    """Judges what requests show. Without `tokens` and `jwts` there are none."""
+    """Judges what requests show, between `opened`'s entry and exit. Without `tokens` and `jwts` there are none."""
 
-    def __init__(self, rules: BearerRules, *, tokens: TokenBook | None = None, jwts: Jwts | None = None) -> None:
+    def __init__(
+        self,
+        rules: BearerRules,
+        *,
+        tokens: IssuedTokenBook | None = None,
+        jwts: JwtVerifier | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
         self._rules = rules
         self._server_token = rules.server_token.encode() if rules.server_token else None
         self._operator_token = rules.operator_token.encode() if rules.operator_token else None
         self._tokens = tokens
         self._jwts = jwts
+        self._clock = clock
         self._is_locked = self._server_token is not None or jwts is not None
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Between entry and exit an issuer's keys are kept fresh."""
+        if self._jwts is None:
+            yield
+            return
+        self._jwts.start()
+        try:
+            yield
+        finally:
+            await self._jwts.stop()
 
     async def judge(
         self, headers: Headers, address: str | None, *, is_local: bool, operator_may: bool
@@ -123,7 +110,7 @@ class Bearers:
             return self._refusal(detail, is_wrong=is_wrong)
         return Admitted(payer=address_payer(address))
 
-    def _issued(self, tokens: TokenBook, given: str) -> Admitted | HttpRefusal:
+    def _issued(self, tokens: IssuedTokenBook, given: str) -> Admitted | HttpRefusal:
         """One that is revoked, expired or nobody's is refused where no token is needed, too."""
         token = tokens.find(given)
         if token is None:
@@ -137,12 +124,13 @@ class Bearers:
             is_live=lambda: tokens.is_live(token.id),
         )
 
-    async def _signed(self, jwts: Jwts, given: str) -> Admitted | HttpRefusal:
+    async def _signed(self, jwts: JwtVerifier, given: str) -> Admitted | HttpRefusal:
         try:
             proof = await jwts.verify(given)
-        except Unavailable as away:
-            return HttpRefusal(status=503, detail=away.text, retry_after_s=int(away.data.get("retry_after_s", 1)))
-        if proof is None:
+        except IssuerAway as away:
+            return HttpRefusal(status=503, detail=away.text, retry_after_s=away.retry_after_s)
+        except JwtRefused as refused:
+            logger.info("%s", refused)
             return self._refusal(_WRONG, is_wrong=True)
         if proof.role is None and self._rules.has_roles:
             return HttpRefusal(status=403, detail=_NO_ROLE)
@@ -151,7 +139,7 @@ class Bearers:
             role=self._role(proof.role or Role.WRITER),
             bearer_is_spent=True,
             claimed_agents=proof.agents,
-            is_live=proof.is_live,
+            is_live=lambda: self._clock() < proof.expires_ts,
         )
 
     def _role(self, role: Role) -> Role:

@@ -7,7 +7,7 @@ here, before anything of the request's body is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 
 from starlette.types import Receive, Scope, Send
@@ -40,6 +40,10 @@ class Edge:
         self._rates = rates
         self._challenge = challenge
         self._watch = TokenWatch()
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """Requests are judged between entry and exit."""
+        return self._gate.bearers.opened()
 
     def guarded(self, headers: Headers, rule: PathRule | None, send: Send) -> Send:
         """Each answer says how it may be used."""

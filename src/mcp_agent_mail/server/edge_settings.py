@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.roles import ROLES_BY_WORD
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.auth import Gate
@@ -39,9 +41,10 @@ def gate_of(settings: Settings, bearers: Bearers) -> Gate:
     )
 
 
-def bearer_rules_of(settings: Settings, *, operator_token: str) -> BearerRules:
+def bearers_of(settings: Settings, services: Services, *, operator_token: str) -> Bearers:
+    """What opens this server: `operator_token` too, where the operator may come in."""
     token = settings.http_bearer_token
-    return BearerRules(
+    rules = BearerRules(
         server_token=token.reveal() if token else None,
         operator_token=operator_token,
         server_role=ROLES_BY_WORD[settings.http_bearer_role],
@@ -49,6 +52,11 @@ def bearer_rules_of(settings: Settings, *, operator_token: str) -> BearerRules:
         trust_loopback=settings.http_allow_localhost_unauthenticated,
         challenge=_challenge(settings),
     )
+    if not settings.http_jwt_enabled:
+        return Bearers(rules, tokens=services.token_book)
+    from mcp_agent_mail.server.jwt.verifier import jwt_verifier  # noqa: PLC0415  # who has none does not wait for it
+
+    return Bearers(rules, tokens=services.token_book, jwts=jwt_verifier(settings, clock=system_clock))
 
 
 def rates_of(settings: Settings) -> Rates:

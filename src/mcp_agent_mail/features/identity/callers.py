@@ -37,11 +37,14 @@ class Proofs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthRules:
-    """How this server tells callers apart. `operator_token` is made at each start, for `am` on this machine."""
+    """How this server tells callers apart. `operator_token` is made at each start, for `am` on this machine. With JWTs, as
+    with a token of its own, a bearer token has to open the server: an agent's own goes beside it.
+    """
 
     auth: AgentAuth
     server_token: str | None = field(repr=False, default=None)
     operator_token: str | None = field(repr=False, default=None)
+    has_jwts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,7 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
         token_ways=TokenWays(
             in_arguments=credentials.in_arguments,
             beside_tools=credentials.via == "mcp" and not credentials.in_arguments,
-            as_bearer=rules.server_token is None,
+            as_bearer=rules.server_token is None and not rules.has_jwts,
         ),
         is_remote=credentials.is_remote,
         is_over_mcp=credentials.via == "mcp",

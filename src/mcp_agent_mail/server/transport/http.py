@@ -130,6 +130,7 @@ class HttpApp:
             for endpoint in (self._endpoint, *self._endpoints.values()):
                 await stack.enter_async_context(endpoint.opened())
             await stack.enter_async_context(self._doors.opened())
+            await stack.enter_async_context(self._edge.opened())
             yield
 
     def bound_streams(self, at_most: int) -> None:
