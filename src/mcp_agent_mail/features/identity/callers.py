@@ -37,8 +37,8 @@ class Proofs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthRules:
-    """How this server tells callers apart. `operator_token` is made at each start, for `am` on this machine. With JWTs, as
-    with a token of its own, a bearer token has to open the server: an agent's own goes beside it.
+    """How this server tells callers apart. `operator_token` is made at each start, for `am` on this machine. With JWTs,
+    as with a token of its own, a bearer token has to open the server: an agent's own goes beside it.
     """
 
     auth: AgentAuth
