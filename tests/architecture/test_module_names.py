@@ -22,8 +22,9 @@ NOUNS = frozenset(
  bundle cache call caller catalog chain change charset check claim client clock code command committer completion
  computation config conflict connection consent contact content context conversion converter coordination copie copy
  correspondent count cue cursor database decision deliverie delivery description descriptor digest dispatch doc
- doctor door drain document dump edit end endpoint entry env environment error escaping event evidence expansion export fact failpoint fault
- feed field file finding flag folder format foundation git grant guard guidance hearing hint history holder home hook http
+ doctor door drain document dump edit end endpoint entry env environment error escaping event evidence expansion
+ export fact failpoint fault feed field file finding flag folder format foundation git grant guard guidance hearing
+ hint history holder home hook http
  id idempotency identifier identitie identity image import inbox inboxe index inline inspection instrumentation
  integrity journal keeper kernel key kind ladder layout lease ledger lifespan likenes limit line link listener llm lock
  log logging look lookup mail mailbox maintenance manifest mark markdown marker mcp message meta metric month mount
