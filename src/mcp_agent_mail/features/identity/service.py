@@ -116,11 +116,6 @@ class IdentityService:
         """The human key of the project, however it is named. Raises UnknownProject."""
         return (await self._store.read(lambda view: require_project(view, project_key))).human_key
 
-    async def find_holder(self, token: str) -> AgentId | None:
-        """Whose registration token this is. Nobody counts as active by it."""
-        agent = await self._proofs.find_agent(token_hash(token))
-        return None if agent is None else agent.id
-
     async def require_admission(self, caller: Caller, project: Project, name: str | None) -> None:
         """Refuse a newcomer before work is done for it; the unit that lets it in decides again."""
         admission_request = AdmissionRequest(
