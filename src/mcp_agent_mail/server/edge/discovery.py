@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from starlette.types import Send
 
 from mcp_agent_mail.core.roles import Role
+from mcp_agent_mail.server.edge.paths import WELL_KNOWN
 from mcp_agent_mail.server.rendering.responses import send_value
-from mcp_agent_mail.server.routes import WELL_KNOWN
 
 RESOURCE = f"{WELL_KNOWN}oauth-protected-resource"
 
