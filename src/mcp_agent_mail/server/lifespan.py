@@ -166,7 +166,7 @@ def _store(settings: Settings, fault_hook: FaultHook) -> Store:
 
 
 @asynccontextmanager
-async def _spans(settings: Settings) -> AsyncIterator[CallTracer | None]:
+async def opened_spans(settings: Settings) -> AsyncIterator[CallTracer | None]:
     """What makes spans, while it is open; None where they are off, without importing what would make them."""
     if not settings.http_otel_enabled:
         yield None
@@ -213,7 +213,7 @@ async def _serve_http(
         services.wake()
 
     async with AsyncExitStack() as stack:
-        tracer = await stack.enter_async_context(_spans(settings))
+        tracer = await stack.enter_async_context(opened_spans(settings))
         app = build_http_app(
             settings, services, operator_token=operator_token, tracer=tracer, lines=lines, door_ports=ports.doors
         )
@@ -229,9 +229,19 @@ async def _serve_http(
 
 
 def start_services(services: Services) -> None:
-    """After the first readiness, on the running loop: nobody waits for the archiver's start."""
-    asyncio.get_running_loop().call_later(BESIDE_AFTER_S, services.start)
-    asyncio.get_running_loop().call_later(GC_AFTER_S, tune_collector)
+    """After the first readiness, in a process of the server's own."""
+    start_beside(services)
+    tune_later()
+
+
+def start_beside(services: Services) -> asyncio.TimerHandle:
+    """Start what works beside the requests in a moment, on the running loop: nobody waits for the archiver's start."""
+    return asyncio.get_running_loop().call_later(BESIDE_AFTER_S, services.start)
+
+
+def tune_later() -> asyncio.TimerHandle:
+    """Tune the collector once the start is over. It is the whole process's: no matter of who is one part of it."""
+    return asyncio.get_running_loop().call_later(GC_AFTER_S, tune_collector)
 
 
 def tune_collector() -> None:

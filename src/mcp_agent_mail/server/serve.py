@@ -6,6 +6,8 @@ import asyncio
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
 import uvloop
@@ -101,3 +103,18 @@ def quiet_fastmcp() -> None:
         FASTMCP_TELEMETRY_MODE="off",
         FASTMCP_CHECK_FOR_UPDATES="off",
     )
+
+
+@contextmanager
+def fastmcp_quieted() -> Iterator[None]:
+    """FastMCP may be imported inside, as `quiet_fastmcp` has it; the environment is afterwards what it was, since the
+    process is not ours alone.
+    """
+    before = {name: value for name, value in os.environ.items() if name.startswith("FASTMCP_")}
+    quiet_fastmcp()
+    try:
+        yield
+    finally:
+        for name in [name for name in os.environ if name.startswith("FASTMCP_")]:
+            del os.environ[name]
+        os.environ.update(before)
