@@ -26,8 +26,6 @@ from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.server.asgi import AsgiServer
 
-__all__ = ["AsgiServer", "app", "create_app", "lifespan"]
-
 
 def create_app(
     settings: Mapping[str, str] | Settings | None = None, *, env_file: Path | None = None, url: str | None = None

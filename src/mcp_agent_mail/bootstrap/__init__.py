@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
+from mcp_agent_mail.bootstrap.custom_tools import CustomTools
 from mcp_agent_mail.bootstrap.imports import import_service
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table, watch_table
@@ -62,6 +63,7 @@ def build_services(
     operator_token: str,
     clock: Clock = system_clock,
     faults: Faults = NO_FAULTS,
+    custom: CustomTools | None = None,
 ) -> Services:
     """Wire the services over an open store. Starts nothing, and imports no FastMCP."""
     activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
@@ -107,6 +109,7 @@ def build_services(
         leases=leases,
         workers=workers,
         looks=looks,
+        custom=custom or CustomTools(),
     )
     services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
     health.keepers = services.keepers

@@ -21,6 +21,7 @@ from urllib.parse import quote
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
+from mcp_agent_mail.bootstrap.custom_tools import load_custom_tools
 from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable, listed
 from mcp_agent_mail.core.failpoints import NO_FAULTS
@@ -63,7 +64,7 @@ def read_settings() -> Settings:
     return load_settings(os.environ, cwd=Path.cwd(), overrides={"POSTAL_ENABLED": "true", "POSTAL_PORT": "0"}).settings
 
 
-class PortsNotServed(Unavailable):
+class NoDoorPorts(Unavailable):
     """The settings open ports for doors, which only `am serve` binds."""
 
 
@@ -130,6 +131,7 @@ class AsgiServer:
         _require_no_ports(settings)
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
         require_database(settings.storage_root, settings.database_path)
+        custom = load_custom_tools(settings.custom_tools or ())
         with fastmcp_quieted():
             # FastMCP takes a second to import: a taken store is told before.
             from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
@@ -138,7 +140,9 @@ class AsgiServer:
 
         log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
-        owned = OwnedStore(lock=lock, log_keeper=log_keeper, operator_token=operator_token, place=_place(settings))
+        owned = OwnedStore(
+            lock=lock, log_keeper=log_keeper, operator_token=operator_token, place=_place(settings), custom=custom
+        )
         stopping = StopTime(settings.shutdown_timeout_seconds)
         services = await open_services(stack, settings, owned, stopping, NO_FAULTS)
         tracer = await stack.enter_async_context(opened_spans(settings))
@@ -171,7 +175,7 @@ class AsgiServer:
 def _require_no_ports(settings: Settings) -> None:
     named = sorted({f"{one.setting}" for one in wanted_ports(settings)})
     if named:
-        raise PortsNotServed(
+        raise NoDoorPorts(
             f"{listed(named, 'and')} would open ports of their own, which only `am serve` listens on.",
             hint="Run `am serve`, or switch those doors off here; POSTAL_PORT=0 leaves postal its paths.",
             data={"settings": named},

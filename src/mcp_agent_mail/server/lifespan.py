@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap.custom_tools import CustomTools, load_custom_tools
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
@@ -82,6 +83,7 @@ class OwnedStore:
     log_keeper: Keeper | None
     operator_token: str
     place: ServerPlace
+    custom: CustomTools = field(default_factory=CustomTools)
 
 
 async def run_server(
@@ -99,6 +101,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
         require_database(settings.storage_root, settings.database_path)
+        custom = load_custom_tools(settings.custom_tools or ())
         fault_hook(FailPoint.START)
         log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
         listener = stack.enter_context(open_listener(settings.http_host, settings.http_port))
@@ -107,7 +110,11 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
         fault_hook(FailPoint.START)
         owned = OwnedStore(
-            lock=lock, log_keeper=log_keeper, operator_token=operator_token, place=_place(settings, running, listener)
+            lock=lock,
+            log_keeper=log_keeper,
+            operator_token=operator_token,
+            place=_place(settings, running, listener),
+            custom=custom,
         )
         stopping = StopTime(settings.shutdown_timeout_seconds)
         services = await open_services(stack, settings, owned, stopping, faults)
@@ -131,7 +138,14 @@ async def open_services(
     store = await stack.enter_async_context(_store(settings, fault_hook))
     went_on = await go_on_above_archives(store, settings.storage_root)
     fault_hook(FailPoint.START)
-    services = build_services(settings, store, place=owned.place, operator_token=owned.operator_token, faults=faults)
+    services = build_services(
+        settings,
+        store,
+        place=owned.place,
+        operator_token=owned.operator_token,
+        faults=faults,
+        custom=owned.custom,
+    )
     await services.doors.give_back_open()
     if any(place.is_open and place.door in DOORS_WITHOUT_PROJECT for place in services.doors.places):
         await services.doors.homes.warn_of_none()

@@ -12,6 +12,7 @@ from enum import IntEnum
 
 import uvloop
 
+from mcp_agent_mail.bootstrap.custom_tools import CustomToolsRefused
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
@@ -31,6 +32,7 @@ class ServeExit(IntEnum):
     FAILED = 1
     CANNOT_LISTEN = 71
     STORE_IN_USE = 75
+    BAD_CONFIGURATION = 78
 
 
 def announce_on_stdout(running: Running) -> None:
@@ -86,6 +88,8 @@ def _exit_code(error: AgentMailError) -> ServeExit:
         return ServeExit.STORE_IN_USE
     if isinstance(error, PortTaken | CannotListen):
         return ServeExit.CANNOT_LISTEN
+    if isinstance(error, CustomToolsRefused):
+        return ServeExit.BAD_CONFIGURATION
     return ServeExit.FAILED
 
 
