@@ -23,6 +23,7 @@ from mcp_agent_mail.asgi import create_app, lifespan
 from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.core.store_owner import read_owner
 from mcp_agent_mail.store.engine.lock import StoreInUse
+from tests.entry_points import install
 from tests.pages.blocks import ROOT, blocks_of
 from tests.served import CALL_WITHIN_S, Connection, git, pause
 from tests.under_uvicorn import ENDS_WITHIN_S, UnderUvicorn, mcp_session, under_uvicorn
@@ -292,6 +293,31 @@ def test_a_door_with_ports_of_its_own_is_refused(tmp_path: Path, opened: dict[st
     assert code not in STOPPED
     assert f"{setting} would open ports of their own" in server.log.read_text()
     assert not server.root.exists()
+
+
+def test_custom_tools_are_served_and_a_mistake_in_them_is_told_as_am_serve_does(tmp_path: Path) -> None:
+    (site := tmp_path / "site").mkdir()
+    module = """
+    from mcp_agent_mail.extending import tool
+
+    async def wave():
+        "Wave."
+        return {"waved": True}
+
+    def tools(host):
+        return [tool(wave, title="Wave")]
+    """
+    install(site, "waving", module, wave="tools", broken="tool")
+    path = os.pathsep.join((str(site), str(ROOT / "src")))
+    with under_uvicorn(tmp_path, ALONE, PYTHONPATH=path, CUSTOM_TOOLS="broken") as server:
+        server.process.wait(ENDS_WITHIN_S)
+    with under_uvicorn(tmp_path, ALONE, PYTHONPATH=path, CUSTOM_TOOLS="wave") as good, good.connect() as connection:
+        waved = post(connection, "", "wave")
+
+    told = server.log.read_text()
+    assert "CUSTOM_TOOLS cannot be served. broken: its function failed: TypeError" in told
+    assert "Traceback" not in told
+    assert waved == {"waved": True}
 
 
 def test_a_web_socket_is_turned_away(tmp_path: Path) -> None:

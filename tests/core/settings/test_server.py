@@ -130,6 +130,7 @@ _DEFAULTS: dict[str, Any] = {  # `Any`: as above
     "tools_filter_mode": "include",
     "tools_filter_clusters": None,
     "tools_filter_tools": None,
+    "custom_tools": None,
     "webhook_urls": None,
     "webhook_secret": None,
     "webhook_allow_private": False,
