@@ -23,7 +23,8 @@ NOUNS = frozenset(
  computation config conflict connection consent contact content context conversion converter coordination copie copy
  correspondent count cue cursor database decision deliverie delivery description descriptor digest dispatch doc
  doctor door drain
- dump edit end endpoint entry env environment error escaping event evidence expansion export fact failpoint fault feed
+ dump edit end endpoint entry env environment error escaping event evidence expansion export
+ extending fact failpoint fault feed
  field file finding flag folder format foundation git grant guard guidance hearing hint history holder home hook http
  id idempotency identifier identitie identity image import inbox inboxe index inline inspection instrumentation
  integrity journal keeper kernel key kind ladder layout lease ledger lifespan likenes limit line link listener llm lock

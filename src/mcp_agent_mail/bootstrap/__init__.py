@@ -113,8 +113,13 @@ def build_services(
     )
     services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
     health.keepers = services.keepers
-    services.resolver = (tables := ResolvingTables(store, identities)).resolver
+    _add_tables(services, ResolvingTables(store, identities), settings, store, clock)
+    return services
+
+
+def _add_tables(services: Services, tables: ResolvingTables, settings: Settings, store: Store, clock: Clock) -> None:
+    """Last, over the finished services."""
+    services.resolver = tables.resolver
     services.tools, services.streams = tool_table(services, tables), stream_table(services, tables)
     services.subscriptions.watchable = watch_table(store, services, tables)
     services.resources = resource_table(services, tables, introspection_service(settings, store, services, clock))
-    return services

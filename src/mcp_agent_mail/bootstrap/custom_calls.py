@@ -24,7 +24,7 @@ class UnfitResult(Exception):
     """A tool gave what cannot be answered: a bug of the package's, so that the caller is told of none of it."""
 
 
-class CustomToolTimeout(Unavailable):
+class CustomToolUnfinished(Unavailable):
     """A tool of another package did not come to an end."""
 
 
@@ -65,7 +65,7 @@ def _judged(spec: ToolSpec, identity: IdentityService, time_limit_s: float) -> H
         except TimeoutError as late:
             if not limit.expired():
                 raise
-            raise CustomToolTimeout(
+            raise CustomToolUnfinished(
                 f"{spec.name} took more than {time_limit_s:g} s and was stopped.",
                 hint="What it did until then may stand. Ask whoever wrote it.",
             ) from late
