@@ -18,6 +18,8 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.served import Connection, pause
 
 ENDS_WITHIN_S = 60
+_STARTED = ("startup complete", "running on")
+"""What uvicorn logs, the one before it listens, the other before its workers have started."""
 _KEPT = ("PATH", "PYTHONPATH", "HOME", "TMPDIR", "COVERAGE_PROCESS_CONFIG")
 
 
@@ -79,7 +81,7 @@ def under_uvicorn(
     with log.open("wb") as output:
         process = subprocess.Popen(command, env=env, cwd=directory, stdout=output, stderr=subprocess.STDOUT)
     try:
-        while process.poll() is None and "startup complete" not in log.read_text():
+        while process.poll() is None and not all(word in log.read_text() for word in _STARTED):
             pause()
         yield UnderUvicorn(process, port, log, root)
     finally:
