@@ -64,9 +64,10 @@ def _private_names(tree: ast.Module) -> Iterator[str]:
 def borrowed_imports(package: Path, *importers: Path) -> list[str]:
     """`importer: from module import name` for names that `module`, of `package`, does not make but imports itself.
 
-    `package` is the folder of the package; its modules and those below `importers` are looked at.
+    `package` is the folder of the package; its modules and those below `importers` are looked at. What a module has an
+    `__all__` for may be imported by it: `only_passing_on` finds each of those.
     """
-    made = {_dotted(package, path): _made_by(tree) for path, tree in _trees(package)}
+    made = {_dotted(package, path): _made_by(tree) | _offered_by(tree) for path, tree in _trees(package)}
     return [
         f"{path.name if folder == path else path.relative_to(folder).as_posix()}: from {module} import {name}"
         for folder in (package, *importers)
@@ -74,6 +75,16 @@ def borrowed_imports(package: Path, *importers: Path) -> list[str]:
         for module, name in _imported(tree)
         if module in made and name not in made[module] and f"{module}.{name}" not in made
     ]
+
+
+def _offered_by(tree: ast.Module) -> set[str]:
+    """The names in its `__all__`."""
+    lists = (node.value for node in tree.body if isinstance(node, ast.Assign) and _is_named(node.targets[0], "__all__"))
+    return {name for offered in lists for name in ast.literal_eval(offered)}
+
+
+def _is_named(target: ast.expr, name: str) -> bool:
+    return isinstance(target, ast.Name) and target.id == name
 
 
 def only_passing_on(source: Path) -> list[str]:

@@ -25,6 +25,10 @@ NOUNS = frozenset(
  doctor door drain document dump edit end endpoint entry env environment error escaping event evidence expansion
  export fact failpoint fault feed field file finding flag folder format foundation git grant guard guidance hearing
  hint history holder home hook http
+ doctor door drain
+ dump edit end endpoint entry env environment error escaping event evidence expansion export
+ extending fact failpoint fault feed
+ field file finding flag folder format foundation git grant guard guidance hearing hint history holder home hook http
  id idempotency identifier identitie identity image import inbox inboxe index inline inspection instrumentation
  integrity journal keeper kernel key kind ladder layout lease ledger lifespan likenes limit line link listener llm lock
  log logging look lookup mail mailbox maintenance manifest mark markdown marker mcp message meta metric month mount

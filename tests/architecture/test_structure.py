@@ -61,6 +61,17 @@ def test_an_import_from_where_a_name_was_only_imported_is_found(tmp_path: Path) 
     ]
 
 
+def test_what_a_module_offers_for_others_may_be_imported_by_it(tmp_path: Path) -> None:
+    house = _tree(
+        tmp_path,
+        clock="class Clock: ...\nSECOND = 1\n",
+        extending='from house.clock import SECOND, Clock\n\n__all__ = ["Clock"]\n',
+        theirs="from house.extending import SECOND, Clock\n",
+    )
+
+    assert borrowed_imports(house) == ["theirs.py: from house.extending import SECOND"]
+
+
 def test_every_private_name_is_read_where_it_stands() -> None:
     assert unused_private_names(SOURCE) == []
 
@@ -75,7 +86,9 @@ def test_a_private_name_that_nothing_reads_is_found(tmp_path: Path) -> None:
 
 
 def test_no_module_only_passes_names_on() -> None:
-    assert only_passing_on(SOURCE) == []
+    assert only_passing_on(SOURCE) == [
+        "extending.py"
+    ]  # What other packages import has one path, whatever moves inside.
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,8 @@ def profiles_page(specs: list[ToolSpec], page: str) -> str:
     rows.append("| `full` | everything | all of [tools](tools.md) |")
     rows.append(
         "| `custom` | your own choice | `TOOLS_FILTER_CLUSTERS` and `TOOLS_FILTER_TOOLS`: only these "
-        "(`TOOLS_FILTER_MODE=include`), or all others (`exclude`) |"
+        "(`TOOLS_FILTER_MODE=include`), or all others (`exclude`); the cluster "
+        "`custom` is the tools of other packages |"
     )
     before, _, rest = page.partition(_PROFILES_BEGIN)
     _, _, after = rest.partition(_PROFILES_END)

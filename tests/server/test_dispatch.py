@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from mcp_agent_mail.core.profiles import CUSTOM
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, current_turn, tool
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
@@ -60,4 +61,34 @@ async def test_long_calls_of_two_tables_take_turns_together() -> None:
         may_end.set()
 
     assert begun == 2
+    assert len(running) == 4
+
+
+async def test_a_long_call_that_a_custom_tool_makes_takes_its_turn_in_its_callers_line() -> None:
+    may_end, running = asyncio.Event(), list[str]()
+
+    async def install() -> Json:
+        """Wait."""
+        running.append(current_turn())
+        await may_end.wait()
+        return {}
+
+    async def relay() -> Json:
+        """Install."""
+        return await calls.run_within("install", {})
+
+    specs = [
+        tool(install, cluster="toys", title="Install", is_long=True),
+        tool(relay, cluster=CUSTOM, title="Relay"),
+    ]
+    calls = Calls(ToolTable(specs), ResourceTable([]))
+    async with asyncio.TaskGroup() as tasks:
+        for caller in ("one", "one", "one", "two"):
+            tasks.create_task(calls.run_tool("relay", {}, _by(caller)))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        begun = sorted(running)
+        may_end.set()
+
+    assert begun == ["connection one", "connection one", "connection two"]
     assert len(running) == 4

@@ -175,6 +175,21 @@ def test_a_custom_profile_includes_or_excludes_clusters_and_tools() -> None:
     assert excluded.tools == NAMED["full"] - named
 
 
+def test_tools_of_other_packages_are_the_cluster_custom_and_in_no_profile_of_ours() -> None:
+    loaded = ["hand_over", "count_mail"]
+    included = custom_profile(mode="include", clusters=["custom"], tools=["whois"], loaded=loaded)
+    left_out = custom_profile(mode="include", clusters=["search"], tools=[], loaded=loaded)
+    excluded = custom_profile(mode="exclude", clusters=["search"], tools=[], loaded=loaded)
+    without = custom_profile(mode="exclude", clusters=["custom"], tools=[], loaded=loaded)
+
+    assert included.tools == frozenset({"whois", *loaded})
+    assert left_out.tools == frozenset(CLUSTERS["search"])
+    assert excluded.tools == (NAMED["full"] | {*loaded}) - {*CLUSTERS["search"]}
+    assert without.tools == NAMED["full"]
+    shown = [name for name in ("core", "minimal", "messaging", "full") if Profiles().require(name).shows("hand_over")]
+    assert shown == ["full"]
+
+
 def test_a_name_that_there_is_not_is_told_with_those_there_are() -> None:
     with pytest.raises(UnknownProfile) as refused:
         Profiles().require("custom")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
+from mcp_agent_mail.bootstrap.custom_tools import CustomTools
 from mcp_agent_mail.bootstrap.imports import import_service
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table, watch_table
@@ -65,6 +66,7 @@ def build_services(
     operator_token: str,
     clock: Clock = system_clock,
     faults: Faults = NO_FAULTS,
+    custom: CustomTools | None = None,
 ) -> Services:
     """Wire the services over an open store. Starts nothing, and imports no FastMCP."""
     activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
@@ -113,16 +115,17 @@ def build_services(
         leases=leases,
         workers=workers,
         looks=looks,
+        custom=custom or CustomTools(),
     )
     health.keepers = services.keepers
-    return _finished(services, settings, store, identities, clock)
+    _add_tables(services, ResolvingTables(store, identities), settings, store, clock)
+    return services
 
 
-def _finished(services: Services, settings: Settings, store: Store, identities: Identities, clock: Clock) -> Services:
-    """With what is made of services that are there: those that use several, and the tables."""
+def _add_tables(services: Services, tables: ResolvingTables, settings: Settings, store: Store, clock: Clock) -> None:
+    """Last, over the finished services."""
     services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
-    services.resolver = (tables := ResolvingTables(store, identities)).resolver
+    services.resolver = tables.resolver
     services.tools, services.streams = tool_table(services, tables), stream_table(services, tables)
     services.subscriptions.watchable = watch_table(store, services, tables)
     services.resources = resource_table(services, tables, introspection_service(settings, store, services, clock))
-    return services

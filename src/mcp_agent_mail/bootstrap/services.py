@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.bootstrap.attachments import AttachmentParts
+from mcp_agent_mail.bootstrap.custom_tools import CustomTools
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.resources import ResourceTable
@@ -98,6 +99,8 @@ class Services:
     leases: LeaseServices
     workers: Workers
     looks: Looks
+    custom: CustomTools = field(default_factory=CustomTools)
+    """What other packages hand in."""
     also_kept: list[Keeper] = field(default_factory=list)
     """What keeps the server's own tasks at work."""
     macros: MacroService = field(init=False)

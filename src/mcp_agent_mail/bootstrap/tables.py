@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcp_agent_mail.bootstrap.custom_calls import custom_specs
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable
 from mcp_agent_mail.core.tools import ToolSpec, ToolTable
@@ -88,6 +89,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *summary_tools(services.summaries, caller),
         *product_tools(services.products, caller),
         *macro_tools(services.macros, caller),
+        *custom_specs(services.custom, services.identity),
     ]
 
 

@@ -71,6 +71,17 @@ CLUSTERS: Mapping[str, tuple[str, ...]] = {
 
 TOOLS: tuple[str, ...] = tuple(name for names in CLUSTERS.values() for name in names)
 
+UNLISTED: tuple[str, ...] = (
+    *("checkout_archive_month", "import_records", "import_content", "list_guard_events", "reissue_token"),
+    *("create_join_code", "list_join_codes", "revoke_join_code", "held_mail", "contact_requests"),
+    *("heartbeat", "hook_event", "hook_told", "hook_wait"),
+    *("list_doors", "list_door_names", "link_door_name", "unlink_door_name"),
+)
+"""Tools that no MCP client has: they are the operator's, or hooks call them."""
+
+CUSTOM = "custom"
+"""The cluster of tools that other packages hand in: there is one while CUSTOM_TOOLS names some."""
+
 LISTED_FIRST = (
     "macro_start_session",
     "send_message",
@@ -166,7 +177,10 @@ class Profiles:
         return profile
 
 
-def custom_profile(*, mode: str, clusters: Iterable[str], tools: Iterable[str]) -> ToolProfile:
-    """`mode` include: only what is named; exclude: everything else."""
-    named = frozenset(tools) | {tool for cluster in clusters for tool in CLUSTERS[cluster]}
-    return ToolProfile(name="custom", tools=named if mode == "include" else frozenset(TOOLS) - named)
+def custom_profile(
+    *, mode: str, clusters: Iterable[str], tools: Iterable[str], loaded: Iterable[str] = ()
+) -> ToolProfile:
+    """`mode` include: only what is named; exclude: everything else. `loaded` are the tools of the cluster `custom`."""
+    known = {**CLUSTERS, CUSTOM: tuple(loaded)}
+    named = frozenset(tools) | {tool for cluster in clusters for tool in known[cluster]}
+    return ToolProfile(name="custom", tools=named if mode == "include" else frozenset({*TOOLS, *known[CUSTOM]}) - named)

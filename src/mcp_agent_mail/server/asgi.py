@@ -1,8 +1,9 @@
-"""The whole server as one ASGI application, for who runs uvicorn: `uvicorn mcp_agent_mail.server.asgi:api --port 8000`.
+"""The whole server as one ASGI application, for who runs it in a process of their own: under uvicorn, or below a prefix
+of a parent application. `mcp_agent_mail.asgi` is what they import; `api` here is for users of another system.
 
-The door `postal` is open in it, as users of that system start theirs; every other setting counts as for `am serve`. The
-store is owned from the startup of uvicorn's lifespan to its shutdown. Where uvicorn listens is its own business, so
-that this server learns its address from the first request, and serves this machine alone unless HTTP_HOST says more.
+The store is owned from the startup of the lifespan to its shutdown. Who listens, and where, is the business of whoever
+runs it, so that the server learns its address from the first request unless it was told, and serves this machine alone
+unless HTTP_HOST says more.
 """
 
 from __future__ import annotations
@@ -10,36 +11,48 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
+from mcp_agent_mail.bootstrap.custom_tools import load_custom_tools
 from mcp_agent_mail.core.concurrency.hearing import SentPromise
-from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.errors import AgentMailError, Unavailable, listed
 from mcp_agent_mail.core.failpoints import NO_FAULTS
 from mcp_agent_mail.core.settings.kinds import is_loopback
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.health.results import ServerPlace
-from mcp_agent_mail.server.lifespan import OwnedStore, StopTime, open_services, start_services
+from mcp_agent_mail.server.auth import is_loopback as is_this_machine
+from mcp_agent_mail.server.door_ports import wanted_ports
+from mcp_agent_mail.server.lifespan import OwnedStore, StopTime, open_services, opened_spans, start_beside, tune_later
 from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.rendering.responses import send_detail
-from mcp_agent_mail.server.serve import quiet_fastmcp
+from mcp_agent_mail.server.serve import fastmcp_quieted
 from mcp_agent_mail.server.transport.answers import OUTPUT
 from mcp_agent_mail.server.transport.listener import base_url
 from mcp_agent_mail.store.engine.faults import faults_told
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.lock import StoreLock
 
+if TYPE_CHECKING:
+    from mcp_agent_mail.server.transport.http import HttpApp
+
 _NOT_HERE = (
     "This server is for its own machine. To serve others set HTTP_HOST to the address that uvicorn is given, and "
     "HTTP_BEARER_TOKEN."
+)
+_NOT_STARTED = (
+    "This server is not running: its lifespan has not begun, or has ended. A parent application enters it in its own "
+    "lifespan: async with mcp_agent_mail.asgi.lifespan(app)."
 )
 _STOPS = (signal.SIGTERM, signal.SIGINT)
 
@@ -51,38 +64,62 @@ def read_settings() -> Settings:
     return load_settings(os.environ, cwd=Path.cwd(), overrides={"POSTAL_ENABLED": "true", "POSTAL_PORT": "0"}).settings
 
 
-class AsgiServer:
-    """Serves between its lifespan's startup and shutdown. A start that fails says why, in the words of `am serve`."""
+class NoDoorPorts(Unavailable):
+    """The settings open ports for doors, which only `am serve` binds."""
 
-    def __init__(self, read: Callable[[], Settings] = read_settings) -> None:
+
+class AsgiServer:
+    """Serves between startup and shutdown of its lifespan, or inside of `opened`; else it answers 503. A start that
+    fails says why, in the words of `am serve`. `url` is where clients on this machine reach it, if that is known before
+    the first request.
+    """
+
+    def __init__(self, read: Callable[[], Settings] = read_settings, *, url: str | None = None) -> None:
         self._read = read
-        self._announce: Callable[[Scope], None] | None = None
+        self._url = url
+        self._app: HttpApp | None = None
+        self._serves_others = False
+        self._announce: Callable[[Scope], bool] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
-            return
-        if not self._is_for_here(scope):
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+        elif self._app is None:
+            await send_detail(send, 503, _NOT_STARTED)
+        elif not self._is_for_here(scope):
             await send_detail(send, 403, _NOT_HERE)
-            return
-        if self._announce is not None:
-            announce, self._announce = self._announce, None
-            announce(scope)
-        scope[OUTPUT] = _SentOutput()
-        await self._app(scope, receive, send)
+        else:
+            if self._announce is not None and self._announce(scope):
+                self._announce = None
+            await self._app({**_below_prefix(scope), OUTPUT: _SentOutput()}, receive, send)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Owns the store and serves between entry and exit, which drains the archive. Raises SettingsError, and
+        AgentMailError (StoreInUse, DiskFull, …) where it cannot start. What is the process's own stays as it is.
+        """
+        settings = self._read()
+        with told_when_full(settings.storage_root, settings.database_path), faults_told():
+            async with AsyncExitStack() as stack:
+                stopping = await self._open(stack, settings)
+                try:
+                    yield
+                finally:
+                    stopping.begin()
 
     async def _live(self, receive: Receive, send: Send) -> None:
+        """The process is ours alone."""
         await receive()
         has_started = False
         try:
-            settings = self._read()
-            with told_when_full(settings.storage_root, settings.database_path), faults_told():
-                async with AsyncExitStack() as stack:
-                    stopping = await self._open(stack, settings)
-                    has_started = True
-                    await send({"type": "lifespan.startup.complete"})
-                    await receive()
-                    stopping.begin()
+            async with self.opened():
+                tuning = tune_later()
+                has_started = True
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+                tuning.cancel()
         except (AgentMailError, SettingsError) as error:
             if has_started:
                 raise
@@ -91,40 +128,103 @@ class AsgiServer:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _open(self, stack: AsyncExitStack, settings: Settings) -> StopTime:
-        quiet_fastmcp()
-        # FastMCP takes a second to import: a taken store is told before.
-        from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
-        from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits  # noqa: PLC0415
-        from mcp_agent_mail.server.transport.web_server import most_waiters  # noqa: PLC0415
-
+        _require_no_ports(settings)
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
         require_database(settings.storage_root, settings.database_path)
+        custom = load_custom_tools(settings.custom_tools or ())
+        with fastmcp_quieted():
+            # FastMCP takes a second to import: a taken store is told before.
+            from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
+            from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits  # noqa: PLC0415
+            from mcp_agent_mail.server.transport.web_server import most_waiters  # noqa: PLC0415
+
         log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
-        owned = OwnedStore(lock=lock, log_keeper=log_keeper, operator_token=operator_token, place=_place(settings))
+        owned = OwnedStore(
+            lock=lock, log_keeper=log_keeper, operator_token=operator_token, place=_place(settings), custom=custom
+        )
         stopping = StopTime(settings.shutdown_timeout_seconds)
         services = await open_services(stack, settings, owned, stopping, NO_FAULTS)
-        app = build_http_app(settings, services, operator_token=operator_token)
+        tracer = await stack.enter_async_context(opened_spans(settings))
+        app = build_http_app(settings, services, operator_token=operator_token, tracer=tracer)
         app.bound_waiters(most_waiters(ConnectionLimits()))
         await stack.enter_async_context(app.opened())
         stack.callback(app.end_streams)
-        stack.enter_context(_told_of_stops(services.wake))
-        start_services(services)
-        self._app = app
+
+        def stop_waiting() -> None:
+            services.wake()
+            app.end_streams()
+
+        stack.enter_context(_told_of_stops(stop_waiting))
+        stack.callback(start_beside(services).cancel)
         self._serves_others = not is_loopback(settings.http_host)
-
-        def announce(scope: Scope) -> None:
-            _host, port = scope.get("server") or (None, None)
-            if port is not None:
-                lock.announce(base_url(settings.http_host, port))
-
-        self._announce = announce
+        self._announce = _announcing(lock, settings.http_host, self._url)
+        self._app = app
+        stack.callback(self._end)
         return stopping
+
+    def _end(self) -> None:
+        self._app, self._announce = None, None
 
     def _is_for_here(self, scope: Scope) -> bool:
         """Of a socket in the file system, whose folder says who may come, too."""
         host, port = scope.get("server") or (None, None)
-        return self._serves_others or port is None or (host is not None and is_loopback(host))
+        return self._serves_others or port is None or (host is not None and is_this_machine(host))
+
+
+def _require_no_ports(settings: Settings) -> None:
+    named = sorted({f"{one.setting}" for one in wanted_ports(settings)})
+    if named:
+        raise NoDoorPorts(
+            f"{listed(named, 'and')} would open ports of their own, which only `am serve` listens on.",
+            hint="Run `am serve`, or switch those doors off here; POSTAL_PORT=0 leaves postal its paths.",
+            data={"settings": named},
+        )
+
+
+def _announcing(lock: StoreLock, host: str, url: str | None) -> Callable[[Scope], bool] | None:
+    """What tells commands on this machine by a request where the server is, and whether it could; None where that was
+    known and is told.
+    """
+    if url is not None:
+        lock.announce(url.rstrip("/"))
+        return None
+
+    def announce(scope: Scope) -> bool:
+        _host, port = scope.get("server") or (None, None)
+        prefix = _mounted_at(scope)
+        if port is None or prefix is None or scope.get("scheme") == "https":
+            return False
+        lock.announce(base_url(host, port) + quote(prefix))
+        return True
+
+    return announce
+
+
+def _mounted_at(scope: Scope) -> str | None:
+    """The prefix at which a parent application has the server, empty without one. None where it is not known whether
+    the prefix is the parent's: one that a proxy takes off is not there for who asks the port itself.
+    """
+    prefix: str = scope.get("root_path", "")
+    proxys: str | None = scope.get("app_root_path")
+    if proxys is None:
+        return None if prefix else ""
+    return prefix.removeprefix(proxys)
+
+
+def _below_prefix(scope: Scope) -> Scope:
+    """The request as it would be without the prefix: servers and parents hand on whole paths, and say of which part of
+    them they have made use.
+    """
+    prefix: str = scope.get("root_path", "").rstrip("/")
+    path: str = scope["path"]
+    if not prefix or not f"{path}/".startswith(f"{prefix}/"):
+        return dict(scope)
+    below = {**scope, "path": path[len(prefix) :] or "/", "root_path": ""}
+    raw: bytes = below.pop("raw_path", None) or b""
+    if raw.startswith(raw_prefix := prefix.encode()):
+        below["raw_path"] = raw[len(raw_prefix) :] or b"/"
+    return below
 
 
 class _SentOutput:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,7 @@ def build_http_app(
         tracer=tracer,
         lines=lines,
     )
+    services.custom.host.run = calls.run_within
     suggest = suggesting(services.suggestions, services.identity.caller)
     subscriptions = SubscriptionEndpoint(services.subscriptions)
     return HttpApp(
@@ -75,7 +76,7 @@ def build_http_app(
             http_path=settings.http_path,
             log_requests=settings.http_request_log_enabled,
             reads_trace=calls.are_traced,
-            connections=connections_of(settings),
+            connections=connections_of(settings, services.custom.names()),
             routes={path: ServedPath(one, make(services, calls)) for path, (one, make) in ROUTES.items()},
             endpoints={CLAIMS.name: _claims(services, calls)} if settings.claims_enabled else {},
             doors=open_doors(settings, services, calls, door_ports),
@@ -131,8 +132,10 @@ ROUTES: Mapping[str, tuple[PathClass, Callable[[Services, Calls], Route]]] = {
 """The paths beside MCP and `/rpc`, each of its class: whole ones, and with a closing slash all below."""
 
 
-def connections_of(settings: Settings) -> Connections:
-    """The profile and the output format that a connection gets unless it asks for others."""
+def connections_of(settings: Settings, loaded: Sequence[str] = ()) -> Connections:
+    """The profile and the output format that a connection gets unless it asks for others. `loaded` are the tools of
+    other packages.
+    """
     output = Output(format=OutputFormat(settings.mcp_agent_mail_output_format), source="default")
     also = (CLAIMS,) if settings.claims_enabled else ()
     if not settings.tools_filter_enabled:
@@ -143,6 +146,7 @@ def connections_of(settings: Settings) -> Connections:
         mode=settings.tools_filter_mode,
         clusters=settings.tools_filter_clusters or (),
         tools=settings.tools_filter_tools or (),
+        loaded=loaded,
     )
     return Connections(Profiles(custom, also), output)
 

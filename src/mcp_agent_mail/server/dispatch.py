@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from mcp_agent_mail.core.arguments import ANY_WAY, CallWay, Param
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput
+from mcp_agent_mail.core.profiles import CUSTOM
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.roles import Role, require_role
 from mcp_agent_mail.core.tools import (
@@ -24,10 +25,12 @@ from mcp_agent_mail.core.tools import (
     Json,
     ToolSpec,
     ToolTable,
+    current_credentials,
     doer_told,
     recorded_doer,
     take_token,
     turn_of,
+    unknown_tool,
 )
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.edge.rates import RateClass
@@ -135,6 +138,16 @@ class Calls:
                 said = facts.credentials.said_project
                 project = named_project(arguments, said)
                 self._usage.note(name, time.perf_counter() - started, failed=failed, project=project, doer=doer)
+
+    async def run_within(self, name: str, arguments: Mapping[str, Json]) -> Json:
+        """One of our own tools for a custom tool that is running, as the same caller. It is counted with that one, and
+        takes its turn where it is a long one. Raises AgentMailError, and what a bug raises.
+        """
+        spec = self.tools.find(name)
+        if spec is not None and spec.cluster == CUSTOM:
+            raise unknown_tool(name, (), way="A custom tool calls the server's own tools alone.")
+        run = self._run_in_turn if name in self._long else self.tools.run
+        return await run(name, arguments, current_credentials(), ANY_WAY)
 
     async def _told(
         self,

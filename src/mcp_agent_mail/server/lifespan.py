@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap.custom_tools import CustomTools, load_custom_tools
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
@@ -82,6 +83,7 @@ class OwnedStore:
     log_keeper: Keeper | None
     operator_token: str
     place: ServerPlace
+    custom: CustomTools = field(default_factory=CustomTools)
 
 
 async def run_server(
@@ -99,6 +101,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
         require_database(settings.storage_root, settings.database_path)
+        custom = load_custom_tools(settings.custom_tools or ())
         fault_hook(FailPoint.START)
         log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
         listener = stack.enter_context(open_listener(settings.http_host, settings.http_port))
@@ -107,7 +110,11 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
         fault_hook(FailPoint.START)
         owned = OwnedStore(
-            lock=lock, log_keeper=log_keeper, operator_token=operator_token, place=_place(settings, running, listener)
+            lock=lock,
+            log_keeper=log_keeper,
+            operator_token=operator_token,
+            place=_place(settings, running, listener),
+            custom=custom,
         )
         stopping = StopTime(settings.shutdown_timeout_seconds)
         services = await open_services(stack, settings, owned, stopping, faults)
@@ -131,7 +138,14 @@ async def open_services(
     store = await stack.enter_async_context(_store(settings, fault_hook))
     went_on = await go_on_above_archives(store, settings.storage_root)
     fault_hook(FailPoint.START)
-    services = build_services(settings, store, place=owned.place, operator_token=owned.operator_token, faults=faults)
+    services = build_services(
+        settings,
+        store,
+        place=owned.place,
+        operator_token=owned.operator_token,
+        faults=faults,
+        custom=owned.custom,
+    )
     services.token_book.load()
     await services.doors.give_back_open()
     if any(place.is_open and place.door in DOORS_WITHOUT_PROJECT for place in services.doors.places):
@@ -167,7 +181,7 @@ def _store(settings: Settings, fault_hook: FaultHook) -> Store:
 
 
 @asynccontextmanager
-async def _spans(settings: Settings) -> AsyncIterator[CallTracer | None]:
+async def opened_spans(settings: Settings) -> AsyncIterator[CallTracer | None]:
     """What makes spans, while it is open; None where they are off, without importing what would make them."""
     if not settings.http_otel_enabled:
         yield None
@@ -214,7 +228,7 @@ async def _serve_http(
         services.wake()
 
     async with AsyncExitStack() as stack:
-        tracer = await stack.enter_async_context(_spans(settings))
+        tracer = await stack.enter_async_context(opened_spans(settings))
         app = build_http_app(
             settings, services, operator_token=operator_token, tracer=tracer, lines=lines, door_ports=ports.doors
         )
@@ -230,9 +244,19 @@ async def _serve_http(
 
 
 def start_services(services: Services) -> None:
-    """After the first readiness, on the running loop: nobody waits for the archiver's start."""
-    asyncio.get_running_loop().call_later(BESIDE_AFTER_S, services.start)
-    asyncio.get_running_loop().call_later(GC_AFTER_S, tune_collector)
+    """After the first readiness, in a process of the server's own."""
+    start_beside(services)
+    tune_later()
+
+
+def start_beside(services: Services) -> asyncio.TimerHandle:
+    """Start what works beside the requests in a moment, on the running loop: nobody waits for the archiver's start."""
+    return asyncio.get_running_loop().call_later(BESIDE_AFTER_S, services.start)
+
+
+def tune_later() -> asyncio.TimerHandle:
+    """Tune the collector once the start is over. It is the whole process's: no matter of who is one part of it."""
+    return asyncio.get_running_loop().call_later(GC_AFTER_S, tune_collector)
 
 
 def tune_collector() -> None:

@@ -38,7 +38,7 @@ from pydantic import BaseModel
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.params import IdentityPart
-from mcp_agent_mail.core.profiles import FULL, LISTED_FIRST, ToolProfile
+from mcp_agent_mail.core.profiles import CUSTOM, FULL, LISTED_FIRST, ToolProfile
 from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, unknown_tool
 from mcp_agent_mail.server.completion import Suggest, complete
@@ -164,7 +164,7 @@ def listed_tool(spec: ToolSpec) -> ListedTool:
             read_only_hint=spec.read_only,
             destructive_hint=spec.destructive,
             idempotent_hint=spec.idempotent,
-            open_world_hint=False,
+            open_world_hint=None if spec.cluster == CUSTOM else False,  # What others' tools reach is not known.
         ),
     )
 

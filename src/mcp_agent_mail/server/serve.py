@@ -6,10 +6,13 @@ import asyncio
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
 import uvloop
 
+from mcp_agent_mail.bootstrap.custom_tools import CustomToolsRefused
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
@@ -29,6 +32,7 @@ class ServeExit(IntEnum):
     FAILED = 1
     CANNOT_LISTEN = 71
     STORE_IN_USE = 75
+    BAD_CONFIGURATION = 78
 
 
 def announce_on_stdout(running: Running) -> None:
@@ -84,6 +88,8 @@ def _exit_code(error: AgentMailError) -> ServeExit:
         return ServeExit.STORE_IN_USE
     if isinstance(error, PortTaken | CannotListen):
         return ServeExit.CANNOT_LISTEN
+    if isinstance(error, CustomToolsRefused):
+        return ServeExit.BAD_CONFIGURATION
     return ServeExit.FAILED
 
 
@@ -101,3 +107,18 @@ def quiet_fastmcp() -> None:
         FASTMCP_TELEMETRY_MODE="off",
         FASTMCP_CHECK_FOR_UPDATES="off",
     )
+
+
+@contextmanager
+def fastmcp_quieted() -> Iterator[None]:
+    """FastMCP may be imported inside, as `quiet_fastmcp` has it; the environment is afterwards what it was, since the
+    process is not ours alone.
+    """
+    before = {name: value for name, value in os.environ.items() if name.startswith("FASTMCP_")}
+    quiet_fastmcp()
+    try:
+        yield
+    finally:
+        for name in [name for name in os.environ if name.startswith("FASTMCP_")]:
+            del os.environ[name]
+        os.environ.update(before)

@@ -4,9 +4,9 @@ Standard library only.
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.profiles import CLUSTERS, TOOLS
+from mcp_agent_mail.core.profiles import CLUSTERS, CUSTOM, TOOLS
 from mcp_agent_mail.core.settings import kinds
-from mcp_agent_mail.core.settings.kinds import Row
+from mcp_agent_mail.core.settings.kinds import BadValue, PathContext, Row, SettingKind
 
 WATCHING_ROWS = (
     Row(
@@ -62,6 +62,24 @@ WATCHING_ROWS = (
 )
 
 
+_MAX_ENTRY_POINTS = 16
+
+
+def _entry_points(text: str, context: PathContext) -> tuple[str, ...]:
+    """In their order, each once: letter case counts, since the names are those of packages."""
+    named = tuple(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
+    for name in named:
+        try:
+            kinds.WORD.parse(name, context)
+        except BadValue:
+            raise BadValue(f"{name!r:.100} is none: letters, digits, `_`, `.` and `-`, at most 64.") from None
+    if len(named) > _MAX_ENTRY_POINTS:
+        raise BadValue(f"Name {_MAX_ENTRY_POINTS} at most.")
+    return named
+
+
+ENTRY_POINTS = SettingKind(label="list", expected="names of entry points with commas between them", parse=_entry_points)
+
 SURFACE_ROWS = (
     Row(
         name="TOOLS_FILTER_ENABLED",
@@ -86,7 +104,7 @@ SURFACE_ROWS = (
     ),
     Row(
         name="TOOLS_FILTER_CLUSTERS",
-        kind=kinds.several_of("cluster", CLUSTERS),
+        kind=kinds.several_of("cluster", (*CLUSTERS, CUSTOM)),
         default="",
         does="Of the profile `custom`: clusters of tools, as docs/reference/profiles.md names them.",
         group="Tools and formats",
@@ -96,6 +114,14 @@ SURFACE_ROWS = (
         kind=kinds.several_of("tool", TOOLS),
         default="",
         does="Of the profile `custom`: single tools.",
+        group="Tools and formats",
+    ),
+    Row(
+        name="CUSTOM_TOOLS",
+        kind=ENTRY_POINTS,
+        default="",
+        does="Tools of other packages that are served too, by the names of their entry points in the group "
+        "`mcp_agent_mail.tools`. What is not named is not loaded.",
         group="Tools and formats",
     ),
     Row(

@@ -147,6 +147,7 @@ class Settings:
     tools_filter_mode: str
     tools_filter_clusters: tuple[str, ...] | None
     tools_filter_tools: tuple[str, ...] | None
+    custom_tools: tuple[str, ...] | None
     claims_enabled: bool
     mcp_agent_mail_output_format: str
     llm_enabled: bool

@@ -29,6 +29,10 @@ class Cluster:
     tools: Mapping[str, Guidance]
 
 
+OF_CUSTOM = Guidance(use_when="As its own text says.", related=(), frequency="rare", examples={})
+"""Of a tool that another package hands in, of which nobody has written here."""
+
+
 def capability(spec: ToolSpec) -> str:
     """What a caller must be able to do to use the tool: its cluster, and whether it changes anything."""
     return f"{spec.cluster}:{'read' if spec.read_only else 'write'}"

@@ -8,12 +8,13 @@ from typing import Any
 
 from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS
 from mcp_agent_mail.core.clock import Micros, iso
+from mcp_agent_mail.core.profiles import CUSTOM
 from mcp_agent_mail.core.tools import Json, ToolSpec
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.introspection.catalogue import CLUSTERS
 from mcp_agent_mail.features.introspection.catalogue.workflows import PLAYBOOKS
-from mcp_agent_mail.features.introspection.guidance import capability
+from mcp_agent_mail.features.introspection.guidance import OF_CUSTOM, Guidance, capability
 from mcp_agent_mail.features.introspection.locks import LockState
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import RecentCall, ToolFigures
@@ -21,6 +22,7 @@ from mcp_agent_mail.store.engine.instrumentation import FunctionFigures, QueryFi
 
 METRICS_URI = "resource://tooling/metrics"
 MAX_FUNCTIONS_SHOWN = 100
+_CUSTOM_PURPOSE = "Tools that this server has beside those of agent mail."
 OUTPUT_FORMATS: dict[str, Json] = {
     "default": "json",
     "tool_param": "format",
@@ -44,6 +46,8 @@ def show_directory(specs: Sequence[ToolSpec], now: Micros) -> Json:
         tools = [_directory_entry(by_name[tool]) for tool in cluster.tools if tool in by_name]
         if tools:
             clusters.append({"name": name, "purpose": cluster.purpose, "tools": tools})
+    if custom := [_directory_entry(spec) for spec in specs if spec.cluster == CUSTOM]:
+        clusters.append({"name": CUSTOM, "purpose": _CUSTOM_PURPOSE, "tools": custom})
     return {
         "generated_at": iso(now),
         "metrics_uri": METRICS_URI,
@@ -56,8 +60,12 @@ def show_directory(specs: Sequence[ToolSpec], now: Micros) -> Json:
     }
 
 
+def _guidance(spec: ToolSpec) -> Guidance:
+    return OF_CUSTOM if spec.cluster == CUSTOM else CLUSTERS[spec.cluster].tools[spec.name]
+
+
 def _directory_entry(spec: ToolSpec) -> Json:
-    guidance = CLUSTERS[spec.cluster].tools[spec.name]
+    guidance = _guidance(spec)
     able = [capability(spec)]
     return {
         "name": spec.name,
@@ -131,7 +139,7 @@ def _query(figures: FunctionFigures) -> Json:
 
 
 def _metrics(spec: ToolSpec, figures: ToolFigures) -> Json:
-    guidance = CLUSTERS[spec.cluster].tools[spec.name]
+    guidance = _guidance(spec)
     return {
         "name": spec.name,
         "calls": figures.calls,

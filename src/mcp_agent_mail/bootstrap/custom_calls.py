@@ -1,0 +1,91 @@
+"""Calls of tools of other packages: who calls is judged first, as by every tool, and what a tool gives is looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+
+import orjson
+
+from mcp_agent_mail.bootstrap.custom_tools import CustomTools
+from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.core.tools import Handler, Json, ToolSpec, current_credentials
+from mcp_agent_mail.domain.identity.caller import require_proof
+from mcp_agent_mail.extending import ToolCaller
+from mcp_agent_mail.features.identity.service import IdentityService
+
+TIME_LIMIT_S = 60.0
+"""Of one call, longer than any wait for mail."""
+MAX_RESULT_BYTES = 1024 * 1024
+
+
+class UnfitResult(Exception):
+    """A tool gave what cannot be answered: a bug of the package's, so that the caller is told of none of it."""
+
+
+class CustomToolUnfinished(Unavailable):
+    """A tool of another package did not come to an end."""
+
+
+def custom_specs(
+    custom: CustomTools, identity: IdentityService, *, time_limit_s: float = TIME_LIMIT_S
+) -> Iterable[ToolSpec]:
+    """The tools as the table runs them. Without a good token nobody calls one under AGENT_AUTH=strict, and a wrong one
+    is refused always: the tool itself need not ask.
+    """
+    custom.host.identify = lambda: _caller(identity)
+    return [replace(spec, handler=_judged(spec, identity, time_limit_s)) for spec in custom.specs]
+
+
+async def _caller(identity: IdentityService) -> ToolCaller:
+    caller, credentials = await identity.caller(), current_credentials()
+    proven = await identity.find_proven(credentials) if caller.agent_name is not None else None
+    return ToolCaller(
+        agent=credentials.said_agent if proven is None else proven.agent,
+        project=credentials.said_project if proven is None else proven.project,
+        is_verified=proven is not None,
+        is_operator=caller.is_operator,
+        is_remote=caller.is_remote,
+    )
+
+
+def _judged(spec: ToolSpec, identity: IdentityService, time_limit_s: float) -> Handler:
+    async def run(**arguments: object) -> Json:
+        require_proof(await identity.caller(), f"Calling {spec.name}")
+        limit = asyncio.timeout(time_limit_s)
+        try:
+            async with limit:
+                return _plain(spec, await spec.handler(**arguments))
+        except AgentMailError as refused:
+            _written(refused.to_wire())
+            raise
+        except SystemExit as left:
+            raise UnfitResult(f"{spec.name} tried to end the server") from left
+        except TimeoutError as late:
+            if not limit.expired():
+                raise
+            raise CustomToolUnfinished(
+                f"{spec.name} took more than {time_limit_s:g} s and was stopped.",
+                hint="What it did until then may stand. Ask whoever wrote it.",
+            ) from late
+
+    return run
+
+
+def _plain(spec: ToolSpec, result: Json) -> Json:
+    """The result as plain JSON values. Raises UnfitResult for what is none, or has another form than was declared."""
+    written = _written(result)
+    if len(written) > MAX_RESULT_BYTES:
+        raise UnfitResult(f"{spec.name} gave more than {MAX_RESULT_BYTES} bytes")
+    plain = orjson.loads(written)
+    if not isinstance(plain, list if spec.result_list else dict):
+        raise UnfitResult(f"{spec.name} gave no {'array' if spec.result_list else 'object'}")
+    return plain
+
+
+def _written(value: Json) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except (TypeError, RecursionError) as unfit:
+        raise UnfitResult("what it gave is no JSON") from unfit
