@@ -53,7 +53,7 @@ def test_root_help_imports_no_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_help_of_a_command_imports_nothing_heavy(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_a_command_that_only_tells_of_itself_imports_nothing_heavy(tmp_path: Path, command: tuple[str, ...]) -> None:
     modules = modules_after(*command, home=tmp_path)
 
     assert modules & HEAVY == set()
