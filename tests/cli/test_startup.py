@@ -41,6 +41,13 @@ COMMANDS = (
     ("token", "reissue", "--help"),
     ("doctor", "verify", "--help"),
     ("config", "show", "--help"),
+    ("config", "set-port", "--help"),
+    ("init", "--help"),
+    ("reset", "--help"),
+    ("completion", "bash"),
+    ("completion", "bash", "--", ""),
+    ("completion", "bash", "--", "mail", "search", "--order", ""),
+    ("completion", "zsh", "--", "doctor", ""),
 )
 
 

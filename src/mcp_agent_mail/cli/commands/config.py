@@ -53,9 +53,10 @@ def show(env_file: EnvFileOption = None, json: JsonFlag = False) -> None:
 
 @app.command("check", cls=LeanCommand)
 def check(env_file: EnvFileOption = None, json: JsonFlag = False) -> int:
-    """Say what is wrong with the settings: every mistake at once, each with its file and line.
+    """Say what is wrong with the settings, all of it at once.
 
-    Exit code 0 means that the server could start with them, 78 that every mistake was listed.
+    Each mistake with its file and line. Exit code 0 means that the server could start with them, 78
+    that every mistake was listed.
     """
     try:
         loaded = load_settings(os.environ, cwd=Path.cwd(), env_file=Path(env_file) if env_file else None)

@@ -20,7 +20,7 @@ def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- WORD...]", help="What stands after am: print what the last may become."),
+        typer.Argument(metavar="WORD", help="What stands after am, behind --: print what the last may become."),
     ] = None,
 ) -> None:
     """Print what makes TAB complete am in your shell.

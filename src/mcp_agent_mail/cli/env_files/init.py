@@ -27,10 +27,10 @@ def init(
 ) -> None:
     """Write a .env with every setting, each commented out.
 
-    So it changes nothing until you take a # away. For you alone (0600), and never over a file that is
-    there: AGENT_MAIL_ENV_FILE, else ~/.config/mcp-agent-mail/.env, which every command reads.
-    HTTP_BEARER_TOKEN stands there with a new random value, for the day when you listen beyond this
-    machine.
+    So it changes nothing until you take a # away. It is the file that every command reads:
+    ~/.config/mcp-agent-mail/.env, or what AGENT_MAIL_ENV_FILE names. For you alone (0600), and never
+    over a file that is there. HTTP_BEARER_TOKEN has a new random value in it, for the day when you
+    listen beyond this machine.
     """
     path = chosen_path(None if env_file is None else given_path(env_file, "--env-file"))
     write_template(path)
