@@ -15,7 +15,8 @@ WITHOUT = {
     "hook": "what it prints is the agent CLI's own form",
     "run": "what it prints is its command's",
     "completion": "what it prints is the shell's own form",
-    "guard hook": "Git runs it and reads its exit code",
+    "facade postal": "it is serve, with a door",
+    "demo": "what it prints is a story to watch",
 }
 
 
