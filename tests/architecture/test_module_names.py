@@ -9,8 +9,8 @@ from tests.architecture.trees import PACKAGE, ROOT
 
 VERBS = frozenset(
     """
- adopt check ensure extract install migrate offload open read rebuild register release renew reserve run send serve
- verify wait wake withdraw
+ adopt check ensure extract init install migrate offload open read rebuild register release renew reserve reset run send
+ serve verify wait wake withdraw
     """.split()
 )
 """What a use case, a tool or a command does. Such a module begins or ends with it: `send`, `force_release`."""
@@ -24,8 +24,8 @@ NOUNS = frozenset(
  correspondent count cue cursor database decision deliverie delivery description descriptor digest dispatch doc
  doctor door drain
  dump edit end endpoint entry env environment error escaping event evidence expansion export fact failpoint fault feed
- field file finding flag folder format foundation git grant guard guidance hearing hint history holder home hook http
- id idempotency identifier identitie identity image import inbox inboxe index inline inspection instrumentation
+ field file finding flag folder format foundation git grant guard guidance hearing help hint history holder home hook
+ http id idempotency identifier identitie identity image import inbox inboxe index inline inspection instrumentation
  integrity journal keeper kernel key kind ladder layout lease ledger lifespan likenes limit line link listener llm lock
  log logging look lookup mail mailbox maintenance manifest mark markdown marker mcp message meta metric month mount
  name new note notice number openapi option outbox output owner ownership pace pack page param parameter part

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.cli.app import ENTRIES, FORMER
+from mcp_agent_mail.cli.app import ENTRIES, OLDER_NAMES
 from tests.cli.command_line import am, environment
 from tests.cli.shell import Shell
 
@@ -127,7 +127,7 @@ def test_an_older_name_ends_as_the_command_does(shell: Shell) -> None:
 
 
 def test_every_older_name_leads_to_a_command_that_is_there_or_is_unknown(shell: Shell) -> None:
-    for name, former in FORMER.items():
+    for name, former in OLDER_NAMES.items():
         done = shell.am(*name.split(), "--help")
 
         assert (done.code == 0) is (former.words[0] in ENTRIES), name

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 import pytest
 import typer
 
-from mcp_agent_mail.cli.lazy_typer import Entry, FormerName, LazyGroup, LeanCommand, LeanGroup
-from mcp_agent_mail.cli.root_help import Section
+from mcp_agent_mail.cli.lazy_typer import Entry, LazyGroup, LeanCommand, LeanGroup, OlderCommand
+from mcp_agent_mail.cli.root_help import CommandSection
 
 Told = list[dict[str, Any]]
 
@@ -105,13 +105,13 @@ def test_a_word_that_does_not_fit_is_a_mistake_of_the_command_line(
 
 
 class Root(LazyGroup):
-    former = {  # noqa: RUF012  # likewise
-        "state of": FormerName(words=("status",)),
-        "list-acks": FormerName(words=("acks", "pending")),
+    older_names = {  # noqa: RUF012  # likewise
+        "state of": OlderCommand(words=("status",)),
+        "list-acks": OlderCommand(words=("acks", "pending")),
     }
     entries = {  # noqa: RUF012  # declared so by the class itself
-        "status": Entry("mcp_agent_mail.cli.commands.status", "Is it up.", Section.SERVER),
-        "broken": Entry("no_such_module_anywhere", "Never imported.", Section.STORE),
+        "status": Entry("mcp_agent_mail.cli.commands.status", "Is it up.", CommandSection.SERVER),
+        "broken": Entry("no_such_module_anywhere", "Never imported.", CommandSection.STORE),
         "unseen": Entry("no_such_module_anywhere", "Not shown."),
     }
 
@@ -136,7 +136,7 @@ def test_help_lists_commands_by_their_summaries_and_imports_none(capsys: pytest.
     assert "unseen" not in shown
 
 
-def test_a_former_name_runs_the_command_of_today_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_older_name_runs_the_command_of_today_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit):
         call(root(), "state", "of", "--help")
 
@@ -145,7 +145,7 @@ def test_a_former_name_runs_the_command_of_today_and_says_so(capsys: pytest.Capt
     assert told.err == "Notice: state of is an older name. It is am status now.\n"
 
 
-def test_a_former_name_of_a_command_that_is_not_there_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_older_name_of_a_command_that_is_not_there_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.TyperException) as unknown:
         call(root(), "list-acks")
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from mcp_agent_mail.cli.root_help import COLUMNS, LINES, Section, screen
+from mcp_agent_mail.cli.root_help import COLUMNS, LINES, CommandSection, screen
 
 COMMANDS = {
-    Section.SERVER: {"serve": "Run it."},
-    Section.MAIL: {"mail": "Read it."},
-    Section.CONNECT: {"setup": "Set up."},
-    Section.STORE: {"doctor": "Check it.", "reset": "Empty it."},
+    CommandSection.SERVER: {"serve": "Run it."},
+    CommandSection.MAIL: {"mail": "Read it."},
+    CommandSection.CONNECT: {"setup": "Set up."},
+    CommandSection.STORE: {"doctor": "Check it.", "reset": "Empty it."},
 }
 
 

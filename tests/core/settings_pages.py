@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 from mcp_agent_mail.core.settings import names
-from mcp_agent_mail.core.settings.env_template import EXAMPLE_HEAD, env_text
+from mcp_agent_mail.core.settings.env_text import EXAMPLE_HEAD, env_text
 from mcp_agent_mail.core.settings.kinds import Row
 from mcp_agent_mail.core.settings.rows import ROWS
 

@@ -11,53 +11,53 @@ import typer
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.cli.exit_codes import ExitCode, Misread, tell_error
-from mcp_agent_mail.cli.lazy_typer import Entry, FormerName, LazyGroup
-from mcp_agent_mail.cli.root_help import Section
+from mcp_agent_mail.cli.lazy_typer import Entry, LazyGroup, OlderCommand
+from mcp_agent_mail.cli.root_help import CommandSection
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
 
 _HERE = "mcp_agent_mail.cli"
 
 ENTRIES = {
-    "init": Entry(f"{_HERE}.env_files.init", "Write a commented .env.", Section.SERVER),
-    "serve": Entry(f"{_HERE}.commands.serve", "Run the server.", Section.SERVER),
-    "service": Entry(f"{_HERE}.service.command", "Run it at each login.", Section.SERVER),
-    "status": Entry(f"{_HERE}.commands.status", "Is it up, what waits.", Section.SERVER),
-    "config": Entry(f"{_HERE}.commands.config", "See, check settings.", Section.SERVER),
-    "demo": Entry(f"{_HERE}.demo.command", "Watch two agents work.", Section.SERVER),
-    "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail.", Section.MAIL),
-    "agents": Entry(f"{_HERE}.commands.agents", "Who is there.", Section.MAIL),
-    "projects": Entry(f"{_HERE}.commands.projects", "Projects; invitations.", Section.MAIL),
-    "contacts": Entry(f"{_HERE}.commands.contacts", "Who may write to whom.", Section.MAIL),
-    "reservations": Entry(f"{_HERE}.commands.reservations", "Who holds which files.", Section.MAIL),
-    "history": Entry(f"{_HERE}.commands.history", "Look back in time.", Section.MAIL),
-    "token": Entry(f"{_HERE}.commands.tokens", "Replace a lost one.", Section.MAIL),
-    "setup": Entry(f"{_HERE}.setup.command", "Set up agent CLIs here.", Section.CONNECT),
-    "docs": Entry(f"{_HERE}.clients.docs", "Tell agents in AGENTS.md.", Section.CONNECT),
-    "guard": Entry(f"{_HERE}.commands.guard", "Let Git mind held files.", Section.CONNECT),
-    "facade": Entry(f"{_HERE}.doors.command", "Doors of other systems.", Section.CONNECT),
-    "import": Entry(f"{_HERE}.importing.command", "Bring in others' mail.", Section.CONNECT),
-    "completion": Entry(f"{_HERE}.completion.command", "TAB for bash, zsh, fish.", Section.CONNECT),
-    "wait": Entry(f"{_HERE}.clients.wait", "Wait for an agent's mail.", Section.SHELL),
-    "hook": Entry(f"{_HERE}.commands.hook", "Answer an agent CLI.", Section.SHELL),
-    "run": Entry(f"{_HERE}.build_slots.run", "Run in a build slot.", Section.SHELL),
-    "env": Entry(f"{_HERE}.build_slots.env", "What am run tells.", Section.SHELL),
-    "archive": Entry(f"{_HERE}.commands.archives", "See, save, restore Git.", Section.STORE),
-    "doctor": Entry(f"{_HERE}.commands.doctor", "Check, back up, repair.", Section.STORE),
-    "reset": Entry(f"{_HERE}.reset.command", "Empty it, saved first.", Section.STORE),
-    "migrate": Entry(f"{_HERE}.former.migrate", "Bring the schema up to date."),
+    "init": Entry(f"{_HERE}.env_files.init", "Write a commented .env.", CommandSection.SERVER),
+    "serve": Entry(f"{_HERE}.commands.serve", "Run the server.", CommandSection.SERVER),
+    "service": Entry(f"{_HERE}.service.command", "Run it at each login.", CommandSection.SERVER),
+    "status": Entry(f"{_HERE}.commands.status", "Is it up, what waits.", CommandSection.SERVER),
+    "config": Entry(f"{_HERE}.commands.config", "See, check settings.", CommandSection.SERVER),
+    "demo": Entry(f"{_HERE}.demo.command", "Watch two agents work.", CommandSection.SERVER),
+    "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail.", CommandSection.MAIL),
+    "agents": Entry(f"{_HERE}.commands.agents", "Who is there.", CommandSection.MAIL),
+    "projects": Entry(f"{_HERE}.commands.projects", "Projects; invitations.", CommandSection.MAIL),
+    "contacts": Entry(f"{_HERE}.commands.contacts", "Who may write to whom.", CommandSection.MAIL),
+    "reservations": Entry(f"{_HERE}.commands.reservations", "Who holds which files.", CommandSection.MAIL),
+    "history": Entry(f"{_HERE}.commands.history", "Look back in time.", CommandSection.MAIL),
+    "token": Entry(f"{_HERE}.commands.tokens", "Replace a lost one.", CommandSection.MAIL),
+    "setup": Entry(f"{_HERE}.setup.command", "Set up agent CLIs here.", CommandSection.CONNECT),
+    "docs": Entry(f"{_HERE}.clients.docs", "Tell agents in AGENTS.md.", CommandSection.CONNECT),
+    "guard": Entry(f"{_HERE}.commands.guard", "Let Git mind held files.", CommandSection.CONNECT),
+    "facade": Entry(f"{_HERE}.doors.command", "Doors of other systems.", CommandSection.CONNECT),
+    "import": Entry(f"{_HERE}.importing.command", "Bring in others' mail.", CommandSection.CONNECT),
+    "completion": Entry(f"{_HERE}.completion.command", "TAB for bash, zsh, fish.", CommandSection.CONNECT),
+    "wait": Entry(f"{_HERE}.clients.wait", "Wait for an agent's mail.", CommandSection.SHELL),
+    "hook": Entry(f"{_HERE}.commands.hook", "Answer an agent CLI.", CommandSection.SHELL),
+    "run": Entry(f"{_HERE}.build_slots.run", "Run in a build slot.", CommandSection.SHELL),
+    "env": Entry(f"{_HERE}.build_slots.env", "What am run tells.", CommandSection.SHELL),
+    "archive": Entry(f"{_HERE}.commands.archives", "See, save, restore Git.", CommandSection.STORE),
+    "doctor": Entry(f"{_HERE}.commands.doctor", "Check, back up, repair.", CommandSection.STORE),
+    "reset": Entry(f"{_HERE}.reset.command", "Empty it, saved first.", CommandSection.STORE),
+    "migrate": Entry(f"{_HERE}.older_names.migrate", "Bring the schema up to date."),
 }
 
-FORMER = {
-    "serve-http": FormerName(words=("serve",)),
-    "serve-stdio": FormerName(words=("serve", "--stdio")),
-    "list-projects": FormerName(words=("projects", "list")),
-    "list-acks": FormerName(words=("acks", "pending")),
-    "file_reservations": FormerName(words=("reservations",)),
-    "am-run": FormerName(words=("run",)),
-    "amctl env": FormerName(words=("env",)),
-    "clear-and-reset-everything": FormerName(words=("reset",)),
-    "migrate": FormerName(words=("migrate",), said="am serve brings the store up to date at each start."),
+OLDER_NAMES = {
+    "serve-http": OlderCommand(words=("serve",)),
+    "serve-stdio": OlderCommand(words=("serve", "--stdio")),
+    "list-projects": OlderCommand(words=("projects", "list")),
+    "list-acks": OlderCommand(words=("acks", "pending")),
+    "file_reservations": OlderCommand(words=("reservations",)),
+    "am-run": OlderCommand(words=("run",)),
+    "amctl env": OlderCommand(words=("env",)),
+    "clear-and-reset-everything": OlderCommand(words=("reset",)),
+    "migrate": OlderCommand(words=("migrate",), said="am serve brings the store up to date at each start."),
 }
 """Names that other versions of this program and its neighbours have for a command: the words that are run instead.
 One whose command is not there is unknown, as any other word is."""
@@ -67,7 +67,7 @@ class Root(LazyGroup):
     """The root of the command line: `am` with its commands by name."""
 
     entries = ENTRIES
-    former = FORMER
+    older_names = OLDER_NAMES
 
 
 app = typer.Typer(

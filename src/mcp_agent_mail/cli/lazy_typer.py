@@ -17,7 +17,7 @@ from typing import Any, ClassVar, get_args, get_origin
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mcp_agent_mail.cli.root_help import Section, screen
+from mcp_agent_mail.cli.root_help import CommandSection, screen
 
 
 class PlainConversion:
@@ -127,11 +127,11 @@ class Entry:
 
     module: str
     summary: str
-    section: Section | None = None
+    section: CommandSection | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormerName:
+class OlderCommand:
     """A command by a name that people know it by from elsewhere: `words` are what is run. `said` is what they are told
     where that is not just another name.
     """
@@ -142,11 +142,11 @@ class FormerName:
 
 class LazyGroup(LeanGroup):
     """The root: it knows its commands by name and summary (`entries`), and imports the one that is run. One that is
-    asked for by a former name (`former`) is run with a word on stderr.
+    asked for by a older name (`older_names`) is run with a word on stderr.
     """
 
     entries: ClassVar[Mapping[str, Entry]] = {}
-    former: ClassVar[Mapping[str, FormerName]] = {}
+    older_names: ClassVar[Mapping[str, OlderCommand]] = {}
 
     def __init__(self, **attributes: Any) -> None:
         attributes["commands"] = {
@@ -166,7 +166,7 @@ class LazyGroup(LeanGroup):
         """All on one screen, instead of what Typer lays out."""
         listed = {
             section: {name: entry.summary for name, entry in self.entries.items() if entry.section is section}
-            for section in Section
+            for section in CommandSection
         }
         formatter.write(screen(listed, width=formatter.width))
 
@@ -188,12 +188,12 @@ class LazyGroup(LeanGroup):
         return command
 
     def _today(self, args: list[str]) -> list[str]:
-        """The words with today's in the place of a former name, which is one word or two."""
+        """The words with today's in the place of a older name, which is one word or two."""
         for count in (2, 1):
             name = " ".join(args[:count])
-            former = self.former.get(name)
-            if former is not None and former.words[0] in self.entries:
-                said = former.said or f"It is {' '.join(('am', *former.words))} now."
+            older = self.older_names.get(name)
+            if older is not None and older.words[0] in self.entries:
+                said = older.said or f"It is {' '.join(('am', *older.words))} now."
                 sys.stderr.write(f"Notice: {name} is an older name. {said}\n")
-                return [*former.words, *args[count:]]
+                return [*older.words, *args[count:]]
         return args

@@ -11,7 +11,7 @@ _COLUMN = COLUMNS // 2
 _LEAST_WIDTH = COLUMNS - 2
 
 
-class Section(StrEnum):
+class CommandSection(StrEnum):
     """What a command is for. On the screen the first two stand left, the others right of them."""
 
     SERVER = "Server"
@@ -21,15 +21,15 @@ class Section(StrEnum):
     STORE = "Store"
 
 
-_LEFT = (Section.SERVER, Section.MAIL)
-_RIGHT = (Section.CONNECT, Section.SHELL, Section.STORE)
+_LEFT = (CommandSection.SERVER, CommandSection.MAIL)
+_RIGHT = (CommandSection.CONNECT, CommandSection.SHELL, CommandSection.STORE)
 _TAIL = """\
 Exit codes: 0 done, 1 refused or findings, 2 usage, 69 no server or store,
 78 bad settings. JSON: --json. More: am COMMAND --help. Version: am --version
 """
 
 
-Listed = Mapping[Section, Mapping[str, str]]
+Listed = Mapping[CommandSection, Mapping[str, str]]
 """Commands by what they are for, each with its line."""
 
 
@@ -45,7 +45,7 @@ def screen(commands: Listed, *, width: int) -> str:
     return "\n".join(("Mail for coding agents. Usage: am COMMAND [OPTIONS] [ARGS]...", "", *lines, "", _TAIL))
 
 
-def _lines_of(sections: Sequence[Section], commands: Listed) -> list[str]:
+def _lines_of(sections: Sequence[CommandSection], commands: Listed) -> list[str]:
     shown = {section: commands.get(section, {}) for section in sections}
     longest = max((len(name) for named in shown.values() for name in named), default=0)
     lines = []

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from mcp_agent_mail.cli.completion.scripts import SCRIPTS
-from mcp_agent_mail.cli.completion.scripts import Shell as ShellName
+from mcp_agent_mail.cli.completion.shell_text import SCRIPTS
 from tests.cli.shell import Shell
 
 
 def test_without_words_the_script_is_printed_and_with_them_what_may_follow(shell: Shell) -> None:
-    assert shell.am("completion", "fish").out == SCRIPTS[ShellName.FISH]
+    assert shell.am("completion", "fish").out == SCRIPTS["fish"]
     assert shell.am("completion", "bash", "--", "config", "set").out == "set-port\n"
     assert shell.am("completion", "bash", "--", "nothing", "").out == ""
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.core.settings.env_edit import FaultyLine, with_value
+from mcp_agent_mail.core.settings.env_edit import UnfitLine, with_value
 
 HEAD = "# Mine.\nLOG_LEVEL=DEBUG\n"
 
@@ -40,7 +40,7 @@ def test_one_line_says_the_value_and_every_other_byte_stays(before: str, after: 
 
 @pytest.mark.parametrize("line", ["export HTTP_PORT=1", "HTTP_PORT=1 # mine", "HTTP_PORT='1", "HTTP_PORT"])
 def test_a_line_that_would_be_misread_is_left_alone(line: str) -> None:
-    with pytest.raises(FaultyLine, match=r"^line 2: expected "):
+    with pytest.raises(UnfitLine, match=r"^line 2: expected "):
         with_value(f"A=1\n{line}\n", "HTTP_PORT", "9000")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.completion.candidates import candidates
-from mcp_agent_mail.cli.completion.scripts import SCRIPTS, Shell, as_read_by
+from mcp_agent_mail.cli.completion.shell_text import SCRIPTS, ShellName, as_read_by
+from mcp_agent_mail.cli.completion.words import suggested_words
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -17,7 +17,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command("completion", cls=LeanCommand)
 def completion(
     context: typer.Context,
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
+    shell: Annotated[ShellName, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
     words: Annotated[
         list[str] | None,
         typer.Argument(metavar="WORD", help="What stands after am, behind --: print what the last may become."),
@@ -29,8 +29,7 @@ def completion(
     completion zsh)". fish, in ~/.config/fish/config.fish: am completion fish | source. It asks am at
     each TAB, so it knows the commands of the version that is installed.
     """
-    chosen = Shell(shell)
     if words is None or not words:
-        sys.stdout.write(SCRIPTS[chosen])
+        sys.stdout.write(SCRIPTS[shell])
         return
-    sys.stdout.write(as_read_by(chosen, candidates(context.find_root().command, words)))
+    sys.stdout.write(as_read_by(shell, suggested_words(context.find_root().command, words)))

@@ -12,7 +12,7 @@ from mcp_agent_mail.clients.setup.targets import FileNotWritable, Target, look_a
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.file_sync import sync_path
-from mcp_agent_mail.core.settings.env_edit import EnvEdit, FaultyLine, with_value
+from mcp_agent_mail.core.settings.env_edit import EditedText, UnfitLine, with_value
 from mcp_agent_mail.core.settings.env_file import MAX_BYTES
 from mcp_agent_mail.core.settings.sources import SettingsError, find_env_file
 
@@ -69,7 +69,7 @@ def _name(fresh: Path, path: Path) -> None:
         fresh.replace(path)
 
 
-def set_value(path: Path, name: str, value: str) -> EnvEdit | None:
+def set_value(path: Path, name: str, value: str) -> EditedText | None:
     """Give the setting this value in the file, in one step: mode, owner, comments and order stay. None where there is
     no file. Raises EnvFileUnfit, and nothing was changed.
     """
@@ -84,7 +84,7 @@ def set_value(path: Path, name: str, value: str) -> EnvEdit | None:
             replace(target, content, no_fault)
     except FileNotWritable as unfit:
         raise EnvFileUnfit(f"{path} was not changed: {unfit.message}.", hint=unfit.hint) from unfit
-    except FaultyLine as faulty:
+    except UnfitLine as faulty:
         raise EnvFileUnfit(f"{path} was not changed: {faulty}", hint="Mend that line: am config check") from faulty
     except UnicodeDecodeError as broken:
         raise EnvFileUnfit(f"{path} was not changed: it is no text in UTF-8.", hint="am config check") from broken

@@ -12,7 +12,7 @@ from mcp_agent_mail.cli.arguments import given_path
 from mcp_agent_mail.cli.env_files.env_file import chosen_path, write_new
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
-from mcp_agent_mail.core.settings.env_template import NO_ROWS, OWN_HEAD, env_text
+from mcp_agent_mail.core.settings.env_text import NO_ROWS, OWN_HEAD, env_text
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -18,10 +18,10 @@ from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
-from mcp_agent_mail.features.recovery.empty import empty, is_empty, what_stays
 from mcp_agent_mail.features.recovery.numbered_names import next_name
 from mcp_agent_mail.features.recovery.rebuilt_store import Told, give_pending
 from mcp_agent_mail.features.recovery.replaced_store import why_unread
+from mcp_agent_mail.features.recovery.reset import empty, is_empty, what_stays
 from mcp_agent_mail.features.recovery.save import NothingSaved
 
 _PREFIX = "reset-"

@@ -19,7 +19,7 @@ from mcp_agent_mail.core.escaping import visible
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
-class NotConfirmed(InvalidInput):
+class WrongName(InvalidInput):
     """Another name than the folder's: nothing was changed."""
 
 
@@ -65,7 +65,7 @@ def _require_confirmed(context: CliContext, confirm: str | None, *, json: bool) 
         if not confirm:
             raise EOFError
     if confirm.strip() != name:
-        raise NotConfirmed(
+        raise WrongName(
             f"{confirm.strip()[:100]!r} is not the name of {context.storage_root}; nothing was changed.",
             hint=f"Type the folder's own name: {name}",
         )

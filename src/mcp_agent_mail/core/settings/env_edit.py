@@ -14,7 +14,7 @@ _MARK = "\ufeff"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class FaultyLine(Exception):
+class UnfitLine(Exception):
     """The line that sets it already would be misread: what stands there is not ours to guess."""
 
     def __init__(self, fault: EnvFault) -> None:
@@ -22,7 +22,7 @@ class FaultyLine(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EnvEdit:
+class EditedText:
     """The new text, the number of the line that counts in it, and whether it was there before."""
 
     text: str
@@ -30,16 +30,16 @@ class EnvEdit:
     was_set: bool
 
 
-def with_value(text: str, name: str, value: str) -> EnvEdit:
+def with_value(text: str, name: str, value: str) -> EditedText:
     """The text in which the last line that sets `name` says `value`; without such a line a new one stands behind the
-    one that has it as a comment, else at the end. Raises FaultyLine.
+    one that has it as a comment, else at the end. Raises UnfitLine.
     """
     lines = _lines(text)
     counting = commented = None
     for index, (line, _) in enumerate(lines):
         found = parse_env_line(index + 1, line.removeprefix(_MARK) if index == 0 else line)
         if isinstance(found, EnvFault) and found.name == name:
-            raise FaultyLine(found)
+            raise UnfitLine(found)
         if isinstance(found, EnvLine) and found.name == name:
             counting = index
         elif commented is None and re.match(rf"\ufeff?\s*#\s*{re.escape(name)}\s*=", line):
@@ -47,7 +47,7 @@ def with_value(text: str, name: str, value: str) -> EnvEdit:
     if counting is not None:
         line, end = lines[counting]
         lines[counting] = (_with_value(line, value), end)
-        return EnvEdit(text=_joined(lines), line=counting + 1, was_set=True)
+        return EditedText(text=_joined(lines), line=counting + 1, was_set=True)
     return _added(lines, f"{name}={value}", after=len(lines) - 1 if commented is None else commented)
 
 
@@ -62,12 +62,12 @@ def _with_value(line: str, value: str) -> str:
     return f"{head}{equals}{before}{quote}{value}{quote}{behind}"
 
 
-def _added(lines: list[tuple[str, str]], line: str, *, after: int) -> EnvEdit:
+def _added(lines: list[tuple[str, str]], line: str, *, after: int) -> EditedText:
     end = lines[0][1] if lines and lines[0][1] else "\n"
     if after >= 0 and not lines[after][1]:
         lines[after] = (lines[after][0], end)
     lines.insert(after + 1, (line, end))
-    return EnvEdit(text=_joined(lines), line=after + 2, was_set=False)
+    return EditedText(text=_joined(lines), line=after + 2, was_set=False)
 
 
 def _lines(text: str) -> list[tuple[str, str]]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
+from typing import Literal
 
-from mcp_agent_mail.cli.completion.candidates import Candidate
+from mcp_agent_mail.cli.completion.words import SuggestedWord
 
-
-class Shell(StrEnum):
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
+ShellName = Literal["bash", "zsh", "fish"]
 
 
 _BASH = """\
@@ -58,17 +54,17 @@ complete -c am -f -a '(__am_completion)'
 complete -c mcp-agent-mail -f -a '(__am_completion)'
 """
 
-SCRIPTS = {Shell.BASH: _BASH, Shell.ZSH: _ZSH, Shell.FISH: _FISH}
+SCRIPTS: dict[ShellName, str] = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
-def as_read_by(shell: Shell, found: Sequence[Candidate]) -> str:
+def as_read_by(shell: ShellName, found: Sequence[SuggestedWord]) -> str:
     """The candidates as the shell's script reads them, one a line; bash shows words alone."""
     return "".join(f"{_line(shell, one)}\n" for one in found)
 
 
-def _line(shell: Shell, one: Candidate) -> str:
-    if shell is Shell.BASH or not one.summary:
+def _line(shell: ShellName, one: SuggestedWord) -> str:
+    if shell == "bash" or not one.summary:
         return one.word
-    if shell is Shell.FISH:
+    if shell == "fish":
         return f"{one.word}\t{one.summary}"
     return f"{one.word.replace(':', chr(92) + ':')}:{one.summary}"

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
-from mcp_agent_mail.features.recovery.empty import empty, is_empty, what_stays
+from mcp_agent_mail.features.recovery.reset import empty, is_empty, what_stays
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.features.recovery.harness import World
 
@@ -21,8 +22,8 @@ def place_of(world: World) -> StorePlace:
     return StorePlace(storage_root=world.root, database_path=world.database)
 
 
-def noon() -> int:
-    return 1_790_000_000_000_000
+def noon() -> Micros:
+    return Micros(1_790_000_000_000_000)
 
 
 def test_all_of_the_store_goes_and_nothing_else(world: World) -> None:

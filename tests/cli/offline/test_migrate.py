@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.migrate import migrate, shipped_migrations
 from tests.cli.conftest import Post
@@ -19,11 +17,6 @@ def test_a_store_that_is_up_to_date_stays_with_a_server_and_without_one(
         assert done.code == 0
         assert done.err == ("Notice: migrate is an older name. am serve brings the store up to date at each start.\n")
         assert (done.json()["migrated"], done.json()["database"]) == (False, str(root / "mail.sqlite3"))
-
-
-def test_without_a_store_nothing_is_made(shell: Shell) -> None:
-    assert shell.am("migrate").code == 69
-    assert not Path(shell.home / ".mcp_agent_mail").exists()
 
 
 def test_an_older_schema_is_brought_up_to_date_and_a_copy_is_kept(shell: Shell) -> None:

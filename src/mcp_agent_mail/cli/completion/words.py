@@ -19,7 +19,7 @@ _SPLIT_OFF = "="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class SuggestedWord:
     """A word, and in a line what it is; empty where there is nothing to say."""
 
     word: str
@@ -27,7 +27,7 @@ class Candidate:
 
 
 # Typer keeps the command classes private; here and below.
-def candidates(root: Any, words: Sequence[str]) -> list[Candidate]:
+def suggested_words(root: Any, words: Sequence[str]) -> list[SuggestedWord]:
     """What the last of `words`, of which there is at least one, may become, in the order of the help. Nothing where
     files are as good a guess, or where the words before it make no sense.
     """
@@ -40,12 +40,12 @@ def candidates(root: Any, words: Sequence[str]) -> list[Candidate]:
     head, equals, typed_value = typed.partition("=")
     if equals and head.startswith("-"):
         choices = _choices(_option(command, head), typed_value)
-        return [Candidate(word=f"{head}={one.word}", summary=one.summary) for one in choices]
+        return [SuggestedWord(word=f"{head}={one.word}", summary=one.summary) for one in choices]
     found = _after(command, pending, typed)
     return [one for one in found if one.word.startswith(typed)]
 
 
-def _after(command: Any, pending: Any, typed: str) -> Iterable[Candidate]:
+def _after(command: Any, pending: Any, typed: str) -> Iterable[SuggestedWord]:
     if pending is not None:
         return _choices(pending, typed)
     if typed.startswith("-"):
@@ -88,28 +88,28 @@ def _option(command: Any, word: str) -> Any:
     return next((one for one in _parameters(command) if word in (*one.opts, *one.secondary_opts)), None)
 
 
-def _options(command: Any) -> Iterator[Candidate]:
+def _options(command: Any) -> Iterator[SuggestedWord]:
     for one in _parameters(command):
         if one.param_type_name == "option":
-            yield Candidate(word=max(one.opts, key=len), summary=_line(one.help))
+            yield SuggestedWord(word=max(one.opts, key=len), summary=_line(one.help))
 
 
-def _commands(group: Any) -> Iterator[Candidate]:
+def _commands(group: Any) -> Iterator[SuggestedWord]:
     for name, command in group.commands.items():
         if not command.hidden:
-            yield Candidate(word=name, summary=_line(command.short_help or command.help))
+            yield SuggestedWord(word=name, summary=_line(command.short_help or command.help))
 
 
-def _arguments(command: Any, typed: str) -> Iterator[Candidate]:
+def _arguments(command: Any, typed: str) -> Iterator[SuggestedWord]:
     """Of the positional ones those that are chosen from a list."""
     for one in _parameters(command):
         if one.param_type_name == "argument":
             yield from _choices(one, typed)
 
 
-def _choices(parameter: Any, typed: str) -> Iterator[Candidate]:
+def _choices(parameter: Any, typed: str) -> Iterator[SuggestedWord]:
     choices = getattr(getattr(parameter, "type_descriptor", None), "choices", None) or ()
-    return (Candidate(word=str(word)) for word in choices if str(word).startswith(typed))
+    return (SuggestedWord(word=str(word)) for word in choices if str(word).startswith(typed))
 
 
 def _line(text: str | None) -> str:

@@ -4,11 +4,11 @@ import pytest
 import typer
 
 from mcp_agent_mail.cli.app import ENTRIES, app
-from mcp_agent_mail.cli.completion.candidates import candidates
+from mcp_agent_mail.cli.completion.words import suggested_words
 
 
 def words_after(*words: str) -> list[str]:
-    return [one.word for one in candidates(typer.main.get_command(app), words)]
+    return [one.word for one in suggested_words(typer.main.get_command(app), words)]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_where_files_are_as_good_a_guess_nothing_is_said(words: tuple[str, ...])
 def test_each_has_the_line_that_the_help_has() -> None:
     root = typer.main.get_command(app)
 
-    assert {one.word: one.summary for one in candidates(root, ["config", "ch"])} == {
+    assert {one.word: one.summary for one in suggested_words(root, ["config", "ch"])} == {
         "check": "Say what is wrong with the settings, all of it at once."
     }
-    assert candidates(root, ["doctor"])[0].summary == ENTRIES["doctor"].summary
+    assert suggested_words(root, ["doctor"])[0].summary == ENTRIES["doctor"].summary

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.cli.completion.candidates import Candidate
-from mcp_agent_mail.cli.completion.scripts import SCRIPTS, Shell, as_read_by
+from mcp_agent_mail.cli.completion.shell_text import SCRIPTS, ShellName, as_read_by
+from mcp_agent_mail.cli.completion.words import SuggestedWord
 from tests.cli.command_line import environment
 
 WITHIN_S = 60.0
-BASH, ZSH, FISH = (shutil.which(shell) for shell in Shell)
+BASH, ZSH, FISH = (shutil.which(shell) for shell in SCRIPTS)
 
 
 @pytest.fixture
@@ -116,8 +116,8 @@ def test_fish_gets_the_words(surroundings: dict[str, str]) -> None:
     assert [line.split("\t")[0] for line in found] == ["show", "show-port", "set-port"]
 
 
-@pytest.mark.parametrize("shell", Shell)
-def test_each_script_names_both_programs_and_asks_in_its_own_words(shell: Shell) -> None:
+@pytest.mark.parametrize("shell", SCRIPTS)
+def test_each_script_names_both_programs_and_asks_in_its_own_words(shell: ShellName) -> None:
     script = SCRIPTS[shell]
 
     assert f"completion {shell} -- " in script
@@ -127,8 +127,8 @@ def test_each_script_names_both_programs_and_asks_in_its_own_words(shell: Shell)
 
 
 def test_each_shell_reads_a_candidate_in_its_own_form() -> None:
-    found = [Candidate(word="a:b", summary="What it is."), Candidate(word="plain")]
+    found = [SuggestedWord(word="a:b", summary="What it is."), SuggestedWord(word="plain")]
 
-    assert as_read_by(Shell.BASH, found) == "a:b\nplain\n"
-    assert as_read_by(Shell.ZSH, found) == "a\\:b:What it is.\nplain\n"
-    assert as_read_by(Shell.FISH, found) == "a:b\tWhat it is.\nplain\n"
+    assert as_read_by("bash", found) == "a:b\nplain\n"
+    assert as_read_by("zsh", found) == "a\\:b:What it is.\nplain\n"
+    assert as_read_by("fish", found) == "a:b\tWhat it is.\nplain\n"

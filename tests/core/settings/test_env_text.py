@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcp_agent_mail.core.settings.env_file import read_env_file
-from mcp_agent_mail.core.settings.env_template import OWN_HEAD, env_text
+from mcp_agent_mail.core.settings.env_text import OWN_HEAD, env_text
 from mcp_agent_mail.core.settings.rows import ROWS
 
 
