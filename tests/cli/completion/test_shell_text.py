@@ -103,17 +103,33 @@ def read_until(person: int, wanted: str) -> str:
 
 
 @pytest.mark.skipif(ZSH is None, reason="there is no zsh")
-def test_zsh_reads_the_script(surroundings: dict[str, str]) -> None:
-    script = 'autoload -Uz compinit && compinit -u\neval "$(am completion zsh)"\nprint $_comps[am]'
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("am", "comp"), ["completion:TAB for bash, zsh, fish."]),
+        (("am", "mail", "search", "--order", ""), ["relevance", "newest", "oldest"]),
+        (("am", "nothing", ""), ["files"]),
+    ],
+)
+def test_zsh_gets_the_words_with_what_they_are(
+    surroundings: dict[str, str], words: Sequence[str], found: list[str]
+) -> None:
+    quoted = " ".join(f"'{word}'" for word in words)
+    script = (
+        "compdef() { : }; _files() { print files }; _describe() { print -l -- ${(P)2} }\n"
+        'eval "$(am completion zsh)"\n'
+        f"words=({quoted}); CURRENT={len(words)}\n"
+        "_am_completion"
+    )
 
-    assert run(ZSH, script, surroundings) == ["_am_completion"]
+    assert run(ZSH, script, surroundings) == found
 
 
 @pytest.mark.skipif(FISH is None, reason="there is no fish")
 def test_fish_gets_the_words(surroundings: dict[str, str]) -> None:
     found = run(FISH, 'am completion fish | source\ncomplete -C "am config s"', surroundings)
 
-    assert [line.split("\t")[0] for line in found] == ["show", "show-port", "set-port"]
+    assert sorted(line.split("\t")[0] for line in found) == ["set-port", "show", "show-port"]
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)

@@ -82,6 +82,31 @@ def test_killed_while_it_empties_the_file_is_there_and_the_next_one_finishes(
     assert restored(at_stopped, str(saved), tmp_path / "again") == before
 
 
+def test_killed_while_it_saves_the_store_is_whole_and_the_next_one_leaves_nothing_lying(
+    at_stopped: Shell, stopped_post: Post
+) -> None:
+    before = list(dump(stopped_post.server.database))
+    left = at_stopped.context().settings.backup_dir / ".reset-2026-01-01T000000Z-n1.tar.saving"
+
+    with pytest.raises(Killed):
+        reset_offline(at_stopped.context(), saves=True, told=_dying_when_it_saves)
+    unchanged = list(dump(stopped_post.server.database))
+    left.mkdir(mode=0o700, parents=True, exist_ok=True)  # As a real kill leaves it.
+    (left / "bundle").write_bytes(b"half of one")
+    reset_offline(at_stopped.context(), saves=True, told=silent)
+
+    assert unchanged == before
+    assert [path.suffix for path in left.parent.iterdir()] == [".tar"]
+
+
+def _dying_when_it_saves(part: str) -> Callable[[int, int | None], None]:
+    def tell(_done: int, _total: int | None) -> None:
+        if part == "saving archives":
+            raise Killed
+
+    return tell
+
+
 def test_a_database_that_cannot_be_asked_is_not_let_go_of(at_stopped: Shell, stopped_post: Post) -> None:
     stopped_post.server.database.write_bytes(b"no database" * 100)
 

@@ -17,12 +17,14 @@ from mcp_agent_mail.core.clock import Clock, system_clock, to_datetime
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.domain.own_files import SAVING
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.numbered_names import next_name
 from mcp_agent_mail.features.recovery.rebuilt_store import Told, give_pending
 from mcp_agent_mail.features.recovery.replaced_store import why_unread
 from mcp_agent_mail.features.recovery.reset import empty, is_empty, what_stays
 from mcp_agent_mail.features.recovery.save import NothingSaved
+from mcp_agent_mail.features.recovery.scratch import remove_left
 
 _PREFIX = "reset-"
 _SUFFIX = ".tar"
@@ -101,7 +103,10 @@ def _save(context: CliContext, told: Told, clock: Clock) -> dict[str, Any] | Non
 
 
 def _target(folder: Path, clock: Clock) -> Path:
+    """A name that is free. What a reset that was killed while it saved has left there goes."""
     folder.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
+    for left in folder.glob(f".{_PREFIX}*{_SUFFIX}.{SAVING}"):
+        remove_left(left)
     others = (path.name.removesuffix(_SUFFIX) for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"))
     return folder / f"{_PREFIX}{next_name(to_datetime(clock()).strftime('%Y-%m-%dT%H%M%SZ'), others)}{_SUFFIX}"
 
