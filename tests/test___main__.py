@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import runpy
 import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.__main__ import main
+from mcp_agent_mail.__main__ import am_run, amctl, main
 
+ROOT = Path(__file__).parents[1]
 Captured = pytest.CaptureFixture[str]
 
 
@@ -40,6 +44,29 @@ def test_the_package_is_the_command_too(monkeypatch: pytest.MonkeyPatch, capsys:
         runpy.run_module("mcp_agent_mail", run_name="__main__")
 
     assert capsys.readouterr().out == f"am {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "today"), [(am_run, (), "run"), (amctl, ("env",), "env")], ids=["am-run", "amctl"]
+)
+def test_older_programs_are_commands_of_today_and_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    program: Callable[[], None],
+    arguments: tuple[str, ...],
+    today: str,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["program", *arguments, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        program()
+
+    told = capsys.readouterr()
+    assert ended.value.code == 0
+    assert told.out.startswith(f"Usage: am {today} ")
+    assert told.err.endswith(f" is an older name. It is am {today} now.\n")
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    name = program.__name__.replace("_", "-")
+    assert scripts[name] == f"mcp_agent_mail.__main__:{program.__name__}"
 
 
 def test_hooks_and_checks_are_answered_by_the_guard(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:

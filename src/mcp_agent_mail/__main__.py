@@ -1,4 +1,4 @@
-"""`python -m mcp_agent_mail` and the console scripts `am` and `mcp-agent-mail`."""
+"""`python -m mcp_agent_mail` and the console scripts `am`, `mcp-agent-mail`, `am-run` and `amctl`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,22 @@ def main() -> None:
     from mcp_agent_mail.cli.app import run
 
     sys.exit(run(arguments))
+
+
+def am_run() -> None:
+    """`am-run ARGUMENTS`, an older program's name for `am run ARGUMENTS`."""
+    _run_as("am-run")
+
+
+def amctl() -> None:
+    """`amctl env ARGUMENTS`, an older program's name for `am env ARGUMENTS`."""
+    _run_as("amctl")
+
+
+def _run_as(name: str) -> None:
+    from mcp_agent_mail.cli.app import run
+
+    sys.exit(run([name, *sys.argv[1:]]))
 
 
 def _hook(arguments: list[str]) -> int:

@@ -14,6 +14,7 @@ BEGIN, END = "<!-- commands: begin -->", "<!-- commands: end -->"
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
     (),
+    ("init",),
     ("serve",),
     ("setup",),
     ("status",),
@@ -107,12 +108,16 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("config",),
     ("config", "show"),
     ("config", "check"),
+    ("config", "show-port"),
+    ("config", "set-port"),
     ("import",),
     ("import", "postal"),
     ("import", "agentmail"),
     ("import", "claude-mailbox"),
     ("import", "mcp-agent-mail"),
     ("demo",),
+    ("completion",),
+    ("reset",),
 )
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.cli.app import ENTRIES, OLDER_NAMES
 from tests.cli.command_line import am, environment
+from tests.cli.shell import Shell
 
 
 def test_an_unknown_command_is_a_usage_error_with_the_nearest_one(tmp_path: Path) -> None:
@@ -92,3 +94,40 @@ def test_output_for_which_there_is_no_room_is_told_with_the_next_step(tmp_path: 
 
     assert done.returncode == 1
     assert done.stderr.startswith("Error: The output could not be written: No space left on device.\nHint: Send it ")
+
+
+@pytest.mark.parametrize(
+    ("former", "today"),
+    [
+        (("serve-http",), "serve"),
+        (("serve-stdio",), "serve"),
+        (("list-projects",), "projects list"),
+        (("file_reservations",), "reservations"),
+        (("file_reservations", "active"), "reservations active"),
+        (("am-run",), "run"),
+        (("amctl", "env"), "env"),
+        (("clear-and-reset-everything",), "reset"),
+        (("migrate",), "migrate"),
+    ],
+)
+def test_an_older_name_is_the_command_of_today_with_a_line_on_stderr(
+    shell: Shell, former: tuple[str, ...], today: str
+) -> None:
+    done = shell.am(*former, "--help")
+
+    assert done.code == 0
+    assert done.out.startswith(f"Usage: am {today} ")
+    assert done.err.startswith("Notice: ")
+    assert done.err.count("\n") == 1
+
+
+def test_an_older_name_ends_as_the_command_does(shell: Shell) -> None:
+    assert shell.am("list-projects").code == shell.am("projects", "list").code == 69
+    assert shell.am("serve-stdio", "--port", "1").code == 2
+
+
+def test_every_older_name_leads_to_a_command_that_is_there_or_is_unknown(shell: Shell) -> None:
+    for name, former in OLDER_NAMES.items():
+        done = shell.am(*name.split(), "--help")
+
+        assert (done.code == 0) is (former.words[0] in ENTRIES), name

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 import pytest
 import typer
 
-from mcp_agent_mail.cli.lazy_typer import Entry, LazyGroup, LeanCommand, LeanGroup
+from mcp_agent_mail.cli.lazy_typer import Entry, LazyGroup, LeanCommand, LeanGroup, OlderCommand
+from mcp_agent_mail.cli.root_help import CommandSection
 
 Told = list[dict[str, Any]]
 
@@ -104,9 +105,14 @@ def test_a_word_that_does_not_fit_is_a_mistake_of_the_command_line(
 
 
 class Root(LazyGroup):
+    older_names = {  # noqa: RUF012  # likewise
+        "state of": OlderCommand(words=("status",)),
+        "list-acks": OlderCommand(words=("acks", "pending")),
+    }
     entries = {  # noqa: RUF012  # declared so by the class itself
-        "status": Entry("mcp_agent_mail.cli.commands.status", "Is it up."),
-        "broken": Entry("no_such_module_anywhere", "Never imported."),
+        "status": Entry("mcp_agent_mail.cli.commands.status", "Is it up.", CommandSection.SERVER),
+        "broken": Entry("no_such_module_anywhere", "Never imported.", CommandSection.STORE),
+        "unseen": Entry("no_such_module_anywhere", "Not shown."),
     }
 
 
@@ -127,6 +133,24 @@ def test_help_lists_commands_by_their_summaries_and_imports_none(capsys: pytest.
     shown = capsys.readouterr().out
     assert "status  Is it up." in shown
     assert "broken  Never imported." in shown
+    assert "unseen" not in shown
+
+
+def test_an_older_name_runs_the_command_of_today_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit):
+        call(root(), "state", "of", "--help")
+
+    told = capsys.readouterr()
+    assert told.out.startswith("Usage: am status [OPTIONS]")
+    assert told.err == "Notice: state of is an older name. It is am status now.\n"
+
+
+def test_an_older_name_of_a_command_that_is_not_there_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.TyperException) as unknown:
+        call(root(), "list-acks")
+
+    assert "No such command 'list-acks'." in str(unknown.value)
+    assert capsys.readouterr().err == ""
 
 
 def test_the_command_that_is_run_is_imported_under_its_name(

@@ -41,6 +41,13 @@ COMMANDS = (
     ("token", "reissue", "--help"),
     ("doctor", "verify", "--help"),
     ("config", "show", "--help"),
+    ("config", "set-port", "--help"),
+    ("init", "--help"),
+    ("reset", "--help"),
+    ("completion", "bash"),
+    ("completion", "bash", "--", ""),
+    ("completion", "bash", "--", "mail", "search", "--order", ""),
+    ("completion", "zsh", "--", "doctor", ""),
 )
 
 
@@ -53,7 +60,7 @@ def test_root_help_imports_no_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_help_of_a_command_imports_nothing_heavy(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_a_command_that_only_tells_of_itself_imports_nothing_heavy(tmp_path: Path, command: tuple[str, ...]) -> None:
     modules = modules_after(*command, home=tmp_path)
 
     assert modules & HEAVY == set()

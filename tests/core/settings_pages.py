@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 
 from mcp_agent_mail.core.settings import names
+from mcp_agent_mail.core.settings.env_text import EXAMPLE_HEAD, env_text
 from mcp_agent_mail.core.settings.kinds import Row
 from mcp_agent_mail.core.settings.rows import ROWS
 
@@ -14,30 +15,10 @@ ENV_EXAMPLE = ROOT / ".env.example"
 REFERENCE = ROOT / "docs" / "reference" / "settings.md"
 BEGIN, END = "<!-- rows: begin -->", "<!-- rows: end -->"
 
-_HEAD = """\
-# Settings of MCP Agent Mail. Copy this file to `.env` and take the `#` off the lines you change: `make serve` reads it
-# here, everything else from `~/.config/mcp-agent-mail/.env`, or where `--env-file` or AGENT_MAIL_ENV_FILE says.
-# The environment beats this file, the command line beats both. What each line means in full:
-# docs/reference/settings.md. No `export`, and no comment behind a value.
-"""
-
 
 def env_example() -> str:
     """Every row as a comment, so that a plain copy changes nothing."""
-    parts = [_HEAD]
-    for group, rows in itertools.groupby(ROWS, key=lambda row: row.group):
-        parts.append(f"\n# --- {group} ---\n")
-        parts += [f"\n# {row.does}\n# {_expects(row)}\n#{row.name}={_literal_default(row)}\n" for row in rows]
-    return "".join(parts)
-
-
-def _expects(row: Row) -> str:
-    default = f" Default: {row.default}." if row.computed else ""
-    return f"({row.kind.label}){default}"
-
-
-def _literal_default(row: Row) -> str:
-    return "" if row.computed else row.default
+    return env_text(EXAMPLE_HEAD)
 
 
 def reference_rows() -> str:

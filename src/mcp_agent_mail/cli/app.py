@@ -11,47 +11,63 @@ import typer
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.cli.exit_codes import ExitCode, Misread, tell_error
-from mcp_agent_mail.cli.lazy_typer import Entry, LazyGroup
+from mcp_agent_mail.cli.lazy_typer import Entry, LazyGroup, OlderCommand
+from mcp_agent_mail.cli.root_help import CommandSection
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
 
 _HERE = "mcp_agent_mail.cli"
 
 ENTRIES = {
-    "serve": Entry(f"{_HERE}.commands.serve", "Run the server until Ctrl-C."),
-    "setup": Entry(f"{_HERE}.setup.command", "Set up the agent command lines here: MCP entry and hooks, or undo."),
-    "status": Entry(f"{_HERE}.commands.status", "Is the server up, who owns the store, what is pending."),
-    "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail as a person; reading consumes nothing."),
-    "wait": Entry(f"{_HERE}.clients.wait", "Wait for an agent's mail; it ends at the first."),
-    "agents": Entry(f"{_HERE}.commands.agents", "List, show and retire agents."),
-    "projects": Entry(f"{_HERE}.commands.projects", "List, show and archive projects, invite agents."),
-    "reservations": Entry(
-        f"{_HERE}.commands.reservations", "See who holds which files, and release what nobody works on."
-    ),
-    "contacts": Entry(
-        f"{_HERE}.commands.contacts", "See who may write to whom and who waits for an answer; answer for an agent."
-    ),
-    "archive": Entry(f"{_HERE}.commands.archives", "Look at and look after the projects' archives."),
-    "history": Entry(f"{_HERE}.commands.history", "Look back: at a message, an agent, a file, an inbox of then."),
-    "guard": Entry(f"{_HERE}.commands.guard", "Let Git refuse commits of files that another agent has reserved."),
-    "hook": Entry(f"{_HERE}.commands.hook", "Answer an event of an agent CLI, which runs this."),
-    "run": Entry(f"{_HERE}.build_slots.run", "Hold a build slot while a command runs."),
-    "env": Entry(f"{_HERE}.build_slots.env", "Print what am run tells a command, for a shell."),
-    "token": Entry(f"{_HERE}.commands.tokens", "Issue tokens, list and revoke them; replace a lost one."),
-    "docs": Entry(f"{_HERE}.clients.docs", "Tell agents about their mail in AGENTS.md and its like."),
-    "facade": Entry(f"{_HERE}.doors.command", "See the doors of other systems, and who may speak as whom."),
-    "doctor": Entry(f"{_HERE}.commands.doctor", "Check the store; back up, restore, repair or rebuild it."),
-    "service": Entry(f"{_HERE}.service.command", "Start the server with your login."),
-    "config": Entry(f"{_HERE}.commands.config", "Show and check the settings."),
-    "import": Entry(f"{_HERE}.importing.command", "Bring in the mail of another system; its store stays as it is."),
-    "demo": Entry(f"{_HERE}.demo.command", "Watch two scripted agents work a task by mail on a scratch server."),
+    "init": Entry(f"{_HERE}.env_files.init", "Write a commented .env.", CommandSection.SERVER),
+    "serve": Entry(f"{_HERE}.commands.serve", "Run the server.", CommandSection.SERVER),
+    "service": Entry(f"{_HERE}.service.command", "Run it at each login.", CommandSection.SERVER),
+    "status": Entry(f"{_HERE}.commands.status", "Is it up, what waits.", CommandSection.SERVER),
+    "config": Entry(f"{_HERE}.commands.config", "See, check settings.", CommandSection.SERVER),
+    "demo": Entry(f"{_HERE}.demo.command", "Watch two agents work.", CommandSection.SERVER),
+    "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail.", CommandSection.MAIL),
+    "agents": Entry(f"{_HERE}.commands.agents", "Who is there.", CommandSection.MAIL),
+    "projects": Entry(f"{_HERE}.commands.projects", "Projects; invitations.", CommandSection.MAIL),
+    "contacts": Entry(f"{_HERE}.commands.contacts", "Who may write to whom.", CommandSection.MAIL),
+    "reservations": Entry(f"{_HERE}.commands.reservations", "Who holds which files.", CommandSection.MAIL),
+    "history": Entry(f"{_HERE}.commands.history", "Look back in time.", CommandSection.MAIL),
+    "token": Entry(f"{_HERE}.commands.tokens", "Issue, list, revoke.", CommandSection.MAIL),
+    "setup": Entry(f"{_HERE}.setup.command", "Set up agent CLIs here.", CommandSection.CONNECT),
+    "docs": Entry(f"{_HERE}.clients.docs", "Tell agents in AGENTS.md.", CommandSection.CONNECT),
+    "guard": Entry(f"{_HERE}.commands.guard", "Let Git mind held files.", CommandSection.CONNECT),
+    "facade": Entry(f"{_HERE}.doors.command", "Doors of other systems.", CommandSection.CONNECT),
+    "import": Entry(f"{_HERE}.importing.command", "Bring in others' mail.", CommandSection.CONNECT),
+    "completion": Entry(f"{_HERE}.completion.command", "TAB for bash, zsh, fish.", CommandSection.CONNECT),
+    "wait": Entry(f"{_HERE}.clients.wait", "Wait for an agent's mail.", CommandSection.SHELL),
+    "hook": Entry(f"{_HERE}.commands.hook", "Answer an agent CLI.", CommandSection.SHELL),
+    "run": Entry(f"{_HERE}.build_slots.run", "Run in a build slot.", CommandSection.SHELL),
+    "env": Entry(f"{_HERE}.build_slots.env", "What am run tells.", CommandSection.SHELL),
+    "archive": Entry(f"{_HERE}.commands.archives", "See, save, restore Git.", CommandSection.STORE),
+    "doctor": Entry(f"{_HERE}.commands.doctor", "Check, back up, repair.", CommandSection.STORE),
+    "reset": Entry(f"{_HERE}.reset.command", "Empty it, saved first.", CommandSection.STORE),
+    "migrate": Entry(f"{_HERE}.older_names.migrate", "Bring the schema up to date."),
 }
+
+OLDER_NAMES = {
+    "serve-http": OlderCommand(words=("serve",)),
+    "serve-stdio": OlderCommand(words=("serve", "--stdio")),
+    "list-projects": OlderCommand(words=("projects", "list")),
+    "list-acks": OlderCommand(words=("acks", "pending")),
+    "file_reservations": OlderCommand(words=("reservations",)),
+    "am-run": OlderCommand(words=("run",)),
+    "amctl env": OlderCommand(words=("env",)),
+    "clear-and-reset-everything": OlderCommand(words=("reset",)),
+    "migrate": OlderCommand(words=("migrate",), said="am serve brings the store up to date at each start."),
+}
+"""Names that other versions of this program and its neighbours have for a command: the words that are run instead.
+One whose command is not there is unknown, as any other word is."""
 
 
 class Root(LazyGroup):
     """The root of the command line: `am` with its commands by name."""
 
     entries = ENTRIES
+    older_names = OLDER_NAMES
 
 
 app = typer.Typer(
@@ -71,14 +87,7 @@ def am(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Mail for coding agents: run the server, read along, write to agents as Human.
-
-    Data comes from the running server, or straight from the store when none runs. Tables on a
-    terminal, tab-separated lines when piped, JSON with --json.
-
-    Exit codes: 0 done, 1 refused or findings, 2 usage, 69 no server or store, 78 bad configuration;
-    of am serve also 71 it cannot listen there, 75 the store is another server's.
-    """
+    """Mail for coding agents."""
 
 
 _ELSEWHERE = "Hint: Send it elsewhere, or free some room. Look at what was done before you repeat a write."

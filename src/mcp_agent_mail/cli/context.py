@@ -49,6 +49,10 @@ class CliContext:
         """Is there a store, or one that whoever takes its lock makes whole first?"""
         return self.settings.database_path.is_file() or _is_being_swapped(self.storage_root)
 
+    def is_being_swapped(self) -> bool:
+        """Is it half another store, so that whoever takes its lock has to make it whole first?"""
+        return _is_being_swapped(self.storage_root)
+
     def require_store(self, hint: str = "Look at STORAGE_ROOT: am config show") -> None:
         """Raises NoServer where there is no store, DatabaseLost where all but its database is there."""
         is_there = self.store_exists()
@@ -124,7 +128,7 @@ def read_settings(*, overrides: Mapping[str, str] | None = None, env_file: Path 
     try:
         return load_settings(os.environ, cwd=Path.cwd(), overrides=overrides, env_file=env_file)
     except SettingsError as wrong:
-        raise _bad(wrong) from wrong
+        raise bad_settings(wrong) from wrong
 
 
 def read_client_settings(env_file: Path | None) -> ClientSettings:
@@ -132,10 +136,11 @@ def read_client_settings(env_file: Path | None) -> ClientSettings:
     try:
         return load_client_settings(os.environ, env_file=env_file)
     except SettingsError as wrong:
-        raise _bad(wrong) from wrong
+        raise bad_settings(wrong) from wrong
 
 
-def _bad(wrong: SettingsError) -> BadSettings:
+def bad_settings(wrong: SettingsError) -> BadSettings:
+    """What a person is told of them: every mistake, and where to read on."""
     count = len(wrong.mistakes)
     listed = "".join(f"\n  {mistake}" for mistake in wrong.mistakes)
     return BadSettings(

@@ -9,12 +9,15 @@ that is set here, commands work on, only slower; `tests/cli/test_startup.py` not
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from mcp_agent_mail.cli.root_help import CommandSection, screen
 
 
 class PlainConversion:
@@ -118,31 +121,79 @@ class LeanGroup(TyperGroup):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command of the root: where its Typer app (`app`) is, and its line in the root's help."""
+    """A command of the root: where its Typer app (`app`) is, its line in the root's help, and what it is for. One
+    without a section is run and shows up nowhere.
+    """
 
     module: str
     summary: str
+    section: CommandSection | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OlderCommand:
+    """A command by a name that people know it by from elsewhere: `words` are what is run. `said` is what they are told
+    where that is not just another name.
+    """
+
+    words: Sequence[str]
+    said: str = ""
 
 
 class LazyGroup(LeanGroup):
-    """The root: it knows its commands by name and summary (`entries`), and imports the one that is run."""
+    """The root: it knows its commands by name and summary (`entries`), and imports the one that is run. One that is
+    asked for by a older name (`older_names`) is run with a word on stderr.
+    """
 
     entries: ClassVar[Mapping[str, Entry]] = {}
+    older_names: ClassVar[Mapping[str, OlderCommand]] = {}
 
     def __init__(self, **attributes: Any) -> None:
         attributes["commands"] = {
-            name: LeanCommand(name=name, help=entry.summary, short_help=entry.summary, rich_markup_mode=None)
+            name: LeanCommand(
+                name=name,
+                help=entry.summary,
+                short_help=entry.summary,
+                hidden=entry.section is None,
+                rich_markup_mode=None,
+            )
             for name, entry in self.entries.items()
         }
         super().__init__(**attributes)
+
+    # Typer keeps the command classes private.
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # as Typer calls it
+        """All on one screen, instead of what Typer lays out."""
+        listed = {
+            section: {name: entry.summary for name, entry in self.entries.items() if entry.section is section}
+            for section in CommandSection
+        }
+        formatter.write(screen(listed, width=formatter.width))
 
     # Typer keeps the command classes private.
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that the words name, imported if it is one of `entries`, and the words that are left for it.
         Typer's own error for a name that is not there.
         """
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, self._today(args))
         if name is not None and name in self.entries:
-            command = typer.main.get_command(importlib.import_module(self.entries[name].module).app)
-            command.name = name
+            command = self.imported(name)
         return name, command, rest
+
+    # Typer keeps the command classes private.
+    def imported(self, name: str) -> Any:
+        """The command of that name, with its parameters and, of a group, its commands."""
+        command = typer.main.get_command(importlib.import_module(self.entries[name].module).app)
+        command.name = name
+        return command
+
+    def _today(self, args: list[str]) -> list[str]:
+        """The words with today's in the place of a older name, which is one word or two."""
+        for count in (2, 1):
+            name = " ".join(args[:count])
+            older = self.older_names.get(name)
+            if older is not None and older.words[0] in self.entries:
+                said = older.said or f"It is {' '.join(('am', *older.words))} now."
+                sys.stderr.write(f"Notice: {name} is an older name. {said}\n")
+                return [*older.words, *args[count:]]
+        return args

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.context import read_settings
+from mcp_agent_mail.cli.context import bad_settings, read_settings
+from mcp_agent_mail.cli.env_files.port import set_port, show_port
+from mcp_agent_mail.cli.exit_codes import ExitCode
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, JsonFlag, print_json, print_rows, print_text
 from mcp_agent_mail.core.escaping import visible
-from mcp_agent_mail.core.settings.server import LoadedSettings
+from mcp_agent_mail.core.settings.server import load_settings
+from mcp_agent_mail.core.settings.sources import SettingNotice, SettingsError
 
 app = typer.Typer(
     cls=LeanGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
-    help="Show and check the settings.",
+    help="Show and check the settings, and set the port.",
 )
 
 EnvFileOption = Annotated[
@@ -36,41 +42,47 @@ def show(env_file: EnvFileOption = None, json: JsonFlag = False) -> None:
 
     Secrets are shown as ***.
     """
-    loaded = _read(env_file)
+    loaded = read_settings(env_file=Path(env_file) if env_file else None)
     rows = [{"name": name, "value": source.shown, "source": source.place} for name, source in loaded.sources.items()]
     if json:
-        print_json({"settings": rows, "notices": _notices(loaded)})
+        print_json({"settings": rows, "notices": _rows(loaded.notices)})
     else:
         print_rows(rows, _COLUMNS, nothing="")
-        _tell_notices(loaded)
+        _tell_notices(loaded.notices)
 
 
 @app.command("check", cls=LeanCommand)
-def check(env_file: EnvFileOption = None, json: JsonFlag = False) -> None:
-    """Say what is wrong with the settings.
+def check(env_file: EnvFileOption = None, json: JsonFlag = False) -> int:
+    """Say what is wrong with the settings, all of it at once.
 
-    Exit code 0 means that the server could start with them, 78 that every mistake was listed.
+    Each mistake with its file and line. Exit code 0 means that the server could start with them, 78
+    that every mistake was listed.
     """
-    loaded = _read(env_file)
+    try:
+        loaded = load_settings(os.environ, cwd=Path.cwd(), env_file=Path(env_file) if env_file else None)
+    except SettingsError as wrong:
+        if not json:
+            _tell_notices(wrong.notices)
+            raise bad_settings(wrong) from wrong
+        print_json({"ok": False, "mistakes": [asdict(one) for one in wrong.mistakes], "notices": _rows(wrong.notices)})
+        return ExitCode.CONFIG
     if json:
-        print_json({"ok": True, "notices": _notices(loaded)})
+        print_json({"ok": True, "mistakes": [], "notices": _rows(loaded.notices)})
     else:
-        _tell_notices(loaded)
+        _tell_notices(loaded.notices)
         print_text("The settings are good.")
+    return ExitCode.DONE
 
 
-def _read(env_file: str | None) -> LoadedSettings:
-    return read_settings(env_file=Path(env_file) if env_file else None)
+app.command("show-port", cls=LeanCommand)(show_port)
+app.command("set-port", cls=LeanCommand)(set_port)
 
 
-def _notices(loaded: LoadedSettings) -> list[dict[str, str]]:
-    return [
-        {"level": notice.level, "name": notice.name, "message": notice.message, "place": notice.place}
-        for notice in loaded.notices
-    ]
+def _rows(notices: Iterable[SettingNotice]) -> list[dict[str, str]]:
+    return [asdict(notice) for notice in notices]
 
 
-def _tell_notices(loaded: LoadedSettings) -> None:
+def _tell_notices(notices: Iterable[SettingNotice]) -> None:
     sys.stdout.flush()
-    for notice in loaded.notices:
+    for notice in notices:
         sys.stderr.write(visible(f"{notice.level.capitalize()}: {notice}\n"))

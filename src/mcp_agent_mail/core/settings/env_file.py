@@ -67,15 +67,23 @@ def read_env_file(path: Path) -> EnvFile:
     faults: list[EnvFault] = []
     text = _read(path).decode(ENCODING)
     for number, raw in enumerate(StringIO(text, newline=None), start=1):
-        line = raw.strip()
-        if not line or line.startswith("#"):
-            continue
-        if fault := _fault(number, line):
-            faults.append(fault)
-        elif "=" in line:
-            name, _, value = line.partition("=")
-            lines.append(EnvLine(number=number, name=name.strip(), value=_unquoted(value.strip())))
+        match parse_env_line(number, raw):
+            case EnvFault() as fault:
+                faults.append(fault)
+            case EnvLine() as line:
+                lines.append(line)
     return EnvFile(path=path, lines=tuple(lines), faults=tuple(faults))
+
+
+def parse_env_line(number: int, raw: str) -> EnvLine | EnvFault | None:
+    """What one line of a file says; None for a comment, and for a line with nothing in it."""
+    line = raw.strip()
+    if not line or line.startswith("#"):
+        return None
+    if fault := _fault(number, line):
+        return fault
+    name, _, value = line.partition("=")
+    return EnvLine(number=number, name=name.strip(), value=_unquoted(value.strip()))
 
 
 def _read(path: Path) -> bytes:

@@ -188,17 +188,43 @@ def open_sources(
     return Sources(environ=environ, overrides=overrides, file=file, file_values=values, cwd=start, home=home)
 
 
+def find_env_file(environ: Mapping[str, str], *, env_file: Path | None, cwd: Path) -> Path:
+    """Where the one `.env` that counts lies, whether it is there or not. Raises SettingsError for a name of it that is
+    no file's.
+    """
+    home = Path(home_folder(environ))
+    given = _naming(environ, env_file, cwd)
+    if given is None:
+        return _at_home(home)
+    findings = SettingFindings()
+    try:
+        path = kinds.FILE.parse(given.text, PathContext(folder=given.folder, home=home))
+    except BadValue as bad:
+        findings.mistake(given, kinds.FILE.expected, str(bad))
+        raise SettingsError(findings.mistakes) from bad
+    assert isinstance(path, Path)
+    return path
+
+
+def _naming(environ: Mapping[str, str], env_file: Path | None, start: Path) -> Given | None:
+    """What names the file: `--env-file`, else AGENT_MAIL_ENV_FILE; None where nothing does."""
+    if env_file is not None:
+        return Given(name="--env-file", text=str(env_file), place=COMMAND_LINE, folder=start)
+    if text := environ.get(ENV_FILE_NAME, "").strip():
+        return Given(name=ENV_FILE_NAME, text=text, place=ENVIRONMENT, folder=start)
+    return None
+
+
+def _at_home(home: Path) -> Path:
+    return home / ".config" / "mcp-agent-mail" / ".env"
+
+
 def _chosen_file(
     environ: Mapping[str, str], findings: SettingFindings, *, env_file: Path | None, start: Path, home: Path
 ) -> EnvFile | None:
     """`--env-file`, AGENT_MAIL_ENV_FILE, the one in the home folder: the first that counts."""
-    if env_file is not None:
-        given = Given(name="--env-file", text=str(env_file), place=COMMAND_LINE, folder=start)
-        return _required_file(given, findings, home)
-    if text := environ.get(ENV_FILE_NAME, "").strip():
-        given = Given(name=ENV_FILE_NAME, text=text, place=ENVIRONMENT, folder=start)
-        return _required_file(given, findings, home)
-    return _optional_file(home / ".config" / "mcp-agent-mail" / ".env", findings)
+    given = _naming(environ, env_file, start)
+    return _optional_file(_at_home(home), findings) if given is None else _required_file(given, findings, home)
 
 
 def _mention_passed_over(here: Path, chosen: EnvFile | None, findings: SettingFindings) -> None:

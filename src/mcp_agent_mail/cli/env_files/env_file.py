@@ -1,0 +1,106 @@
+"""The one `.env` that counts: found, made where there is none, and changed in one step."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from mcp_agent_mail.cli.context import bad_settings
+from mcp_agent_mail.clients.setup.targets import FileNotWritable, Target, look_at, replace, require_writable
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.file_sync import sync_path
+from mcp_agent_mail.core.settings.env_edit import EditedText, UnfitLine, with_value
+from mcp_agent_mail.core.settings.env_file import MAX_BYTES
+from mcp_agent_mail.core.settings.sources import SettingsError, find_env_file
+
+_OWNER_ONLY = 0o600
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+class EnvFileThere(Conflict):
+    """There is a `.env` already, or something else in its place: nothing is written over it."""
+
+
+class EnvFileUnfit(Conflict):
+    """A `.env` that is left alone: what stands there, or where it lies, allows no change."""
+
+
+def chosen_path(env_file: Path | None) -> Path:
+    """The file that counts, whether it is there or not. Raises BadSettings."""
+    try:
+        return find_env_file(os.environ, env_file=env_file, cwd=Path.cwd())
+    except SettingsError as wrong:
+        raise bad_settings(wrong) from wrong
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file for this user alone (0600): whole or not at all, and never over anything. Raises EnvFileThere."""
+    if os.path.lexists(path):
+        raise _there(path)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    with suppress(FileNotFoundError):
+        fresh.unlink()
+    try:
+        with os.fdopen(os.open(fresh, _NEW, _OWNER_ONLY), "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        _name(fresh, path)
+    except FileExistsError:
+        raise _there(path) from None
+    finally:
+        fresh.unlink(missing_ok=True)
+    sync_path(path.parent)
+
+
+def _name(fresh: Path, path: Path) -> None:
+    try:
+        os.link(fresh, path, follow_symlinks=False)
+    except OSError as failed:
+        if failed.errno not in _NO_LINKS:
+            raise
+        # A file system without hard links: the name is taken first, by nobody else.
+        os.close(os.open(path, _NEW, _OWNER_ONLY))
+        fresh.replace(path)
+
+
+def set_value(path: Path, name: str, value: str) -> EditedText | None:
+    """Give the setting this value in the file, in one step: mode, owner, comments and order stay. None where there is
+    no file. Raises EnvFileUnfit, and nothing was changed.
+    """
+    try:
+        target = look_at(path)
+        if target.content is None:
+            return None
+        require_writable(target)
+        edit = with_value(_text(target), name, value)
+        content = edit.text.encode()
+        if content != target.content:
+            replace(target, content, no_fault)
+    except FileNotWritable as unfit:
+        raise EnvFileUnfit(f"{path} was not changed: {unfit.message}.", hint=unfit.hint) from unfit
+    except UnfitLine as faulty:
+        raise EnvFileUnfit(f"{path} was not changed: {faulty}", hint="Mend that line: am config check") from faulty
+    except UnicodeDecodeError as broken:
+        raise EnvFileUnfit(f"{path} was not changed: it is no text in UTF-8.", hint="am config check") from broken
+    return edit
+
+
+def _text(target: Target) -> str:
+    content = target.content or b""
+    if len(content) > MAX_BYTES:
+        raise FileNotWritable(f"it is longer than the {MAX_BYTES:,} bytes that are read of it")
+    return content.decode()
+
+
+def _there(path: Path) -> EnvFileThere:
+    return EnvFileThere(
+        f"{path} is there already; nothing is written over.",
+        hint="Edit it and run am config check, or name another place: am init --env-file FILE",
+        data={"path": str(path)},
+    )

@@ -1,0 +1,122 @@
+"""Empties the store of these settings without a server, once its archives were saved."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mcp_agent_mail.bootstrap.wiring import archiver_settings
+from mcp_agent_mail.cli.context import CliContext
+from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.offline.saved_archives import list_offline, save_offline
+from mcp_agent_mail.cli.offline.store_lock import lone_owner
+from mcp_agent_mail.core.clock import Clock, system_clock, to_datetime
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.failpoints import FaultHook, no_fault
+from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.domain.own_files import SAVING
+from mcp_agent_mail.features.recovery.backups.place import StorePlace
+from mcp_agent_mail.features.recovery.numbered_names import next_name
+from mcp_agent_mail.features.recovery.rebuilt_store import Told, give_pending
+from mcp_agent_mail.features.recovery.replaced_store import why_unread
+from mcp_agent_mail.features.recovery.reset import empty, is_empty, what_stays
+from mcp_agent_mail.features.recovery.save import NothingSaved
+from mcp_agent_mail.features.recovery.scratch import remove_left
+
+_PREFIX = "reset-"
+_SUFFIX = ".tar"
+_OWNER_ONLY = 0o700
+
+
+class NotSaved(Conflict):
+    """What the store has cannot be saved as a whole, so it stays."""
+
+
+def is_finished(context: CliContext) -> bool:
+    """Before anybody is asked: was there an interrupted reset, which is finished now, so that nothing is left to empty?
+    Raises StoreOccupied beside a server, and NoServer where there is no store.
+    """
+    place = _place(context.settings)
+    is_half = context.is_being_swapped()
+    if is_half or context.owner() is not None:
+        with lone_owner(context.settings):
+            pass
+    if not is_empty(place):
+        return False
+    if is_half:
+        return True
+    raise NoServer(
+        f"There is no store in {context.storage_root}: nothing to empty.", hint="Look at STORAGE_ROOT: am config show"
+    )
+
+
+# Plain JSON, as `--json` prints it.
+def reset_offline(
+    context: CliContext,
+    *,
+    saves: bool,
+    told: Told,
+    clock: Clock = system_clock,
+    fault_hook: FaultHook = no_fault,
+) -> dict[str, Any]:
+    """Save all archives to BACKUP_DIR, unless told not to, and check that file; then empty the store. Raises
+    StoreOccupied, NotSaved and what `save` raises, and the store is as it was.
+    """
+    settings = context.settings
+    place = _place(settings)
+    with lone_owner(settings):
+        saved = _save(context, told, clock) if saves else None
+        stays = what_stays(place)
+        empty(place, clock, fault_hook=fault_hook)
+        _remove_signals(settings)
+    return {
+        "path": str(settings.storage_root),
+        "archive": None if saved is None else saved["file"],
+        "sha256": None if saved is None else saved["sha256"],
+        "projects": 0 if saved is None else len(saved["projects"]),
+        "stays": [str(path) for path in stays],
+    }
+
+
+# Likewise; None where no archive has begun, so there is no mail.
+def _save(context: CliContext, told: Told, clock: Clock) -> dict[str, Any] | None:
+    settings = context.settings
+    database = settings.database_path
+    if os.path.lexists(database) and (why := why_unread(database)) is not None:
+        raise NotSaved(
+            f"Not all that is in the store can be saved. {why}",
+            hint="am doctor rebuild makes a database of the archives alone, then run this again. To let go of all of "
+            "it: am reset --no-archive",
+            data={"database": str(database)},
+        )
+    asyncio.run(give_pending(archiver_settings(settings), without=(), progress=told("giving Git what waits")))
+    target = _target(settings.backup_dir, clock)
+    try:
+        saved = save_offline(context, target, (), progress=told("saving archives"))
+    except NothingSaved:
+        return None
+    list_offline(target, progress=told("checking the saved file"))
+    return saved
+
+
+def _target(folder: Path, clock: Clock) -> Path:
+    """A name that is free. What a reset that was killed while it saved has left there goes."""
+    folder.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
+    for left in folder.glob(f".{_PREFIX}*{_SUFFIX}.{SAVING}"):
+        remove_left(left)
+    others = (path.name.removesuffix(_SUFFIX) for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"))
+    return folder / f"{_PREFIX}{next_name(to_datetime(clock()).strftime('%Y-%m-%dT%H%M%SZ'), others)}{_SUFFIX}"
+
+
+def _remove_signals(settings: Settings) -> None:
+    """They tell of mail that is gone. Elsewhere than in the store's folder they may lie among other things."""
+    folder = settings.notifications_signals_dir
+    if folder.is_relative_to(settings.storage_root) and not folder.is_symlink():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _place(settings: Settings) -> StorePlace:
+    return StorePlace(storage_root=settings.storage_root, database_path=settings.database_path)

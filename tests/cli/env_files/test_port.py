@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Post
+from tests.cli.shell import Shell
+
+
+@pytest.fixture
+def path(shell: Shell) -> Path:
+    shell.unset("HTTP_PORT")
+    return shell.home / ".config" / "mcp-agent-mail" / ".env"
+
+
+def test_the_port_is_shown_with_what_says_so(shell: Shell, path: Path) -> None:
+    assert shell.am("config", "show-port").out == "8765\tdefault\n"
+
+    assert shell.am("config", "set-port", "9000").code == 0
+    assert shell.am("config", "show-port", "--json").json() == {"port": 9000, "source": f"{path}:{_line_of(path)}"}
+
+    shell.set(HTTP_PORT="7000")
+    assert shell.am("config", "show-port").out == "7000\tenvironment\n"
+
+
+def _line_of(path: Path) -> int:
+    return path.read_text().splitlines().index("HTTP_PORT=9000") + 1
+
+
+def test_without_a_file_one_is_written_as_by_init_and_then_changed(shell: Shell, path: Path) -> None:
+    made = shell.am("config", "set-port", "9000", "--json").json()
+    text = path.read_text()
+    changed = shell.am("config", "set-port", "9001", "--json").json()
+
+    assert (made, changed) == (
+        {"port": 9000, "path": str(path), "created": True},
+        {"port": 9001, "path": str(path), "created": False},
+    )
+    assert path.read_text() == text.replace("\nHTTP_PORT=9000\n", "\nHTTP_PORT=9001\n")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_stands_against_the_line_is_said(shell: Shell, path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text("HTTP_PORT=1\nHTTP_PORT=2\n")
+    shell.set(HTTP_PORT="7000")
+
+    done = shell.am("config", "set-port", "9000")
+
+    assert path.read_text() == "HTTP_PORT=1\nHTTP_PORT=9000\n"
+    assert "HTTP_PORT=7000 in the environment beats the file" in done.err
+    assert "It stands more than once; line 1 does not count." in done.err
+
+
+@pytest.mark.usefixtures("path")
+def test_a_running_server_keeps_its_port(at_post: Shell, post: Post) -> None:
+    done = at_post.am("config", "set-port", "9000")
+
+    assert done.code == 0
+    assert f"The server at http://127.0.0.1:{post.server.port} keeps its port" in done.err
+
+
+def test_a_port_that_was_a_mistake_is_mended_and_mistakes_elsewhere_are_told_of(shell: Shell, path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text("HTTP_PORT=none\nLOG_LEVEL=LOUD\n")
+
+    done = shell.am("config", "set-port", "9000")
+
+    assert (done.code, path.read_text()) == (0, "HTTP_PORT=9000\nLOG_LEVEL=LOUD\n")
+    assert "1 of the settings cannot be used" in done.err
+
+
+def test_the_port_of_a_door_is_refused_and_nothing_is_changed(shell: Shell, path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text("POSTAL_ENABLED=true\nPOSTAL_PORT=7777\n")
+
+    done = shell.am("config", "set-port", "7777")
+
+    assert done.code == 78
+    assert "HTTP_PORT and POSTAL_PORT both name it." in done.err
+    assert path.read_text() == "POSTAL_ENABLED=true\nPOSTAL_PORT=7777\n"
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "http"])
+def test_what_is_no_port_is_a_mistake_of_the_command_line(shell: Shell, path: Path, port: str) -> None:
+    assert shell.am("config", "set-port", "--", port).code == 2
+    assert not path.exists()

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.store.rebuild.dump import dump
+from tests.cli.command_line import am
+from tests.cli.conftest import Post
+from tests.cli.shell import Shell
+
+
+def test_it_asks_for_the_folders_name_and_then_begins_anew(stopped_post: Post) -> None:
+    server = stopped_post.server
+    home = server.root.parent
+
+    done = am("reset", home=home, stdin="store\n", STORAGE_ROOT=str(server.root))
+
+    assert done.returncode == 0, done.stderr
+    assert "Its folder's name: " in done.stderr
+    assert dict(line.split("\t") for line in done.stdout.splitlines())["emptied"] == str(server.root)
+    with server:
+        assert server.am("projects", "list").stdout == ""
+
+
+@pytest.mark.parametrize("typed", ["stores\n", "\n"])
+def test_another_name_changes_nothing(stopped_post: Post, typed: str) -> None:
+    server = stopped_post.server
+    before = list(dump(server.database))
+
+    done = am("reset", home=server.root.parent, stdin=typed, STORAGE_ROOT=str(server.root))
+
+    assert done.returncode == 1
+    assert "Type the folder's own name: store" in done.stderr
+    assert list(dump(server.database)) == before
+
+
+def test_nobody_to_answer_changes_nothing(stopped_post: Post) -> None:
+    server = stopped_post.server
+
+    done = am("reset", home=server.root.parent, STORAGE_ROOT=str(server.root))
+
+    assert done.returncode == 130
+    assert server.database.is_file()
+
+
+def test_beside_a_server_it_is_refused(post: Post) -> None:
+    done = post.server.am("reset", "--confirm", post.server.root.name)
+
+    assert done.returncode == 1
+    assert f"in use by process {post.server.pid}" in done.stderr
+    assert post.server.database.is_file()
+
+
+def test_without_a_store_there_is_nothing_to_empty(shell: Shell) -> None:
+    done = shell.am("reset", "--confirm", ".mcp_agent_mail")
+
+    assert done.code == 69
+    assert not (shell.home / ".mcp_agent_mail").exists()
+
+
+def test_json_asks_nothing(at_stopped: Shell) -> None:
+    assert at_stopped.am("reset", "--json").code == 2
+
+    told = at_stopped.am("reset", "--json", "--confirm", "store").json()
+
+    assert Path(told["archive"]).is_file()
+    assert told["stays"] == []
+
+
+def test_without_an_archive_nothing_is_saved(at_stopped: Shell) -> None:
+    told = at_stopped.am("reset", "--json", "--confirm", "store", "--no-archive").json()
+
+    assert told["archive"] is None
+    assert not at_stopped.context().settings.backup_dir.exists()
+
+
+KILLED = """
+import sys
+from mcp_agent_mail.cli.context import load_context
+from mcp_agent_mail.cli.offline.reset import reset_offline
+from mcp_agent_mail.core.failpoints import FailPoint, Kill, reach_that_kills
+silent = lambda _part: lambda _done, _total: None
+reset_offline(load_context(), saves=True, told=silent, fault_hook=reach_that_kills(Kill(point=FailPoint(sys.argv[1]))))
+"""
+
+
+@pytest.mark.parametrize("point", ["swap-begun", "swap-kept", "swap-placed"])
+def test_killed_half_way_it_finishes_when_it_is_run_again(stopped_post: Post, point: str) -> None:
+    server = stopped_post.server
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, point], env=server.environment(), cwd=server.root.parent, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL
+
+    done = server.am("reset", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert "A reset was interrupted; it is done now." in json.loads(done.stdout)["finished"]
+    assert not server.database.exists()
+    assert len(list((server.root.parent / "store-backups").glob("reset-*.tar"))) == 1
