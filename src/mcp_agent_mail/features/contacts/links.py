@@ -118,9 +118,7 @@ def _require_room(tx: Tx, source: Actor, target: Actor, *, is_new: bool) -> None
         )
 
 
-def answer(
-    tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None, *, by_operator: bool = False
-) -> LinkAnswer:
+def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None, *, by_operator: bool = False) -> LinkAnswer:
     """The target's word: approved until `expires_ts`, or denied when that is None. `by_operator`: the operator's in its
     place, which is recorded, and told, as that.
 
@@ -244,9 +242,7 @@ def intro_body(sender: str, reason: str, call: Mapping[str, Any], command: str) 
     )
 
 
-def returned_notice(
-    recipient: str, returned: Sequence[tuple[int, str]], *, by_operator: bool = False
-) -> SystemNotice:
+def returned_notice(recipient: str, returned: Sequence[tuple[int, str]], *, by_operator: bool = False) -> SystemNotice:
     """To the sender alone: what it wrote to `recipient` and what became of that is nobody else's."""
     in_place = f"For {recipient} the operator" if by_operator else recipient
     lines = [f"{in_place} has declined your contact. That stands until {recipient} writes to you or approves you."]
