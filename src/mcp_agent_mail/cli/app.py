@@ -22,9 +22,11 @@ ENTRIES = {
     "setup": Entry(f"{_HERE}.setup.command", "Set up the agent command lines here: MCP entry and hooks, or undo."),
     "status": Entry(f"{_HERE}.commands.status", "Is the server up, who owns the store, what is pending."),
     "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail as a person; reading consumes nothing."),
+    "acks": Entry(f"{_HERE}.mail.acks", "See which acknowledgements are owed, and remind who is late."),
     "wait": Entry(f"{_HERE}.clients.wait", "Wait for an agent's mail; it ends at the first."),
     "agents": Entry(f"{_HERE}.commands.agents", "List, show and retire agents."),
     "projects": Entry(f"{_HERE}.commands.projects", "List, show and archive projects, invite agents."),
+    "products": Entry(f"{_HERE}.products.command", "Tie projects to a product, and read their mail together."),
     "reservations": Entry(
         f"{_HERE}.commands.reservations", "See who holds which files, and release what nobody works on."
     ),
