@@ -10,7 +10,7 @@ import typer
 
 from mcp_agent_mail.cli.exit_codes import ExitCode, tell_error
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import Column, print_rows
+from mcp_agent_mail.cli.output import Column, print_json, print_rows
 from mcp_agent_mail.clients.docs.files import Edited, default_files, edit_all
 
 app = typer.Typer(
@@ -38,6 +38,7 @@ def insert(
         ),
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take the text out again.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON: a list of files.")] = False,
 ) -> int:
     """Put how to use the mail into files that agents read.
 
@@ -48,7 +49,10 @@ def insert(
     paths = [Path(file) for file in files] if files else default_files(here)
     edited = edit_all(paths, removes=remove, within=None if files else here)
     rows = [{"path": _place(one), "outcome": one.outcome.value} for one in edited]
-    print_rows(rows, _COLUMNS, nothing="")
+    if json:
+        print_json(rows)
+    else:
+        print_rows(rows, _COLUMNS, nothing="")
     for one in edited:
         _tell_problem(one)
     return ExitCode.REFUSED if any(one.problem for one in edited) else ExitCode.DONE

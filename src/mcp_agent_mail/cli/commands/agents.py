@@ -155,7 +155,7 @@ def status(
     project: ProjectOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Show or set what an agent says of itself: whether it is free.
+    """Show or set whether an agent says that it is free.
 
     It is shown to its peers, and stops no mail. What you set is recorded as yours.
     """

@@ -50,9 +50,9 @@ def reply(
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Answer a message in its thread, as Human unless told otherwise.
+    """Answer a message in its thread, to its sender.
 
-    To its sender alone unless --to is given. The message is read by that.
+    As Human unless --from is given, to others with --to. The message is read by that.
     """
     context = load_context()
     text = body_text(body)
@@ -77,12 +77,14 @@ def reply(
 
 
 def acknowledge(
-    message_ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Of mail in your inbox.")],
+    message_ids: Annotated[list[int], typer.Argument(metavar="ID", help="Of mail in your inbox; several at once too.")],
     project: ProjectOption = None,
     exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> int:
-    """Tell senders that you have seen and accept their mail; it is read by that.
+    """Acknowledge mail of yours; it is read by that.
+
+    Its sender is told that you have seen and accept it.
 
     Exit codes: 0 all are acknowledged, 1 some are not, which the last column says why.
     """
