@@ -45,7 +45,6 @@ from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
-from mcp_agent_mail.features.messaging.owed_acks import OwedAckService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.lent_folders import FolderLook
 from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
@@ -91,7 +90,6 @@ def build_services(
         contacts=contact_service(settings, store, identity),
         attachments=attachments,
         messaging=messaging,
-        owed_acks=OwedAckService(store, ttl_s=settings.ack_ttl_seconds, throttle=pace),
         delivery=delivery_service(store, waiters, identity, hooks, presence),
         delivery_marks=marks,
         doors=(doors := door_service(settings, store, identity, messaging, projects, waiters)),

@@ -31,7 +31,6 @@ from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.importing.service import ImportService
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.macros.service import MacroService
-from mcp_agent_mail.features.messaging.owed_acks import OwedAckService
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.path_resolution import PathResolver
@@ -78,7 +77,6 @@ class Services:
     contacts: ContactService
     attachments: AttachmentParts
     messaging: MessagingService
-    owed_acks: OwedAckService
     delivery: DeliveryService
     delivery_marks: DeliveryMarks
     doors: DoorService

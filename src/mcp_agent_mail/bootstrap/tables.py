@@ -76,7 +76,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *window_tools(services.windows, caller),
         *contact_tools(services.contacts, caller),
         *messaging_tools(services.messaging, caller),
-        *owed_ack_tools(services.owed_acks, caller),
+        *owed_ack_tools(services.workers.reminders, caller),
         *delivery_tools(services.delivery, caller),
         *hook_tools(services.delivery, caller),
         *door_tools(services.doors, caller),

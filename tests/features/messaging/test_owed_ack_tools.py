@@ -13,7 +13,7 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.tools import Credentials, ToolTable, UnknownTool
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.messaging.owed_ack_tools import owed_ack_tools
-from mcp_agent_mail.features.messaging.owed_acks import OwedAckService
+from mcp_agent_mail.features.messaging.owed_acks import ReminderService
 from tests.seeded_store import SeededStore, open_seeded_store
 
 TTL_S = 1_800
@@ -33,7 +33,7 @@ def table(seeded: SeededStore) -> ToolTable:
     async def operator() -> Caller:
         return Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 
-    return ToolTable(owed_ack_tools(OwedAckService(seeded.store, ttl_s=TTL_S, throttle=_at_once), operator))
+    return ToolTable(owed_ack_tools(ReminderService(seeded.store, ttl_s=TTL_S, throttle=_at_once), operator))
 
 
 async def call(seeded: SeededStore, tool: str, **arguments: Any) -> Any:

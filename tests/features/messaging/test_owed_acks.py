@@ -17,9 +17,9 @@ from mcp_agent_mail.features.identity.actor import AgentRetired
 from mcp_agent_mail.features.messaging.owed_acks import (
     QUIET_S,
     REMINDERS_AT_ONCE,
-    OwedAckService,
     OwedRequest,
-    Reminded,
+    ReminderService,
+    SentReminders,
 )
 from mcp_agent_mail.store.mail.inboxes import InboxPage
 from mcp_agent_mail.store.transaction import View
@@ -40,8 +40,8 @@ async def _at_once() -> None:
     return None
 
 
-def service(seeded: SeededStore) -> OwedAckService:
-    return OwedAckService(seeded.store, ttl_s=TTL_S, throttle=_at_once)
+def service(seeded: SeededStore) -> ReminderService:
+    return ReminderService(seeded.store, ttl_s=TTL_S, throttle=_at_once)
 
 
 def asked(
@@ -59,11 +59,11 @@ async def ask_agents(seeded: SeededStore, *to: Agent, kind: RecipientKind = Reci
     return await ask(seeded, *seeded.addressed(to, kind))
 
 
-async def remind(seeded: SeededStore, request: OwedRequest | None = None) -> Reminded:
+async def remind(seeded: SeededStore, request: OwedRequest | None = None) -> SentReminders:
     return await service(seeded).remind(OPERATOR, request or asked())
 
 
-def sent(reminded: Reminded) -> list[tuple[str, MessageId]]:
+def sent(reminded: SentReminders) -> list[tuple[str, MessageId]]:
     return [(one.owed.agent.name, one.owed.message.id) for one in reminded.reminders]
 
 

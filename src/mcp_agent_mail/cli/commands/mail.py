@@ -23,11 +23,8 @@ from mcp_agent_mail.cli.commands.shown_messages import print_message, print_sent
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
-from mcp_agent_mail.cli.mail.answers import acknowledge, reply
-from mcp_agent_mail.cli.mail.group import MailGroup
-from mcp_agent_mail.cli.mail.purging import purge
-from mcp_agent_mail.cli.mail.summaries import summary
-from mcp_agent_mail.cli.mail.topics import threads, topic
+from mcp_agent_mail.cli.mail import answers, purge, summaries, threads
+from mcp_agent_mail.cli.mail.mail_typer import MailGroup
 from mcp_agent_mail.cli.output import (
     Column,
     ExactFlag,
@@ -387,9 +384,5 @@ def attachment(
         print_fields(list(saved.items()))
 
 
-app.command("reply", cls=LeanCommand)(reply)
-app.command("ack", cls=LeanCommand)(acknowledge)
-app.command("threads", cls=LeanCommand)(threads)
-app.command("topic", cls=LeanCommand)(topic)
-app.command("summary", cls=LeanCommand)(summary)
-app.command("purge", cls=LeanCommand)(purge)
+for more in (answers, threads, summaries, purge):
+    app.add_typer(more.app)

@@ -13,10 +13,13 @@ from mcp_agent_mail.cli.commands.shown_messages import print_sent
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, code_of
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_json, print_rows
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key, resource_uri
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.domain.identity.names import HUMAN
+
+app = typer.Typer()
 
 _RECEIPTS = (
     Column("id", "message_id", is_right=True),
@@ -26,6 +29,7 @@ _RECEIPTS = (
 )
 
 
+@app.command("reply", cls=LeanCommand)
 def reply(
     message_id: Annotated[int, typer.Argument(metavar="ID", help="The message's id.")],
     body: Annotated[
@@ -76,6 +80,7 @@ def reply(
         print_sent(answer)
 
 
+@app.command("ack", cls=LeanCommand)
 def acknowledge(
     message_ids: Annotated[list[int], typer.Argument(metavar="ID", help="Of mail in your inbox; several at once too.")],
     project: ProjectOption = None,

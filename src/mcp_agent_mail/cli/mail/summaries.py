@@ -11,8 +11,11 @@ import typer
 from mcp_agent_mail.cli.arguments import UsageMistake
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, Row, print_fields, print_gap, print_json, print_text, time_of
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
+
+app = typer.Typer()
 
 _LISTS = ("key_points", "decisions", "action_items", "open_questions", "code_references")
 _MOST_HOURS = 87_600
@@ -21,6 +24,7 @@ _USUAL_HOURS = 24
 NoLlmFlag = Annotated[bool, typer.Option("--no-llm", help="As it stands in the mail, without a language model.")]
 
 
+@app.command("summary", cls=LeanCommand)
 def summary(
     thread_id: Annotated[
         str | None,

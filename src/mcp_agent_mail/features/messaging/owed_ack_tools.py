@@ -13,18 +13,20 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.messaging.owed_acks import (
     REMINDERS_PER_CALL,
-    OwedAck,
-    OwedAckService,
+    OwedAcknowledgement,
     OwedListing,
     OwedRequest,
-    Reminded,
+    ReminderService,
+    SentReminders,
 )
 
 AGE = Count(0, 10 * 365 * 24 * 3_600)
 REMINDERS = Count(1, REMINDERS_PER_CALL)
 
 
-def owed_ack_tools(service: OwedAckService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+def owed_ack_tools(service: ReminderService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To see what a project's agents owe, and to remind them."""
+
     async def owed_acknowledgements(
         project_key: Annotated[str, PROJECT_KEY],
         agent_name: Annotated[str | None, AGENT_ADDRESS] = None,
@@ -90,7 +92,7 @@ def _show_listing(listing: OwedListing) -> JsonObject:
     }
 
 
-def _show_reminded(reminded: Reminded) -> JsonObject:
+def _show_reminded(reminded: SentReminders) -> JsonObject:
     return {
         "project": reminded.project.human_key,
         "min_age_seconds": reminded.min_age_s,
@@ -101,7 +103,7 @@ def _show_reminded(reminded: Reminded) -> JsonObject:
     }
 
 
-def _show_owed(owed: OwedAck, seen_from: ProjectId) -> JsonObject:
+def _show_owed(owed: OwedAcknowledgement, seen_from: ProjectId) -> JsonObject:
     message = owed.message
     return {
         "message_id": message.id,
@@ -111,5 +113,5 @@ def _show_owed(owed: OwedAck, seen_from: ProjectId) -> JsonObject:
     }
 
 
-def _age_s(owed: OwedAck, now: Micros) -> int:
+def _age_s(owed: OwedAcknowledgement, now: Micros) -> int:
     return max(0, now - owed.copy.delivered_ts) // SECOND

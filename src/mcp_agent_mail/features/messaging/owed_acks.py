@@ -46,7 +46,7 @@ class OwedRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwedAck:
+class OwedAcknowledgement:
     """One agent's copy of a message that it has not acknowledged."""
 
     agent: Agent
@@ -59,7 +59,7 @@ class OwedListing:
     """By delivery, oldest first. `has_more`: the project has others besides. Ages are counted up to `now`."""
 
     project: Project
-    owed: list[OwedAck]
+    owed: list[OwedAcknowledgement]
     min_age_s: int
     has_more: bool
     now: Micros
@@ -69,12 +69,12 @@ class OwedListing:
 class Reminder:
     """`mail` reminded of what was owed."""
 
-    owed: OwedAck
+    owed: OwedAcknowledgement
     mail: Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reminded:
+class SentReminders:
     """`has_more`: as many were sent as one call sends, and a repeat goes on."""
 
     project: Project
@@ -83,7 +83,7 @@ class Reminded:
     has_more: bool
 
 
-class OwedAckService:
+class ReminderService:
     """`ttl_s`: from when on an acknowledgement is late, where a call does not say. `throttle` is awaited before mail is
     stored.
     """
@@ -112,7 +112,7 @@ class OwedAckService:
 
         return await self._store.read(look)
 
-    async def remind(self, caller: Caller, request: OwedRequest) -> Reminded:
+    async def remind(self, caller: Caller, request: OwedRequest) -> SentReminders:
         """Write to each agent that owes one, oldest first: `limit` reminders at most, and of one message to one agent
         none within QUIET_S of the last. A cut leaves some sent, and a repeat goes on.
         """
@@ -135,7 +135,7 @@ class OwedAckService:
             lot = due[first : first + REMINDERS_AT_ONCE]
             await self._throttle()
             sent += await self._store.write(partial(_remind, project, lot, min_age_s))
-        return Reminded(project=project, reminders=sent, min_age_s=min_age_s, has_more=len(copies) > request.limit)
+        return SentReminders(project=project, reminders=sent, min_age_s=min_age_s, has_more=len(copies) > request.limit)
 
     def _age(self, request: OwedRequest) -> int:
         return self._ttl_s if request.min_age_s is None else request.min_age_s
@@ -150,11 +150,11 @@ def _before(now: Micros, age_s: int) -> Micros:
     return Micros(now - age_s * SECOND)
 
 
-def _owed(view: View, copy: OwedCopy) -> OwedAck:
+def _owed(view: View, copy: OwedCopy) -> OwedAcknowledgement:
     agent, message = view.agents.find(copy.agent_id), view.messages.find(copy.message_id)
     assert agent is not None, copy
     assert message is not None, copy
-    return OwedAck(agent=agent, message=message, copy=copy)
+    return OwedAcknowledgement(agent=agent, message=message, copy=copy)
 
 
 def _remind(project: Project, lot: Sequence[OwedCopy], min_age_s: int, tx: Tx) -> list[Reminder]:
@@ -171,7 +171,7 @@ def _remind(project: Project, lot: Sequence[OwedCopy], min_age_s: int, tx: Tx) -
     return sent
 
 
-def reminder_notice(owed: OwedAck, project: Project, now: Micros) -> SystemNotice:
+def reminder_notice(owed: OwedAcknowledgement, project: Project, now: Micros) -> SystemNotice:
     """For the agent that owes it, in the operator's name: whose message it is, how old, and the call that acknowledges
     it. Of a blind copy nobody else may know.
     """

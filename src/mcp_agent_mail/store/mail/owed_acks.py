@@ -47,6 +47,9 @@ LIMIT 1
 """
 
 
+_CopyRow = tuple[int, int, str, int, int | None, int | None, int]
+
+
 class OwedCopy(NamedTuple):
     """One recipient's copy: `reminded_ts` is when a reminder last came to it, `delivery_seq` its place in time."""
 
@@ -59,7 +62,7 @@ class OwedCopy(NamedTuple):
     delivery_seq: int
 
 
-class OwedAcks:
+class OwedCopies:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
@@ -91,7 +94,7 @@ class OwedAcks:
         return self._connection.execute(_ONE_TO_REMIND, given).fetchone() is not None
 
 
-def _copy(row: tuple[int, int, str, int, int | None, int | None, int]) -> OwedCopy:
+def _copy(row: _CopyRow) -> OwedCopy:
     agent_id, message_id, kind, delivered_ts, read_ts, reminded_ts, delivery_seq = row
     return OwedCopy(
         agent_id=AgentId(agent_id),

@@ -10,10 +10,14 @@ import typer
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, Row, print_fields, print_json, print_text, time_of
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 
+app = typer.Typer()
 
+
+@app.command("purge", cls=LeanCommand)
 def purge(
     max_age_days: Annotated[
         int | None,

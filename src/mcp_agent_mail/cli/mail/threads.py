@@ -8,9 +8,12 @@ import typer
 
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, at, print_json, print_rows
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 from mcp_agent_mail.cli.row_flags import importance_style, mail_flags
+
+app = typer.Typer()
 
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many.")]
 SinceOption = Annotated[str | None, typer.Option("--since", metavar="TIME", help="After this time (ISO 8601).")]
@@ -33,6 +36,7 @@ _THREADS = (
 )
 
 
+@app.command("topic", cls=LeanCommand)
 def topic(
     name: Annotated[str, typer.Argument(metavar="TOPIC", help="A topic; letter case does not count.")],
     project: ProjectOption = None,
@@ -52,6 +56,7 @@ def topic(
         print_rows(found, _MAIL, nothing=f"No mail on {name}.", exact=exact)
 
 
+@app.command("threads", cls=LeanCommand)
 def threads(
     project: ProjectOption = None,
     limit: LimitOption = 20,
