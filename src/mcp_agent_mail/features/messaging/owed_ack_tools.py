@@ -13,8 +13,8 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.messaging.owed_acks import (
     REMINDERS_PER_CALL,
-    OwedAcknowledgement,
     OwedListing,
+    OwedMessage,
     OwedRequest,
     ReminderService,
     SentReminders,
@@ -103,7 +103,7 @@ def _show_reminded(reminded: SentReminders) -> JsonObject:
     }
 
 
-def _show_owed(owed: OwedAcknowledgement, seen_from: ProjectId) -> JsonObject:
+def _show_owed(owed: OwedMessage, seen_from: ProjectId) -> JsonObject:
     message = owed.message
     return {
         "message_id": message.id,
@@ -113,5 +113,5 @@ def _show_owed(owed: OwedAcknowledgement, seen_from: ProjectId) -> JsonObject:
     }
 
 
-def _age_s(owed: OwedAcknowledgement, now: Micros) -> int:
+def _age_s(owed: OwedMessage, now: Micros) -> int:
     return max(0, now - owed.copy.delivered_ts) // SECOND

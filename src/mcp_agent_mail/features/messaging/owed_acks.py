@@ -46,7 +46,7 @@ class OwedRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwedAcknowledgement:
+class OwedMessage:
     """One agent's copy of a message that it has not acknowledged."""
 
     agent: Agent
@@ -59,7 +59,7 @@ class OwedListing:
     """By delivery, oldest first. `has_more`: the project has others besides. Ages are counted up to `now`."""
 
     project: Project
-    owed: list[OwedAcknowledgement]
+    owed: list[OwedMessage]
     min_age_s: int
     has_more: bool
     now: Micros
@@ -69,7 +69,7 @@ class OwedListing:
 class Reminder:
     """`mail` reminded of what was owed."""
 
-    owed: OwedAcknowledgement
+    owed: OwedMessage
     mail: Message
 
 
@@ -150,11 +150,11 @@ def _before(now: Micros, age_s: int) -> Micros:
     return Micros(now - age_s * SECOND)
 
 
-def _owed(view: View, copy: OwedCopy) -> OwedAcknowledgement:
+def _owed(view: View, copy: OwedCopy) -> OwedMessage:
     agent, message = view.agents.find(copy.agent_id), view.messages.find(copy.message_id)
     assert agent is not None, copy
     assert message is not None, copy
-    return OwedAcknowledgement(agent=agent, message=message, copy=copy)
+    return OwedMessage(agent=agent, message=message, copy=copy)
 
 
 def _remind(project: Project, lot: Sequence[OwedCopy], min_age_s: int, tx: Tx) -> list[Reminder]:
@@ -171,7 +171,7 @@ def _remind(project: Project, lot: Sequence[OwedCopy], min_age_s: int, tx: Tx) -
     return sent
 
 
-def reminder_notice(owed: OwedAcknowledgement, project: Project, now: Micros) -> SystemNotice:
+def reminder_notice(owed: OwedMessage, project: Project, now: Micros) -> SystemNotice:
     """For the agent that owes it, in the operator's name: whose message it is, how old, and the call that acknowledges
     it. Of a blind copy nobody else may know.
     """
