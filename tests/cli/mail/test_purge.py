@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.cli.mail import purge
 from tests.cli.shell import Shell
 from tests.served import Served
 
@@ -89,7 +89,7 @@ def test_the_age_may_be_said(at_attic: Shell) -> None:
 def test_on_a_terminal_it_asks(
     at_attic: Shell, monkeypatch: pytest.MonkeyPatch, said: str, code: int, left: int
 ) -> None:
-    monkeypatch.setattr(purge.sys, "stdin", _Terminal(said))
+    monkeypatch.setattr(sys, "stdin", _Terminal(said))
 
     done = at_attic.am("mail", "purge")
 
