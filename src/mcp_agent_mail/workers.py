@@ -24,6 +24,7 @@ from mcp_agent_mail.features.delivery.waiters import Waiters
 from mcp_agent_mail.features.delivery.worker import FeedWorker
 from mcp_agent_mail.features.health.store_size import StoreSizeWorker
 from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker
+from mcp_agent_mail.features.messaging.owed_acks import ReminderService
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.retention.service import RetentionRules, RetentionService
 from mcp_agent_mail.features.retention.worker import RetentionPace, RetentionWorker
@@ -43,6 +44,7 @@ class Workers:
     signals: Signals | None
     webhooks: Webhooks | None
     overdue: OverdueWorker | None
+    reminders: ReminderService
     unseen: UnseenWorker | None
     retention: RetentionService
     retention_worker: RetentionWorker | None
@@ -118,8 +120,8 @@ def build_workers(
     contents: AttachmentFiles,
     clock: Clock,
 ) -> Workers:
-    """What the settings switch on, not started. The retention service is there in any case, since a call may purge too;
-    each purge awaits `throttle`, which holds it back while the archive is far behind.
+    """What the settings switch on, not started. Retention and reminders are there in any case, since a call may purge
+    or remind too; each purge awaits `throttle`, which holds it back while the archive is far behind.
     """
     retention = RetentionService(
         store,
@@ -136,6 +138,7 @@ def build_workers(
         signals=_signals(settings, store, bus, clock),
         webhooks=_webhooks(settings, store, bus, clock),
         overdue=_overdue(settings, store, clock),
+        reminders=ReminderService(store, ttl_s=settings.ack_ttl_seconds, throttle=throttle),
         unseen=_unseen(settings, store),
         retention=retention,
         retention_worker=_retention_worker(settings, retention, clock),

@@ -12,6 +12,9 @@ VERBS = frozenset(
     adopt check ensure extract init install migrate offload open read rebuild register release renew reserve
     reset run send serve verify wait wake withdraw
 """.split()
+ adopt check ensure extract install migrate offload open purge read rebuild register release renew reserve run send
+ serve verify wait wake withdraw
+    """.split()
 )
 """What a use case, a tool or a command does. Such a module begins or ends with it: `send`, `force_release`."""
 

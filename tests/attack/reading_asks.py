@@ -69,6 +69,8 @@ TOOLS: Mapping[str, Arguments] = {
     "reply_message": {"project_key": APP, "sender_name": BLIND, "body_md": "", "message_id": 2},
     "mark_message_read": {**_AS_BLIND, "message_id": 1},
     "acknowledge_message": {**_AS_BLIND, "message_id": 1},
+    "owed_acknowledgements": {**_HERE, "min_age_seconds": 0},
+    "remind_acknowledgements": {"project_key": SPARE},
     "read_mail": {**_HERE, "thread_id": THREAD},
     "list_threads": _HERE,
     "fetch_inbox": {**_AS_BLIND, "include_bodies": True},

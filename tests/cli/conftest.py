@@ -116,3 +116,10 @@ def at_stopped(shell: Shell, stopped_post: Post) -> Shell:
     """`am` in this process, for a store of its own and without a server."""
     shell.set(STORAGE_ROOT=str(stopped_post.server.root), AGENT_MAIL_PROJECT=stopped_post.project)
     return shell
+
+
+@pytest.fixture(params=["at_post", "at_stopped"], ids=["with a server", "without one"])
+def either(request: pytest.FixtureRequest) -> Shell:
+    """`am` in this process, for the same mail: once over a running server, once over the store itself."""
+    shell: Shell = request.getfixturevalue(request.param)
+    return shell

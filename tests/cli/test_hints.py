@@ -48,7 +48,11 @@ AWKWARD = '/code/it\'s "my" (old) app'
         ("It is gone: register_agent adds one.", "It is gone: an agent's register_agent adds one."),
         (
             "ensure_project(name='x') makes it.",
-            "am projects list shows them and --project names one; an agent's ensure_project(name='x') makes it.",
+            "am projects list shows them and --project names one; am projects ensure makes it.",
+        ),
+        (
+            f"ensure_project(human_key={AWKWARD!r}) makes it.",
+            f"am projects list shows them and --project names one; am projects ensure {shlex.quote(AWKWARD)} makes it.",
         ),
         ("A whois of somebody, or my_send_message_2.", "A whois of somebody, or my_send_message_2."),
         (

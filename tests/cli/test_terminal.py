@@ -70,7 +70,7 @@ def test_an_empty_list_says_so_on_a_terminal(tmp_path: Path, stopped_post: Post)
 
     shown = on_a_terminal("projects", "list", home=tmp_path, STORAGE_ROOT=str(stopped_post.server.root))
 
-    assert shown == "No projects yet: an agent's ensure_project makes one.\n"
+    assert shown == "No projects yet: am projects ensure makes one.\n"
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ ADDS: dict[str, dict[str, Any]] = {
     "request_contact": {**HERE, "from_agent": RED, "to_agent": THIRD},
     "send_message": {**LETTER, "to": [RED]},
     "reply_message": {**HERE, "message_id": 1, "sender_name": RED, "body_md": "Yes"},
+    "remind_acknowledgements": {**HERE, "min_age_seconds": 0},
     "file_reservation_paths": {**MINE, "paths": ["src/new/**"]},
     "acquire_build_slot": {**MINE, "slot": "another"},
     "summarize_recent": HERE,

@@ -133,6 +133,7 @@ ASKS: Mapping[str, Asks] = {
     "list_contacts": _contacts,
     "held_mail": _each_agent({"limit": _ALL}, {"limit": _ALL, "direction": "outbound"}),
     "contact_requests": _contacts,
+    "owed_acknowledgements": _each_project(min_age_seconds=0, limit=_ALL),
     "fetch_inbox": _inbox,
     "fetch_topic": _topic,
     "read_mail": _mail,

@@ -49,7 +49,6 @@ from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.issued_tokens.service import IssuedTokenService
 from mcp_agent_mail.features.products.service import ProductService
-from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lent_folders import FolderLook
 from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
 from mcp_agent_mail.features.search.service import SearchService

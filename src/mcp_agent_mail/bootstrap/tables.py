@@ -26,6 +26,7 @@ from mcp_agent_mail.features.introspection.resources import introspection_resour
 from mcp_agent_mail.features.introspection.service import IntrospectionService
 from mcp_agent_mail.features.issued_tokens.tools import issued_token_tools
 from mcp_agent_mail.features.macros.tools import macro_tools
+from mcp_agent_mail.features.messaging.owed_ack_tools import owed_ack_tools
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from mcp_agent_mail.features.products.resources import product_resources
@@ -78,6 +79,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *window_tools(services.windows, caller),
         *contact_tools(services.contacts, caller),
         *messaging_tools(services.messaging, caller),
+        *owed_ack_tools(services.workers.reminders, caller),
         *delivery_tools(services.delivery, caller),
         *hook_tools(services.delivery, caller),
         *door_tools(services.doors, caller),

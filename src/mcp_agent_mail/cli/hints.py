@@ -16,13 +16,20 @@ from mcp_agent_mail.core.escaping import written_on_one_line
 from mcp_agent_mail.core.profiles import CLUSTERS
 
 COMMANDS = {
+    "acknowledge_message": "am mail ack",
     "archive_project": "am projects archive",
     "check_file_reservation_conflicts": "am guard check",
     "checkout_archive_month": "am archive checkout",
     "create_issued_token": "am token create",
     "create_join_code": "am projects invite",
     "deregister_agent": "am agents retire",
+    "ensure_product": "am products ensure",
+    "ensure_project": "am projects ensure",
+    "expire_window": "am agents expire-window",
     "fetch_inbox": "am mail inbox",
+    "fetch_inbox_product": "am products inbox",
+    "fetch_summary": "am mail summary --stored",
+    "fetch_topic": "am mail topic",
     "force_release_file_reservation": "am reservations release",
     "health_check": "am status",
     "held_mail": "am mail held",
@@ -32,15 +39,28 @@ COMMANDS = {
     "list_guard_events": "am guard log",
     "list_issued_tokens": "am token list",
     "list_join_codes": "am projects codes",
+    "list_threads": "am mail threads",
+    "list_window_identities": "am agents windows",
     "message_status": "am mail status",
+    "owed_acknowledgements": "am acks pending",
+    "products_link": "am products link",
+    "purge_old_messages": "am mail purge",
     "read_mail": "am mail read",
     "reissue_token": "am token reissue",
     "release_file_reservations": "am reservations release",
-    "reply_message": "am mail send --reply-to ID",
+    "remind_acknowledgements": "am acks remind",
+    "rename_window": "am agents rename-window",
+    "reply_message": "am mail reply ID",
     "revoke_issued_token": "am token revoke",
     "revoke_join_code": "am projects revoke-code",
     "search_messages": "am mail search",
+    "search_messages_product": "am products search",
     "send_message": "am mail send",
+    "set_contact_policy": "am contacts policy",
+    "set_status": "am agents status",
+    "summarize_recent": "am mail summary",
+    "summarize_thread": "am mail summary",
+    "summarize_thread_product": "am products summary",
     "unarchive_project": "am projects unarchive",
     "uninstall_precommit_guard": "am guard uninstall",
     "unretire_agent": "am agents unretire",
@@ -60,7 +80,7 @@ RESOURCES = {
 }
 
 _AGENTS_ONLY = frozenset(tool for tools in CLUSTERS.values() for tool in tools) - COMMANDS.keys()
-_NAMED = ("project_key", "agent_name")
+_NAMED = ("project_key", "agent_name", "human_key")
 """Arguments that the command takes as its first word, where the call in the hint has just one of them."""
 
 _VALUE = r"(?:'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
@@ -133,12 +153,18 @@ def _command(found: re.Match[str]) -> str:
     if tool == "whois" and found["arguments"] is None:
         return found[0]
     if tool == "ensure_project":
-        return f"am projects list shows them and --project names one; an agent's {found[0]}"
+        return f"am projects list shows them and --project names one; {_with_word(found)}"
     if tool not in COMMANDS:
         before = found.string[: found.start()].rstrip()
         return f"{'An' if not before or before.endswith(('.', '?', '!')) else 'an'} agent's {found[0]}"
     if found["to_all"]:
         return f"{COMMANDS[tool]} with {_EACH}"
+    return _with_word(found)
+
+
+def _with_word(found: re.Match[str]) -> str:
+    """The command for the tool, with the one value of the call that it takes as its first word."""
+    tool = found["tool"]
     one = _ONE_ARGUMENT.fullmatch(found["arguments"] or "")
     if one is None or one["name"] not in _NAMED:
         return COMMANDS[tool]

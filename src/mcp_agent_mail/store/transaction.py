@@ -40,6 +40,7 @@ from mcp_agent_mail.store.mail.held_mail import Held
 from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue_acks import Overdue
+from mcp_agent_mail.store.mail.owed_acks import OwedCopies
 from mcp_agent_mail.store.mail.passed_ends import tell_time
 from mcp_agent_mail.store.mail.threads import Threads
 from mcp_agent_mail.store.meta import Meta
@@ -74,6 +75,7 @@ class View:
         self.inboxes = Inboxes(connection)
         self.unread = Unread(connection)
         self.overdue = Overdue(connection)
+        self.owed_acks = OwedCopies(connection)
         self.retention = Retention(connection)
         self.contacts = Contacts(connection)
         self.held = Held(connection)

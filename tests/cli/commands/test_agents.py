@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
 
@@ -83,3 +85,51 @@ def test_an_agent_that_there_is_not_is_refused(at_post: Shell) -> None:
 
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("Error (NOT_FOUND): ")
+
+
+def test_what_an_agent_says_of_itself_is_shown_and_set(either: Shell) -> None:
+    before = either.am("agents", "status", "BlueLake", "--json").json()
+    set_to = either.am("agents", "status", "BlueLake", "busy", "--note", "until noon")
+    after = either.am("agents", "status", "BlueLake")
+    either.am("agents", "status", "BlueLake", "ready")
+
+    assert (before["agent"], before["status"]) == ("BlueLake", "ready")
+    assert (set_to.code, set_to.lines()) == (
+        0,
+        [["agent", "BlueLake"], ["status", "busy"], ["status_note", "until noon"]],
+    )
+    assert after.lines() == set_to.lines()
+    assert either.am("agents", "status", "BlueLake").lines()[1:] == [["status", "ready"]]
+
+
+def test_a_status_that_is_none_and_a_note_without_one_are_misuse(shell: Shell) -> None:
+    assert shell.am("agents", "status", "BlueLake", "asleep").code == 2
+    assert shell.am("agents", "status", "BlueLake", "--note", "why").code == 2
+
+
+WINDOW = "0f0e0d0c-58a6-4c8e-9a0a-5d1b6f2a7c01"
+
+
+def test_windows_are_listed_renamed_and_forgotten(at_post: Shell, post: Post) -> None:
+    with post.server.connect(**{"X-Agent-Window": WINDOW}) as connection:
+        connection.call("register_agent", project_key=post.project, program="p", model="m")
+
+    listed = at_post.am("agents", "windows")
+    renamed = at_post.am("agents", "rename-window", WINDOW, "SlowOwl")
+    as_json = at_post.am("agents", "windows", "--json").json()
+    gone = at_post.am("agents", "expire-window", WINDOW)
+
+    (name,) = [line[1] for line in listed.lines() if line[0] == WINDOW]
+    assert (renamed.code, renamed.lines()) == (0, [["window", WINDOW], ["name", "SlowOwl"], ["was", name]])
+    assert [one["display_name"] for one in as_json["identities"] if one["window_uuid"] == WINDOW] == ["SlowOwl"]
+    assert (gone.code, dict(gone.lines())["name"]) == (0, "SlowOwl")
+    assert WINDOW not in at_post.am("agents", "windows").out
+
+
+@pytest.mark.parametrize(
+    "command", [("rename-window", WINDOW[:-1] + "2", "SlowOwl"), ("expire-window", WINDOW[:-1] + "2")]
+)
+def test_a_window_that_nobody_has_is_refused(either: Shell, command: tuple[str, ...]) -> None:
+    done = either.am("agents", *command)
+
+    assert (done.code, done.err.startswith("Error (NOT_FOUND)")) == (1, True)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
 
@@ -51,3 +54,29 @@ def test_an_answer_for_nobody_is_refused(at_leases: Shell) -> None:
 
     assert ended.code != 0
     assert "NobodyHere" in ended.err
+
+
+def test_whose_mail_an_agent_takes_is_set_for_it(either: Shell) -> None:
+    closed = either.am("contacts", "policy", "RedStone", "contacts_only", "--json").json()
+    opened = either.am("contacts", "policy", "RedStone", "auto")
+
+    assert (closed["agent"], closed["policy"]) == ("RedStone", "contacts_only")
+    assert (opened.code, opened.lines()) == (0, [["agent", "RedStone"], ["policy", "auto"]])
+
+
+def test_a_policy_of_the_operators_is_recorded_as_no_agents(at_stopped: Shell, stopped_post: Post) -> None:
+    at_stopped.am("contacts", "policy", "RedStone", "contacts_only")
+
+    with closing(sqlite3.connect(stopped_post.server.root / "mail.sqlite3")) as database:
+        (newest,) = database.execute("SELECT kind, agent_id FROM outbox ORDER BY seq DESC LIMIT 1").fetchall()
+    assert newest == ("profile", None)
+
+
+def test_a_policy_that_is_none_is_misuse(shell: Shell) -> None:
+    assert shell.am("contacts", "policy", "RedStone", "sometimes").code == 2
+
+
+def test_a_policy_of_nobody_is_refused(either: Shell) -> None:
+    done = either.am("contacts", "policy", "NobodyHere", "open")
+
+    assert (done.code, done.err.startswith("Error (NOT_FOUND)")) == (1, True)

@@ -327,4 +327,4 @@ def test_only_its_sender_withdraws_a_message(at_post: Shell, post: Post) -> None
 
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("Error (PERMISSION_DENIED): Human did not send message")
-    assert "am mail send --reply-to ID" in done.err
+    assert "am mail reply ID" in done.err

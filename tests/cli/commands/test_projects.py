@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -130,3 +131,24 @@ def test_a_repository_is_marked_and_what_the_marker_says_is_told(at_post: Shell)
     assert (told["file"], told["written"], told["human_key"]) == (f"{code}/{MARKER_FILE}", "yes", str(code))
     assert told["project_uid"] in (code / MARKER_FILE).read_text()
     assert (discovery["file"], discovery["project_uid"]) == (f"{code}/{DISCOVERY_FILE}", told["project_uid"])
+
+
+def test_the_project_of_a_folder_is_made_once(either: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "fresh"
+    folder.mkdir()
+    either.go_to(tmp_path)
+
+    made = either.am("projects", "ensure", "fresh")
+    either.go_to(folder)
+    again = either.am("projects", "ensure", "--json").json()
+
+    told = dict(made.lines())
+    assert (made.code, told["human_key"]) == (0, str(folder))
+    assert (str(again["id"]), again["slug"], again["human_key"]) == (told["id"], told["slug"], str(folder))
+    assert list(folder.iterdir()) == []
+
+
+def test_what_speaks_against_a_folder_is_said(either: Shell, tmp_path: Path) -> None:
+    done = either.am("projects", "ensure", str(tmp_path / "not-there"))
+
+    assert (done.code, "Hint: " in done.err) == (0, True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mcp_agent_mail.core.tools import Credentials
@@ -53,6 +55,41 @@ async def test_whoever_answers_the_request_for_its_target_closes_its_mail(
     assert harness.rows(f"{state} name = 'BlueLake')") == [(1, 1)]
     assert harness.rows("SELECT unread_count, ack_pending_count FROM agents WHERE name = 'RedStone'") == [(0, 0)]
     assert harness.rows("SELECT count(*) FROM outbox WHERE kind = 'receipt' AND step = 'acknowledged'") == [(1,)]
+
+
+@pytest.mark.parametrize(("by", "recorded"), [(NOBODY, "RedStone"), (OPERATOR, None)], ids=["itself", "the operator"])
+@pytest.mark.parametrize("accept", [True, False])
+async def test_an_answer_is_recorded_as_that_of_whoever_gave_it(
+    harness: ContactsHarness, by: Credentials, recorded: str | None, *, accept: bool
+) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    await harness.send()
+
+    await harness.call(
+        "respond_contact", by, project_key=APP, to_agent="RedStone", from_agent="BlueLake", accept=accept
+    )
+
+    newest = "SELECT (SELECT name FROM agents a WHERE a.id = o.agent_id), snapshot FROM outbox o WHERE kind = ?"
+    ((acting, snapshot),) = harness.rows(f"{newest} ORDER BY seq DESC LIMIT 1", "contact")
+    assert (acting, json.loads(snapshot)["acting"]) == (recorded, recorded)
+    ((changed_by, _),) = harness.rows(
+        f"{newest} AND message_id = (SELECT max(message_id) FROM recipients WHERE held_code IS NOT NULL) "
+        "ORDER BY seq DESC LIMIT 1",
+        "mail",
+    )
+    assert changed_by == recorded
+
+
+async def test_whom_the_operator_declines_for_is_told_to_the_sender(harness: ContactsHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    await harness.send()
+
+    await harness.call(
+        "respond_contact", OPERATOR, project_key=APP, to_agent="RedStone", from_agent="BlueLake", accept=False
+    )
+
+    (notice,) = await harness.call("fetch_inbox", agent_name="BlueLake", include_bodies=True)
+    assert notice["body_md"].startswith("For RedStone the operator has declined your contact.")
 
 
 async def test_the_intro_passes_every_policy_but_block_all(harness: ContactsHarness) -> None:

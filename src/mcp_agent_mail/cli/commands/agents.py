@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from mcp_agent_mail.cli.arguments import UsageMistake
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 
 NameArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
+WindowArgument = Annotated[str, typer.Argument(metavar="WINDOW", help="Its UUID, as am agents windows shows it.")]
 
 
 def _other_names(agent: Mapping[str, Any]) -> str:  # Any: JSON
@@ -54,6 +56,15 @@ _AGENTS = (
     # The last, so that whoever cuts columns out of the others goes on.
     Column("listening", "listening_via"),
     Column("also called", _other_names),
+)
+
+_STATUS = ("status", "status_note")
+_WINDOWS = (
+    Column("window", "window_uuid", is_whole=True),
+    Column("name", "display_name"),
+    Column("last active", at("last_active_ts")),
+    Column("expires", at("expires_ts")),
+    Column("created", at("created_ts")),
 )
 
 _COMMITS = (
@@ -131,3 +142,85 @@ def unretire(name: NameArgument, project: ProjectOption = None, json: JsonFlag =
         print_json(agent)
     else:
         print_fields([("name", agent["name"]), ("program", agent["program"]), ("model", agent["model"])])
+
+
+@app.command("status", cls=LeanCommand)
+def status(
+    name: NameArgument,
+    word: Annotated[
+        Literal["ready", "busy", "do_not_disturb", "offline"] | None,
+        typer.Argument(metavar="STATUS", help="ready, busy, do_not_disturb or offline; without one it is shown."),
+    ] = None,
+    note: Annotated[str | None, typer.Option("--note", metavar="TEXT", help="Why; left out, there is none.")] = None,
+    project: ProjectOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Show or set whether an agent says that it is free.
+
+    It is shown to its peers, and stops no mail. What you set is recorded as yours.
+    """
+    if word is None and note is not None:
+        raise UsageMistake("--note goes with a STATUS.")
+    context = load_context()
+    about = {"project_key": project_key(project, context), "agent_name": name}
+    with open_gateway(context) as gateway:
+        if word is None:
+            found = gateway.call("whois", {**about, "include_recent_commits": False})
+            answer = {"agent": found["name"], **{key: found[key] for key in _STATUS}}
+        else:
+            answer = gateway.call("set_status", {**about, "status": word, "note": note})
+    if json:
+        print_json(answer)
+    else:
+        print_fields([("agent", answer["agent"]), *((key, answer.get(key)) for key in _STATUS)])
+
+
+@app.command("windows", cls=LeanCommand)
+def windows(project: ProjectOption = None, exact: ExactFlag = False, json: JsonFlag = False) -> None:
+    """List the windows of clients that give agents their names."""
+    context = load_context()
+    with open_gateway(context) as gateway:
+        answer = gateway.call("list_window_identities", {"project_key": project_key(project, context)})
+    if json:
+        print_json(answer)
+    else:
+        print_rows(answer["identities"], _WINDOWS, nothing="No client has told of a window.", exact=exact)
+
+
+@app.command("rename-window", cls=LeanCommand)
+def rename_window(
+    window: WindowArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What who registers from it without a name is called.")],
+    project: ProjectOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Change the name that a window gives; agents keep theirs."""
+    context = load_context()
+    with open_gateway(context) as gateway:
+        arguments = {"project_key": project_key(project, context), "window_uuid": window, "new_display_name": name}
+        answer = gateway.call("rename_window", arguments)
+    if json:
+        print_json(answer)
+    else:
+        print_fields(
+            [("window", answer["window_uuid"]), ("name", answer["display_name"]), ("was", answer["old_display_name"])]
+        )
+
+
+@app.command("expire-window", cls=LeanCommand)
+def expire_window(window: WindowArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """Forget a window: registering from it begins anew."""
+    context = load_context()
+    with open_gateway(context) as gateway:
+        arguments = {"project_key": project_key(project, context), "window_uuid": window}
+        answer = gateway.call("expire_window", arguments)
+    if json:
+        print_json(answer)
+    else:
+        print_fields(
+            [
+                ("window", answer["window_uuid"]),
+                ("name", answer["display_name"]),
+                ("expired", time_of(answer["expired_at"])),
+            ]
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -70,7 +70,7 @@ def approve(
 ) -> None:
     """Let FROM write to TO for 30 days, and deliver what waits.
 
-    In TO's place, for one that cannot answer for itself.
+    In TO's place, for one that cannot answer for itself; it is recorded as yours.
     """
     _answer(source, target, project, accept=True, as_json=json)
 
@@ -79,9 +79,34 @@ def approve(
 def deny(source: SourceArgument, target: TargetArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
     """Decline FROM's mail to TO, and return what waits.
 
-    In TO's place. An approval ends by it.
+    In TO's place, recorded as yours. An approval ends by it.
     """
     _answer(source, target, project, accept=False, as_json=json)
+
+
+@app.command("policy", cls=LeanCommand)
+def policy(
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="An agent of the project.")],
+    word: Annotated[
+        Literal["open", "auto", "contacts_only", "block_all"],
+        typer.Argument(metavar="POLICY", help="open, auto, contacts_only or block_all."),
+    ],
+    project: ProjectOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Set whose mail an agent takes.
+
+    open: anybody's; auto: that of its project and its contacts; contacts_only; block_all: nobody's. It is recorded as
+    yours, and mail that waits stays so until it is answered.
+    """
+    context = load_context()
+    with open_gateway(context) as gateway:
+        arguments = {"project_key": project_key(project, context), "agent_name": agent, "policy": word}
+        answer = gateway.call("set_contact_policy", arguments)
+    if json:
+        print_json(answer)
+    else:
+        print_fields([(key, answer[key]) for key in ("agent", "policy")])
 
 
 def _answer(source: str, target: str, project: str | None, *, accept: bool, as_json: bool) -> None:

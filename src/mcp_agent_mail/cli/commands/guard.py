@@ -191,7 +191,7 @@ def _project(option: str | None, place: Path, settings: ClientSettings) -> tuple
     if why_not is None and given:
         raise NotFound(
             f"The server knows no project {key:.300}.",
-            hint="`am projects list` shows them; an agent's ensure_project makes one.",
+            hint="`am projects list` shows them, `am projects ensure` makes one.",
             data={"parameter": "project_key"},
         )
     if not is_path(key):

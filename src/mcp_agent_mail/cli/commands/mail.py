@@ -1,4 +1,4 @@
-"""`am mail`: what a person reads and writes. Reading consumes nothing: no command here marks anything as read."""
+"""`am mail`: what a person reads and writes. Reading consumes nothing: only answers mark anything as read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from mcp_agent_mail.cli.commands.send import send as send_here
 from mcp_agent_mail.cli.commands.shown_messages import print_message, print_sent
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
-from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.cli.mail import answers, purge, summaries, threads
+from mcp_agent_mail.cli.mail.mail_typer import MailGroup
 from mcp_agent_mail.cli.output import (
     Column,
     ExactFlag,
@@ -45,18 +47,6 @@ from mcp_agent_mail.cli.row_flags import (
 from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.identity.names import HUMAN
-
-
-class MailGroup(LeanGroup):
-    """The group of `am mail`: without a command it is that of the inbox, with its options."""
-
-    # Typer keeps the command classes private.
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The words for the command that they name."""
-        names_command = bool(args) and (args[0] == "--help" or not args[0].startswith("-"))
-        rest: list[str] = super().parse_args(ctx, args if names_command else ["inbox", *args])
-        return rest
-
 
 app = typer.Typer(
     cls=MailGroup,
@@ -392,3 +382,7 @@ def attachment(
         print_json(saved)
     else:
         print_fields(list(saved.items()))
+
+
+for more in (answers, threads, summaries, purge):
+    app.add_typer(more.app)

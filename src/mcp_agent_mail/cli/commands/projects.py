@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from mcp_agent_mail.cli.arguments import given_path
 from mcp_agent_mail.cli.context import load_context
-from mcp_agent_mail.cli.exit_codes import ExitCode
+from mcp_agent_mail.cli.exit_codes import ExitCode, tell_hint
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import (
@@ -39,6 +40,10 @@ KeyArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Its path or
 PathArgument = Annotated[
     str | None,
     typer.Argument(metavar="DIRECTORY", help="In the repository; else where we stand.", show_default=False),
+]
+
+FolderArgument = Annotated[
+    str | None, typer.Argument(metavar="DIRECTORY", help="Else where we stand.", show_default=False)
 ]
 
 _PROJECTS = (
@@ -83,7 +88,7 @@ def list_projects(
     if json:
         print_json(projects)
     else:
-        print_rows(projects, _PROJECTS, nothing="No projects yet: an agent's ensure_project makes one.", exact=exact)
+        print_rows(projects, _PROJECTS, nothing="No projects yet: am projects ensure makes one.", exact=exact)
 
 
 @app.command("show", cls=LeanCommand)
@@ -98,6 +103,24 @@ def show(project: KeyArgument, exact: ExactFlag = False, json: JsonFlag = False)
     told = [(name, found[name]) for name in ("id", "slug", "human_key")]
     print_fields([*told, ("created_at", time_of(found["created_at"]))])
     print_rows(found["agents"], _AGENTS, nothing="No agents yet.", exact=exact)
+
+
+@app.command("ensure", cls=LeanCommand)
+def ensure(path: FolderArgument = None, json: JsonFlag = False) -> None:
+    """Make the project of a directory, or show it.
+
+    Which project a directory is, PROJECT_IDENTITY_MODE says. Nothing is written there.
+    """
+    folder = given_path(path or ".", "DIRECTORY").resolve()
+    context = load_context()
+    with open_gateway(context) as gateway:
+        answer = gateway.call("ensure_project", {"human_key": str(folder)})
+    if json:
+        print_json(answer)
+        return
+    told = [(name, answer[name]) for name in ("id", "slug", "human_key", "archive_path")]
+    print_fields([*told, ("created_at", time_of(answer["created_at"]))])
+    tell_hint(answer.get("hint"))
 
 
 @app.command("archive", cls=LeanCommand)

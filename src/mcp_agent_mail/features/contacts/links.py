@@ -75,7 +75,7 @@ def ask(tx: Tx, source: Actor, target: Actor, request: LinkRequest) -> Contact:
         _require_room(tx, source, target, is_new=link is None)
         tx.require_room()
     lift_denials(tx, source, [target.agent.id])
-    contact = _put(tx, source, target, status, reason, expires_ts)
+    contact = _put(tx, source, target, status, reason, expires_ts, source)
     if relation not in (Relation.APPROVED, Relation.PENDING):
         _post_intro(tx, source, target, request)
     return contact
@@ -118,31 +118,35 @@ def _require_room(tx: Tx, source: Actor, target: Actor, *, is_new: bool) -> None
         )
 
 
-def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None) -> LinkAnswer:
-    """The target's word: approved until `expires_ts`, or denied when that is None.
+def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None, *, by_operator: bool = False) -> LinkAnswer:
+    """The target's word: approved until `expires_ts`, or denied when that is None. `by_operator`: the operator's in its
+    place, which is recorded, and told, as that.
 
     Approving needs no request. It delivers what the pair has waiting, in the order in which it was held; denying
     returns that to the sender and tells it so.
     """
     link = tx.contacts.find(source.agent.id, target.agent.id)
     reason = "" if link is None else link.reason
+    by = None if by_operator else target
+    acting_id = None if by is None else by.agent.id
     if expires_ts is not None:
         if link is None:
             tx.require_room()
-        contact = _put(tx, source, target, LinkStatus.APPROVED, reason, expires_ts, by=target)
+        contact = _put(tx, source, target, LinkStatus.APPROVED, reason, expires_ts, by)
         end_expired_of(tx, tx.held.replace(source.agent.id, target.agent.id))
         delivered = tx.held.deliver(source.agent.id, target.agent.id, tx.now)
-        record_events(tx, delivered, target.agent.id)
+        record_events(tx, delivered, acting_id)
         return LinkAnswer(contact=contact, changed=1, delivered=delivered)
     if link is None or link.relation(tx.now) is Relation.BLOCKED:
         return LinkAnswer(contact=link, changed=0)
-    contact = _put(tx, source, target, LinkStatus.BLOCKED, reason, None, by=target)
+    contact = _put(tx, source, target, LinkStatus.BLOCKED, reason, None, by)
     returned = tx.held.refuse(source.agent.id, target.agent.id, tx.now)
-    record_events(tx, returned, target.agent.id)
+    record_events(tx, returned, acting_id)
     if not source.agent.is_retired and not source.project.is_archived:
         called = shown_name(target.agent.name, target.project.id, target.project.slug, source.project.id)
         subjects = [(one, tx.messages.find_head(one)) for one in returned]
-        notice = returned_notice(called, [(one, head.subject) for one, head in subjects if head is not None])
+        told = [(one, head.subject) for one, head in subjects if head is not None]
+        notice = returned_notice(called, told, by_operator=by_operator)
         post_system_mail(tx, source.project, [source.agent], notice)
     return LinkAnswer(contact=contact, changed=1, returned=returned)
 
@@ -169,23 +173,23 @@ def _put(
     status: LinkStatus,
     reason: str,
     expires_ts: Micros | None,
-    by: Actor | None = None,
+    by: Actor | None,
 ) -> Contact:
     contact = tx.contacts.put(
         source.agent.id, target.agent.id, status=status, reason=reason, expires_ts=expires_ts, now=tx.now
     )
-    _tell(tx, contact, by or source)
+    _tell(tx, contact, by)
     return contact
 
 
-def _tell(tx: Tx, contact: Contact, by: Actor) -> None:
-    """The archives of both projects."""
+def _tell(tx: Tx, contact: Contact, by: Actor | None) -> None:
+    """The archives of both projects. `by` None: the operator."""
     for project_id in dict.fromkeys((contact.target.project_id, contact.source.project_id)):
-        acting = shown_name(by.agent.name, by.project.id, by.project.slug, project_id)
+        acting = None if by is None else shown_name(by.agent.name, by.project.id, by.project.slug, project_id)
         event = NewEvent(
             project_id=project_id,
             kind=EventKind.CONTACT,
-            agent_id=by.agent.id,
+            agent_id=None if by is None else by.agent.id,
             message_id=None,
             snapshot=contact_snapshot(contact, project_id, acting),
         )
@@ -238,9 +242,10 @@ def intro_body(sender: str, reason: str, call: Mapping[str, Any], command: str) 
     )
 
 
-def returned_notice(recipient: str, returned: Sequence[tuple[int, str]]) -> SystemNotice:
+def returned_notice(recipient: str, returned: Sequence[tuple[int, str]], *, by_operator: bool = False) -> SystemNotice:
     """To the sender alone: what it wrote to `recipient` and what became of that is nobody else's."""
-    lines = [f"{recipient} has declined your contact. That stands until it writes to you or approves you."]
+    in_place = f"For {recipient} the operator" if by_operator else recipient
+    lines = [f"{in_place} has declined your contact. That stands until {recipient} writes to you or approves you."]
     if returned:
         lines += ["", "Not delivered, returned to you:", ""]
         lines += [f"- message {number}: {subject}" for number, subject in returned[:_RETURNED_SHOWN]]

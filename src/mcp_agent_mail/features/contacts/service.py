@@ -93,7 +93,8 @@ class ContactService:
         """Approve for so many seconds, or deny (None). `from_project` None: the target's own, or where the only one of
         that name asks from.
 
-        Only the target may, and it may without having been asked. Held mail of the pair is delivered or returned.
+        Only the target may, and it may without having been asked; the operator may in its place, recorded as the
+        operator. Held mail of the pair is delivered or returned.
         """
         call = answer_call(project_key, to_agent, from_agent, from_project, accept=accept_for_s is not None)
 
@@ -104,7 +105,7 @@ class ContactService:
             require_asked(tx, source, target, call)
             now = tx.now
             expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
-            answered = answer(tx, source, target, expires_ts)
+            answered = answer(tx, source, target, expires_ts, by_operator=caller.is_operator)
             close_request(tx, source, target)
             return ContactAnswered(source=source, target=target, answered=answered, now=now)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind
@@ -15,13 +16,16 @@ from mcp_agent_mail.store.transaction import Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemNotice:
-    """`thread_id` joins the thread that the notice is about. A private one is for its recipients' eyes alone."""
+    """`thread_id` joins the thread that the notice is about, `reply_to` names the message. A private one is for its
+    recipients' eyes alone.
+    """
 
     subject: str
     body_md: str
     importance: Importance = Importance.NORMAL
     thread_id: str | None = None
     is_private: bool = False
+    reply_to: MessageId | None = None
 
 
 def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: SystemNotice) -> Message:
@@ -37,7 +41,7 @@ def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: Syst
         body_md=notice.body_md,
         importance=notice.importance,
         ack_required=False,
-        reply_to=None,
+        reply_to=notice.reply_to,
         is_system=True,
         is_private=notice.is_private,
         is_verified=True,

@@ -1,0 +1,1 @@
+"""Commands of `am mail` beside looking and sending, and `am acks`."""

@@ -1,0 +1,1 @@
+"""`am products`: the command line of products."""
