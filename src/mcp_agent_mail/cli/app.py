@@ -23,6 +23,7 @@ ENTRIES = {
     "status": Entry(f"{_HERE}.commands.status", "Is the server up, who owns the store, what is pending."),
     "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail as a person; reading consumes nothing."),
     "wait": Entry(f"{_HERE}.clients.wait", "Wait for an agent's mail; it ends at the first."),
+    "robot": Entry(f"{_HERE}.robot.command", "Answer an agent that has a shell and no MCP, in one line."),
     "agents": Entry(f"{_HERE}.commands.agents", "List, show and retire agents."),
     "projects": Entry(f"{_HERE}.commands.projects", "List, show and archive projects, invite agents."),
     "reservations": Entry(
