@@ -21,6 +21,7 @@ ENTRIES = {
     "serve": Entry(f"{_HERE}.commands.serve", "Run the server until Ctrl-C."),
     "setup": Entry(f"{_HERE}.setup.command", "Set up the agent command lines here: MCP entry and hooks, or undo."),
     "status": Entry(f"{_HERE}.commands.status", "Is the server up, who owns the store, what is pending."),
+    "top": Entry(f"{_HERE}.top.command", "Watch the server live: agents, unread mail, leases, calls."),
     "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail as a person; reading consumes nothing."),
     "wait": Entry(f"{_HERE}.clients.wait", "Wait for an agent's mail; it ends at the first."),
     "robot": Entry(f"{_HERE}.robot.command", "Answer an agent that has a shell and no MCP, in one line."),
