@@ -43,6 +43,7 @@ ENTRIES = {
     "docs": Entry(f"{_HERE}.clients.docs", "Tell agents about their mail in AGENTS.md and its like."),
     "facade": Entry(f"{_HERE}.doors.command", "See the doors of other systems, and who may speak as whom."),
     "doctor": Entry(f"{_HERE}.commands.doctor", "Check the store; back up, restore, repair or rebuild it."),
+    "debug": Entry(f"{_HERE}.debug.command", "Write a report for whoever helps, without mail and names."),
     "service": Entry(f"{_HERE}.service.command", "Start the server with your login."),
     "config": Entry(f"{_HERE}.commands.config", "Show and check the settings."),
     "import": Entry(f"{_HERE}.importing.command", "Bring in the mail of another system; its store stays as it is."),
