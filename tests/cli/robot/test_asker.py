@@ -91,6 +91,21 @@ def test_a_named_server_gets_its_token_unless_that_is_an_operators(shell: Shell,
     assert OPERATOR not in sent(listener)
 
 
+def test_whoever_listens_where_no_store_is_gets_no_token(shell: Shell, listener: ScriptedServer) -> None:
+    shell.set(
+        HTTP_PORT=str(listener.port),
+        AGENT_NAME=AGENT,
+        AGENT_MAIL_TOKEN="the-servers",
+        AGENT_MAIL_AGENT_TOKEN="amt_mine",
+    )
+
+    shell.am("robot", "inbox")
+
+    assert listener.asked
+    assert "amt_mine" not in sent(listener)
+    assert "the-servers" not in sent(listener)
+
+
 def test_under_strict_a_token_is_wanted_though_the_operators_lies_there(at_shell: Shell, robot_post: RobotPost) -> None:
     robot_post.server.stop()
     strict = type(robot_post.server)(robot_post.server.root, AGENT_AUTH="strict", HOME=str(at_shell.home))

@@ -164,8 +164,10 @@ def _take_store_or_find_server(context: CliContext) -> InProcessGateway | Server
 @contextmanager
 def _at_settings_address(context: CliContext, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Iterator[Gateway]:
     url = context.settings_url()
+    # An agent's tokens go to who was named or has the store, as those of its hooks do.
+    server = Server(url=url) if context.acts_as_agent else server_at(url, context)
     try:
-        with _over_http(server_at(url, context), answer_timeout_s=answer_timeout_s) as gateway:
+        with _over_http(server, answer_timeout_s=answer_timeout_s) as gateway:
             _tell_of_another_store(gateway, url, context)
             yield gateway
     except Unreachable as nobody:
