@@ -33,8 +33,8 @@ NOUNS = frozenset(
  proces product profile progres project prompt proof protocol proxy query queue ranking read reader readership receipt
  recipient record recording recovery redaction refinement refiner refresh refusal relocation repair report repository
  request reservation resolution resource response restore result retention rewrite round route row rpc rule save saved
- schema scratch search segment sequence server service session setup shape shim signal silence size slot snapshot sort
- source space spool stalenes statu stemming step store story stream subscription successor summarie supervisor
+ schema scratch screen search segment sequence server service session setup shape shim signal silence size slot snapshot
+ sort source space spool stalenes statu stemming step store story stream subscription successor summarie supervisor
  surrounding swap sweeper sync synonym syntax table target team term text thread token tool toon tracing transaction
  turn type typer undo upkeep upstream uri usage value version visibility waiter webhook window wire wiring wishe
  withdrawal word work worker workflow workspace worktree writer

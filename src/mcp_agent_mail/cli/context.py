@@ -111,6 +111,7 @@ class CliContext:
         return token.reveal() if token else None
 
     def agent_token(self) -> str | None:
+        """AGENT_MAIL_AGENT_TOKEN; None where it is not given, or would make an agent the operator."""
         token = self.settings.agent_mail_agent_token
         if self.acts_as_agent:
             return _unless_operators(token)

@@ -56,7 +56,6 @@ _ALIKE = (
     (re.compile(r'"expires_in_s":\d+'), '"expires_in_s":3540'),
     (re.compile(r'"pending_events":\d+'), '"pending_events":0'),
     (re.compile(r'"version":"[^"]+"'), '"version":"1.0.0"'),
-    (re.compile(r"(?m)^(  .*,)\d+$"), r"\g<1>60"),
 )
 
 
@@ -113,6 +112,8 @@ def alike(text: str) -> str:
     """What of an answer is the same in each run."""
     for pattern, one in _ALIKE:
         text = pattern.sub(one, text)
+    # Rows of TOON: only an age is a number that follows another cell.
+    text = re.sub(r"(?m)^  .*$", lambda row: re.sub(r",\d{1,4}(?=,|$)", ",60", row[0]), text)
     return text if len(text) < _LONG else f"{text[:_KEPT]}…"
 
 
@@ -152,7 +153,7 @@ def main() -> None:
     PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
     for row in rows:
         sys.stdout.write(f"{row['tokens']:5} tokens {row['bytes']:5} bytes  am robot {row['question']}\n")
-    sys.stdout.write(f"{sum(row['tokens'] for row in rows):5} tokens in all\n")
+    sys.stdout.write(f"{sum(len(encode(text)) for text in found):5} tokens in all\n")
 
 
 if __name__ == "__main__":

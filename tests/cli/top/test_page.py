@@ -6,20 +6,20 @@ import re
 
 import pytest
 
-from mcp_agent_mail.cli.top.overview import AgentRow, CallLook, Overview, ToolRow
+from mcp_agent_mail.cli.top.full_look import AgentLook, CallLook, FullLook, ToolRow
 from mcp_agent_mail.cli.top.page import figures, frame
 from mcp_agent_mail.core.clock import Micros, parse_time
 
 NOW = parse_time("2026-11-21T10:00:00Z")
 
 
-def seen(overview: Overview, now: Micros = NOW) -> list[str]:
+def seen(overview: FullLook, now: Micros = NOW) -> list[str]:
     return [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in frame(overview, now=now)]
 
 
-def agent(name: str, **more: object) -> AgentRow:
+def agent(name: str, **more: object) -> AgentLook:
     given = {"name": name, "project": "shop", "program": "tester", "unread": 3, "leases": 1, "listening": True}
-    return AgentRow(**{**given, "last_active_ts": "2026-11-21T09:58:00+00:00", **more})  # type: ignore[arg-type]
+    return AgentLook(**{**given, "last_active_ts": "2026-11-21T09:58:00+00:00", **more})  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def test_a_server_at_work() -> None:
     tools = [ToolRow(tool="send_message", calls_per_s=3.5, p95_ms=6.4)]
     calls = CallLook(window_s=60, calls_per_s=4, errors_per_s=0.5, p95_ms=5.1, p95_ms_since_start=9, tools=tools)
     found = seen(
-        Overview(
+        FullLook(
             server="ok",
             url="http://127.0.0.1:8765",
             projects=1,
@@ -64,7 +64,7 @@ def test_a_server_at_work() -> None:
 
 
 def test_no_server_is_said_with_the_reason() -> None:
-    found = seen(Overview(server="none", problem="The server stopped before it answered."))
+    found = seen(FullLook(server="none", problem="The server stopped before it answered."))
 
     assert found[0].startswith("am top  no server")
     assert found[1] == "The server stopped before it answered."
@@ -72,14 +72,14 @@ def test_no_server_is_said_with_the_reason() -> None:
 
 
 def test_many_agents_leave_no_line_beyond_the_terminal() -> None:
-    found = seen(Overview(server="ok", rows=[agent(f"Agent{number}" * 20) for number in range(90)]))
+    found = seen(FullLook(server="ok", rows=[agent(f"Agent{number}" * 20) for number in range(90)]))
 
     assert len(found) == 23
     assert max(map(len, found)) <= 80
 
 
 def test_words_of_peers_are_neither_markup_nor_control() -> None:
-    found = "\n".join(seen(Overview(server="ok", problem="[bold]\x1b[2J", rows=[agent("x", program="[red]\x1b]0;t")])))
+    found = "\n".join(seen(FullLook(server="ok", problem="[bold]\x1b[2J", rows=[agent("x", program="[red]\x1b]0;t")])))
 
     assert "[bold]" in found
     assert r"[red]\x1b]0" in found
@@ -87,4 +87,4 @@ def test_words_of_peers_are_neither_markup_nor_control() -> None:
 
 
 def test_projects_that_were_not_looked_at_yet_are_counted() -> None:
-    assert dict(figures(Overview(server="ok", projects=9, projects_seen=4)))["projects"] == "9 (4 of them looked at)"
+    assert dict(figures(FullLook(server="ok", projects=9, projects_seen=4)))["projects"] == "9 (4 of them looked at)"

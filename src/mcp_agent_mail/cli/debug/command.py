@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 
 
-class FileExists(Conflict):
+class FileTaken(Conflict):
     """There is something at the place of the report."""
 
 
@@ -39,9 +39,10 @@ def report(
         typer.Option("--log", metavar="LOG", help="The server's log, where it is not STORAGE_ROOT/server.log."),
     ] = None,
 ) -> None:
-    """Write versions, masked settings, health, the doctor's verdict, pending work and the last log lines.
+    """Write down what somebody who helps needs to know.
 
-    With or without a server, and with a damaged store. JSON, 256 KiB at most, readable for you alone. It holds no
+    Versions, masked settings, health, the doctor's verdict, pending work and the last lines of the log, with or without
+    a server, and with a damaged store. JSON, 256 KiB at most, readable for you alone. It holds no
     subject, body, agent, project, token or path of yours: of every text only words that stand in this program are told.
     Read it before you hand it on.
     """
@@ -63,13 +64,13 @@ def _require_log(path: Path) -> Path:
 
 def _require_free(path: Path) -> None:
     if os.path.lexists(path):
-        raise FileExists(f"{path} is there already, and stays as it is.", hint="Name a file that is not there yet.")
+        raise FileTaken(f"{path} is there already, and stays as it is.", hint="Name a file that is not there yet.")
     if not path.parent.is_dir():
         raise InvalidInput(f"There is no folder {path.parent}.", hint="Name a file in a folder that is there.")
 
 
 def _write_new(path: Path, text: str) -> None:
-    """Whole, mode 0600 from birth, or not at all. Raises FileExists where somebody has made it meanwhile."""
+    """Whole, mode 0600 from birth, or not at all. Raises FileTaken where somebody has made it meanwhile."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except FileExistsError:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcp_agent_mail.cli.project_option import resource_uri
-from mcp_agent_mail.cli.robot.asker import Asker
+from mcp_agent_mail.cli.robot.caller import RobotCaller
 from mcp_agent_mail.cli.robot.line import Item, RobotAnswer
 from mcp_agent_mail.core.clock import SECOND, Clock, parse_time, system_clock
 
@@ -22,18 +22,18 @@ _RECIPIENTS = 10
 Row = Mapping[str, Any]
 
 
-def status(asker: Asker) -> RobotAnswer:
-    """The server, the mail that waits, and what is reserved: by the asker and by others."""
-    counts = _counts(asker)
-    health = asker.gateway.call("health_check", {})
-    leases = _leases(asker)
-    own = sum(_is_own(one, asker) for one in leases)
+def status(caller: RobotCaller) -> RobotAnswer:
+    """The server, the mail that waits, and what is reserved: by the caller and by others."""
+    counts = _counts(caller)
+    health = caller.gateway.call("health_check", {})
+    leases = _leases(caller)
+    own = sum(_is_own(one, caller) for one in leases)
     return RobotAnswer(
         facts={
             "server": health["status"],
             "version": health["version"],
-            "agent": asker.agent,
-            "project": asker.project,
+            "agent": caller.agent,
+            "project": caller.project,
             **counts,
             "reservations": {"own": own, "others": len(leases) - own},
             "pending_events": health["archive"]["pending_events"],
@@ -41,25 +41,28 @@ def status(asker: Asker) -> RobotAnswer:
     )
 
 
-def whoami(asker: Asker) -> RobotAnswer:
-    """Who the asker is to the server. `verified`: by a token, which was accepted."""
-    _counts(asker)
-    agent = asker.gateway.call("whois", {**asker.named, "include_recent_commits": False})
+def whoami(caller: RobotCaller) -> RobotAnswer:
+    """Who the caller is to the server. `verified`: by a token, which was accepted."""
+    _counts(caller)
+    agent = caller.gateway.call("whois", {**caller.named, "include_recent_commits": False})
     kept = ("program", "model", "status", "status_note", "contact_policy", "task_description", "aliases", "retired_at")
-    facts = {"agent": agent["name"], "project": asker.project, "verified": asker.is_proven}
+    facts = {"agent": agent["name"], "project": caller.project, "verified": caller.is_proven}
     return RobotAnswer(facts={**facts, **_compact(agent, kept)})
 
 
-def inbox(asker: Asker, *, limit: int | None, all_mail: bool, urgent: bool, bodies: bool) -> RobotAnswer:
-    """The asker's unread mail, newest first; what was read too with `all_mail`."""
-    counts = _counts(asker)
+def inbox(caller: RobotCaller, *, limit: int | None, all_mail: bool, urgent: bool, bodies: bool) -> RobotAnswer:
+    """The caller's unread mail, newest first; what was read too with `all_mail`."""
+    counts = _counts(caller)
     asked = {"limit": _asked(limit), "unread_only": not all_mail, "urgent_only": urgent, "include_bodies": bodies}
-    found = asker.gateway.call("fetch_inbox", {**asker.named, **asked})
+    found = caller.gateway.call("fetch_inbox", {**caller.named, **asked})
     known = 0 if all_mail and urgent else counts["total" if all_mail else _UNREAD[urgent]]
     kept = (*_HEAD, "kind", "newer_from_sender", "acknowledged_at", *_ENDS, *_BODY)
     items = [{**_mail(one, kept), **_state(one, all_mail=all_mail), "age_s": one["age_s"]} for one in found]
     return RobotAnswer(
-        facts={"agent": asker.agent, **counts}, name="messages", items=_some(items, limit), total=max(known, len(found))
+        facts={"agent": caller.agent, **counts},
+        name="messages",
+        items=_some(items, limit),
+        total=max(known, len(found)),
     )
 
 
@@ -67,12 +70,18 @@ _UNREAD = {False: "unread_count", True: "urgent_unread"}
 
 
 def thread(
-    asker: Asker, thread_id: str, *, after_id: int | None, limit: int | None, bodies: bool, clock: Clock = system_clock
+    caller: RobotCaller,
+    thread_id: str,
+    *,
+    after_id: int | None,
+    limit: int | None,
+    bodies: bool,
+    clock: Clock = system_clock,
 ) -> RobotAnswer:
     """A thread's messages, oldest first, from behind `after_id`."""
     asked = {"thread_id": thread_id, "limit": _asked(limit), "include_bodies": bodies}
     place = {} if after_id is None else {"after_id": after_id}
-    answer = asker.gateway.call("read_mail", {**asker.named, **asked, **place})
+    answer = caller.gateway.call("read_mail", {**caller.named, **asked, **place})
     found = answer["messages"]
     return RobotAnswer(
         facts={"thread_id": thread_id, "total": answer["total"]},
@@ -83,19 +92,19 @@ def thread(
     )
 
 
-def search(asker: Asker, query: str, *, limit: int | None, clock: Clock = system_clock) -> RobotAnswer:
+def search(caller: RobotCaller, query: str, *, limit: int | None, clock: Clock = system_clock) -> RobotAnswer:
     """Mail of the project that has the words, best first, each with a snippet."""
-    asked = {"project_key": asker.project, "query": query, "limit": _asked(limit)}
-    found = asker.gateway.call("search_messages", asked)["result"]
+    asked = {"project_key": caller.project, "query": query, "limit": _asked(limit)}
+    found = caller.gateway.call("search_messages", asked)["result"]
     items = [{**_mail(one, (*_HEAD, "snippet")), **_age(one, clock)} for one in found]
     return RobotAnswer(facts={}, name="messages", items=_some(items, limit), total=len(found))
 
 
-def reservations(asker: Asker, *, mine: bool, limit: int | None, clock: Clock = system_clock) -> RobotAnswer:
-    """Live reservations: the asker's own first, then the others', oldest first."""
-    found = [one for one in _leases(asker, MOST_ITEMS if limit else _LEASES) if not mine or _is_own(one, asker)]
-    found.sort(key=lambda one: not _is_own(one, asker))
-    items = [_lease(one, asker, clock) for one in found]
+def reservations(caller: RobotCaller, *, mine: bool, limit: int | None, clock: Clock = system_clock) -> RobotAnswer:
+    """Live reservations: the caller's own first, then the others', oldest first."""
+    found = [one for one in _leases(caller, MOST_ITEMS if limit else _LEASES) if not mine or _is_own(one, caller)]
+    found.sort(key=lambda one: not _is_own(one, caller))
+    items = [_lease(one, caller, clock) for one in found]
     return RobotAnswer(facts={}, name="reservations", items=_some(items, limit), total=len(found))
 
 
@@ -128,8 +137,8 @@ def _in_thread(row: Row, clock: Clock) -> Item:
     return {**head, "to": to[:_RECIPIENTS], **more, **_age(row, clock)}
 
 
-def _lease(row: Row, asker: Asker, clock: Clock) -> Item:
-    own = {"mine": True} if _is_own(row, asker) else {"agent": row["agent"]}
+def _lease(row: Row, caller: RobotCaller, clock: Clock) -> Item:
+    own = {"mine": True} if _is_own(row, caller) else {"agent": row["agent"]}
     shared = {} if row["exclusive"] else {"shared": True}
     left = (parse_time(row["expires_ts"]) - clock()) // SECOND
     head = {"id": row["id"], **own, "path_pattern": row["path_pattern"], **shared}
@@ -140,19 +149,19 @@ def _age(row: Row, clock: Clock) -> Item:
     return {"age_s": max(0, (clock() - parse_time(row["created_ts"])) // SECOND)}
 
 
-def _counts(asker: Asker) -> dict[str, int]:
+def _counts(caller: RobotCaller) -> dict[str, int]:
     """What waits. It is asked as the agent: a token that is not the agent's is refused here."""
-    counts: dict[str, int] = asker.gateway.call("fetch_inbox", {**asker.named, "limit": 0})
+    counts: dict[str, int] = caller.gateway.call("fetch_inbox", {**caller.named, "limit": 0})
     return counts
 
 
-def _leases(asker: Asker, limit: int = _LEASES) -> list[Item]:
-    found: list[Item] = asker.gateway.read(resource_uri("file_reservations", asker.project, limit=limit))
+def _leases(caller: RobotCaller, limit: int = _LEASES) -> list[Item]:
+    found: list[Item] = caller.gateway.read(resource_uri("file_reservations", caller.project, limit=limit))
     return found
 
 
-def _is_own(row: Row, asker: Asker) -> bool:
-    return str(row["agent"]).lower() == asker.agent.lower()
+def _is_own(row: Row, caller: RobotCaller) -> bool:
+    return str(row["agent"]).lower() == caller.agent.lower()
 
 
 def _asked(limit: int | None) -> int:

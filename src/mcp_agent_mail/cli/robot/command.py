@@ -17,7 +17,7 @@ from mcp_agent_mail.cli.robot.refusals import RobotGroup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcp_agent_mail.cli.robot.asker import Asker
+    from mcp_agent_mail.cli.robot.caller import RobotCaller
 
 app = typer.Typer(
     cls=RobotGroup,
@@ -40,9 +40,7 @@ _Project = Annotated[
 _Format = Annotated[Style, typer.Option("--format", help="Compact JSON in one line, or TOON.")]
 _Limit = Annotated[
     int | None,
-    typer.Option(
-        "--limit", metavar="N", min=1, max=1_000, help="So many, up to 256 KiB; else as many as fit into 2 KiB."
-    ),
+    typer.Option("--limit", metavar="N", min=1, max=1_000, help="So many, whole; else as many as fit into 2 KiB."),
 ]
 _Bodies = Annotated[bool, typer.Option("--bodies", help="With the texts.")]
 
@@ -59,7 +57,7 @@ def robot() -> None:
 
 @app.command("status", cls=LeanCommand)
 def status(project: _Project = None, form: _Format = "json") -> None:
-    """Server, waiting mail, reservations: the first question of a session."""
+    """Server, mail and reservations: ask this first."""
     from mcp_agent_mail.cli.robot import answers
 
     _answer(project, form, answers.status)
@@ -77,8 +75,8 @@ def inbox(
     """Your unread mail, newest first."""
     from mcp_agent_mail.cli.robot import answers
 
-    def ask(asker: Asker) -> RobotAnswer:
-        return answers.inbox(asker, limit=limit, all_mail=all_mail, urgent=urgent, bodies=bodies)
+    def ask(caller: RobotCaller) -> RobotAnswer:
+        return answers.inbox(caller, limit=limit, all_mail=all_mail, urgent=urgent, bodies=bodies)
 
     _answer(project, form, ask, limit)
 
@@ -97,8 +95,8 @@ def thread(
     """A thread with its texts, oldest first."""
     from mcp_agent_mail.cli.robot import answers
 
-    def ask(asker: Asker) -> RobotAnswer:
-        return answers.thread(asker, thread_id, after_id=after, limit=limit, bodies=not heads)
+    def ask(caller: RobotCaller) -> RobotAnswer:
+        return answers.thread(caller, thread_id, after_id=after, limit=limit, bodies=not heads)
 
     _answer(project, form, ask, limit)
 
@@ -115,7 +113,7 @@ def search(
     """Mail of the project by words, best first."""
     from mcp_agent_mail.cli.robot import answers
 
-    _answer(project, form, lambda asker: answers.search(asker, query, limit=limit), limit)
+    _answer(project, form, lambda caller: answers.search(caller, query, limit=limit), limit)
 
 
 @app.command("reservations", cls=LeanCommand)
@@ -128,7 +126,7 @@ def reservations(
     """Who has reserved which files: yours first, then the oldest."""
     from mcp_agent_mail.cli.robot import answers
 
-    _answer(project, form, lambda asker: answers.reservations(asker, mine=mine, limit=limit), limit)
+    _answer(project, form, lambda caller: answers.reservations(caller, mine=mine, limit=limit), limit)
 
 
 @app.command("whoami", cls=LeanCommand)
@@ -139,10 +137,12 @@ def whoami(project: _Project = None, form: _Format = "json") -> None:
     _answer(project, form, answers.whoami)
 
 
-def _answer(project: str | None, form: Style, ask: Callable[[Asker], RobotAnswer], limit: int | None = None) -> None:
+def _answer(
+    project: str | None, form: Style, ask: Callable[[RobotCaller], RobotAnswer], limit: int | None = None
+) -> None:
     """Nothing is printed before the whole answer is there."""
-    from mcp_agent_mail.cli.robot.asker import open_asker
+    from mcp_agent_mail.cli.robot.caller import open_caller
 
-    with open_asker(project) as asker:
-        answer = ask(asker)
+    with open_caller(project) as caller:
+        answer = ask(caller)
     sys.stdout.write(fit(answer, form, max_bytes=MOST_BYTES if limit else MAX_BYTES))

@@ -24,7 +24,7 @@ from mcp_agent_mail.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.cli.top.looker import Looker
+    from mcp_agent_mail.cli.top.looks import Looks
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -56,27 +56,27 @@ def top(
     """
     context = load_context()
     # What looks is imported here: --help does without.
-    from mcp_agent_mail.cli.top.looker import Looker
+    from mcp_agent_mail.cli.top.looks import Looks
 
-    looker = Looker(context)
+    looks = Looks(context)
     try:
-        looker.require_first()
+        looks.require_first()
         if once or json or not is_terminal() or os.environ.get("TERM") in (None, "", "dumb"):
-            _look_once(looker, json=json)
+            _look_once(looks, json=json)
             return ExitCode.DONE
-        return _watch(looker, every)
+        return _watch(looks, every)
     finally:
-        looker.close()
+        looks.close()
 
 
-def _look_once(looker: Looker, *, json: bool) -> None:
+def _look_once(looks: Looks, *, json: bool) -> None:
     """Calls are those of one second; every project is asked, the newest 200 at most."""
     from mcp_agent_mail.cli.top.page import figures
 
-    overview = looker.require_look(projects=_ONCE_PROJECTS)
+    overview = looks.require_look(projects=_ONCE_PROJECTS)
     if overview.server != "none":
         time.sleep(_ONCE_WINDOW_S)
-        overview = looker.require_look(projects=0)
+        overview = looks.require_look(projects=0)
     value = overview.to_json()
     if json:
         print_json(value)
@@ -87,7 +87,7 @@ def _look_once(looker: Looker, *, json: bool) -> None:
         print_rows(value["agents_shown"], _AGENTS, nothing="")
 
 
-def _watch(looker: Looker, every_s: int) -> int:
+def _watch(looks: Looks, every_s: int) -> int:
     from mcp_agent_mail.cli.top.page import frame
     from mcp_agent_mail.cli.top.screen import Ended, open_screen
     from mcp_agent_mail.core.clock import system_clock
@@ -95,7 +95,7 @@ def _watch(looker: Looker, every_s: int) -> int:
     try:
         with open_screen() as screen:
             while True:
-                screen.show(frame(looker.look(), now=system_clock()))
+                screen.show(frame(looks.look(), now=system_clock()))
                 screen.rest(every_s)
     except Ended as ended:
         return _exit_code(ended.number)

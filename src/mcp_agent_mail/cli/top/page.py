@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.cli.ages import age
-from mcp_agent_mail.cli.top.overview import AgentRow, CallLook, Overview
+from mcp_agent_mail.cli.top.full_look import AgentLook, CallLook, FullLook
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.escaping import on_one_line
 from mcp_agent_mail.core.logging import color_system
@@ -22,7 +22,7 @@ _GOOD, _BAD, _DIM, _LOUD = "green", "bold red", "dim", "bold"
 _ROWS_AT_LEAST = 3
 
 
-def figures(overview: Overview) -> list[tuple[str, object]]:
+def figures(overview: FullLook) -> list[tuple[str, object]]:
     """Name and value of each, for a person and for a pipe; None where nobody knows."""
     calls, is_up = overview.calls, overview.server != "none"
     seen = "" if overview.projects_seen >= overview.projects else f" ({overview.projects_seen} of them looked at)"
@@ -51,14 +51,14 @@ def _milliseconds(calls: CallLook | None) -> str | None:
     return None if calls.p95_ms_since_start is None else f"{calls.p95_ms_since_start:g} ms since the start"
 
 
-def _pending(overview: Overview) -> str | None:
+def _pending(overview: FullLook) -> str | None:
     if overview.pending_events is None:
         return None
     oldest = f", the oldest for {overview.oldest_pending_s:g} s" if overview.pending_events else ""
     return f"{overview.pending_events} events for Git{oldest}"
 
 
-def frame(overview: Overview, *, now: Micros) -> list[str]:
+def frame(overview: FullLook, *, now: Micros) -> list[str]:
     """The lines of a terminal of this size, not one more, in colours where it takes them."""
     # rich costs 0.06 s, so only a terminal pays for it.
     from rich.console import Console
@@ -73,7 +73,7 @@ def frame(overview: Overview, *, now: Micros) -> list[str]:
     return captured.get().splitlines()[: height - 1]
 
 
-def _parts(overview: Overview, height: int, now: Micros) -> list[RenderableType]:
+def _parts(overview: FullLook, height: int, now: Micros) -> list[RenderableType]:
     head = _head(overview)
     tools = _tools(overview.calls)
     taken = len(head) + (tools.row_count + 2 if tools else 0) + 3
@@ -82,7 +82,7 @@ def _parts(overview: Overview, height: int, now: Micros) -> list[RenderableType]
     return [*head, *between, "", _agents(overview.rows[:room], now)]
 
 
-def _head(overview: Overview) -> list[Text]:
+def _head(overview: FullLook) -> list[Text]:
     from rich.text import Text
 
     known = {name: on_one_line(str(value)) for name, value in figures(overview) if value is not None}
@@ -115,7 +115,7 @@ def _tools(calls: CallLook | None) -> Table | None:
     return table
 
 
-def _agents(rows: Sequence[AgentRow], now: Micros) -> RenderableType:
+def _agents(rows: Sequence[AgentLook], now: Micros) -> RenderableType:
     from rich.text import Text
 
     if not rows:

@@ -13,7 +13,7 @@ from typing import Any
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
 from mcp_agent_mail.cli.project_option import list_uri, resource_uri
 from mcp_agent_mail.cli.top.call_figures import CallFigures, ToolCalls, read_figures
-from mcp_agent_mail.cli.top.overview import AgentRow, CallLook, Overview, ProjectLook, ToolRow, seen_agents
+from mcp_agent_mail.cli.top.full_look import AgentLook, CallLook, FullLook, ProjectLook, ToolRow, seen_agents
 
 ANSWER_WITHIN_S = 3.0
 PROJECTS_A_LOOK = 4
@@ -47,7 +47,7 @@ class ServerLook:
     def close(self) -> None:
         self._gateway.close()
 
-    def look(self, *, projects: int = PROJECTS_A_LOOK) -> Overview:
+    def look(self, *, projects: int = PROJECTS_A_LOOK) -> FullLook:
         """What is known now, of so many projects anew."""
         if self._count % _HEALTH_EVERY == 0:
             self._health = self._gateway.call("health_check", {})
@@ -86,7 +86,7 @@ class ServerLook:
         for lease in leases:
             held[lease["agent"]] = held.get(lease["agent"], 0) + 1
         rows = [
-            AgentRow(
+            AgentLook(
                 name=str(one["name"]),
                 project=slug,
                 program=str(one["program"]),
@@ -99,9 +99,9 @@ class ServerLook:
         ]
         self._looks[slug] = ProjectLook(slug=slug, agents=rows, leases=len(leases))
 
-    def _overview(self) -> Overview:
+    def _overview(self) -> FullLook:
         looks, newest = list(self._looks.values()), self._figures[-1]
-        return Overview(
+        return FullLook(
             server=str(self._health["status"]),
             url=self.url,
             version=str(self._health["version"]),

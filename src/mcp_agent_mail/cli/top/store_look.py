@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from mcp_agent_mail.cli.top.overview import AgentRow, Overview, ProjectLook, seen_agents
+from mcp_agent_mail.cli.top.full_look import AgentLook, FullLook, ProjectLook, seen_agents
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
@@ -20,13 +20,13 @@ _AGENTS = 200
 _LEASES = 1_000
 
 
-def look_into_store(database: Path) -> Overview:
+def look_into_store(database: Path) -> FullLook:
     """Without a server nobody listens, and nothing is called. Raises StoreRefused and StoreFailed."""
     with faults_told(), open_view(database) as view:
         backlog = view.outbox.backlog(view.now)
         projects = view.projects.newest(_PROJECTS)
         looks = [_look_at(view, project) for project in projects]
-    return Overview(
+    return FullLook(
         server="none",
         projects=len(projects),
         projects_seen=len(looks),
@@ -43,7 +43,7 @@ def _look_at(view: View, project: Project) -> ProjectLook:
     leases = view.leases.live(project.id, LeaseKind.FILE, view.now, limit=_LEASES)
     held = Counter(lease.agent_id for lease in leases)
     rows = [
-        AgentRow(
+        AgentLook(
             name=agent.name,
             project=project.slug,
             program=agent.program,

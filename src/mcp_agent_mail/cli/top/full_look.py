@@ -11,7 +11,7 @@ MOST_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentRow:
+class AgentLook:
     """An agent that is not retired. `last_active_ts` is ISO 8601; `listening` is None where nobody can say."""
 
     name: str
@@ -28,7 +28,7 @@ class ProjectLook:
     """A project as it was when it was looked at last."""
 
     slug: str
-    agents: Sequence[AgentRow]
+    agents: Sequence[AgentLook]
     leases: int
 
     @property
@@ -60,7 +60,7 @@ class CallLook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class FullLook:
     """One look. `server` is what it says of itself (ok, degraded, error), or `none`: then the figures are the store's.
     `problem` is why there is less than there could be.
     """
@@ -79,7 +79,7 @@ class Overview:
     oldest_pending_s: float | None = None
     waits: int | None = None
     streams: int | None = None
-    rows: Sequence[AgentRow] = ()
+    rows: Sequence[AgentLook] = ()
 
     # Plain JSON.
     def to_json(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Overview:
         return value
 
 
-def seen_agents(looks: Sequence[ProjectLook]) -> list[AgentRow]:
+def seen_agents(looks: Sequence[ProjectLook]) -> list[AgentLook]:
     """The agents of all of them that were active last, of those the names in order."""
     rows = [row for look in looks for row in look.agents]
     rows.sort(key=lambda row: (row.project, row.name))

@@ -8,15 +8,14 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import Misread, NoServer
 from mcp_agent_mail.cli.gateway.http import Server
 from mcp_agent_mail.cli.gateway.port import find_server, require_server
-from mcp_agent_mail.cli.top.overview import Overview
+from mcp_agent_mail.cli.top.full_look import FullLook
 from mcp_agent_mail.cli.top.server_look import ANSWER_WITHIN_S, ServerLook
 from mcp_agent_mail.core.errors import AgentMailError
 
 _MISREAD = (LookupError, TypeError, ValueError, AttributeError)
-_RUNS_NONE = "no server"
 
 
-class Looker:
+class Looks:
     """`require_first` once, then `look` as often as wanted; `close` at the end."""
 
     def __init__(self, context: CliContext) -> None:
@@ -37,14 +36,14 @@ class Looker:
             if self._context.named_url() is not None or not self._context.store_exists():
                 raise
 
-    def require_look(self, *, projects: int) -> Overview:
+    def require_look(self, *, projects: int) -> FullLook:
         """One look, in which so many projects are asked about. Raises what stands in the way."""
         server = self._connected()
         if server is None:
             return self._of_store()
         return server.look(projects=projects)
 
-    def look(self) -> Overview:
+    def look(self) -> FullLook:
         """One look; what stands in the way is its `problem`."""
         try:
             server = self._connected()
@@ -62,14 +61,14 @@ class Looker:
             self._server = None if found is None else ServerLook(found)
         return self._server
 
-    def _without_server(self, problem: str | None) -> Overview:
+    def _without_server(self, problem: str | None) -> FullLook:
         try:
             found = self._of_store()
         except AgentMailError as failed:
-            return Overview(server="none", problem=problem or failed.message)
+            return FullLook(server="none", problem=problem or failed.message)
         return replace(found, problem=problem)
 
-    def _of_store(self) -> Overview:
+    def _of_store(self) -> FullLook:
         """Raises NoServer where there is no store, and what reading a damaged one raises."""
         self._context.require_store()
         # The store's modules: 0.1 s, which a running server spares.

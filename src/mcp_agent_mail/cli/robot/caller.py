@@ -14,12 +14,12 @@ from mcp_agent_mail.clients.hook.identity import look_at_git
 from mcp_agent_mail.core.errors import InvalidInput
 
 
-class NobodyNamed(InvalidInput):
+class CallerUnsaid(InvalidInput):
     """Neither the environment nor Git says which agent asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
+class RobotCaller:
     """An agent at its shell: keys as given, nothing looked up yet. `is_proven`: its token goes along."""
 
     gateway: Gateway
@@ -34,20 +34,20 @@ class Asker:
 
 
 @contextmanager
-def open_asker(project: str | None) -> Iterator[Asker]:
-    """The agent of these surroundings: AGENT_NAME, else Git's agent-mail.name. Raises NobodyNamed, and what opening a
+def open_caller(project: str | None) -> Iterator[RobotCaller]:
+    """The agent of these surroundings: AGENT_NAME, else Git's agent-mail.name. Raises CallerUnsaid, and what opening a
     gateway raises.
     """
     context = load_context().as_agent()
     _, of_git = look_at_git(os.getcwd(), os.environ)  # noqa: PTH109  # as hooks are told it
     agent = context.settings.agent_name or of_git.get("name")
     if not agent:
-        raise NobodyNamed(
+        raise CallerUnsaid(
             "Which agent asks? Neither AGENT_NAME nor Git's agent-mail.name says.",
             hint="export AGENT_NAME=NAME, and AGENT_MAIL_AGENT_TOKEN with the token that registering gave.",
         )
     with open_gateway(context) as gateway:
-        yield Asker(
+        yield RobotCaller(
             gateway=gateway,
             agent=agent,
             project=_project(project, context, of_git),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.cli.top.overview import MOST_SHOWN, AgentRow, Overview, ProjectLook, seen_agents
+from mcp_agent_mail.cli.top.full_look import MOST_SHOWN, AgentLook, FullLook, ProjectLook, seen_agents
 
 
-def row(number: int, **more: object) -> AgentRow:
+def row(number: int, **more: object) -> AgentLook:
     given = {"name": f"Agent{number}", "project": "shop", "program": "p", "unread": number, "leases": 0}
     last = {"listening": None, "last_active_ts": f"2026-11-21T00:{number // 60:02}:{number % 60:02}+00:00"}
-    return AgentRow(**{**given, **last, **more})  # type: ignore[arg-type]  # plain values of a row
+    return AgentLook(**{**given, **last, **more})  # type: ignore[arg-type]  # plain values of a row
 
 
 def test_those_active_last_are_shown_and_no_more_than_a_bound() -> None:
@@ -25,7 +25,7 @@ def test_a_project_adds_up_its_unread_mail() -> None:
 
 
 def test_json_has_the_agents_under_a_name_of_their_own() -> None:
-    value = Overview(server="ok", rows=[row(1)]).to_json()
+    value = FullLook(server="ok", rows=[row(1)]).to_json()
 
     assert value["server"] == "ok"
     assert value["agents_shown"][0]["name"] == "Agent1"
