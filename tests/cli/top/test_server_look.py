@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.gateway.http import Server
-from mcp_agent_mail.cli.top.call_figures import CallFigures, ToolCalls
+from mcp_agent_mail.cli.top.call_counts import CallFigures, ToolCalls
 from mcp_agent_mail.cli.top.server_look import PROJECTS_A_LOOK, ServerLook, call_look
 from tests.served import Served
 

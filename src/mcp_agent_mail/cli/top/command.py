@@ -24,7 +24,7 @@ from mcp_agent_mail.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.cli.top.looks import Looks
+    from mcp_agent_mail.cli.top.look_source import LookSource
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -56,9 +56,9 @@ def top(
     """
     context = load_context()
     # What looks is imported here: --help does without.
-    from mcp_agent_mail.cli.top.looks import Looks
+    from mcp_agent_mail.cli.top.look_source import LookSource
 
-    looks = Looks(context)
+    looks = LookSource(context)
     try:
         looks.require_first()
         if once or json or not is_terminal() or os.environ.get("TERM") in (None, "", "dumb"):
@@ -69,7 +69,7 @@ def top(
         looks.close()
 
 
-def _look_once(looks: Looks, *, json: bool) -> None:
+def _look_once(looks: LookSource, *, json: bool) -> None:
     """Calls are those of one second; every project is asked, the newest 200 at most."""
     from mcp_agent_mail.cli.top.page import figures
 
@@ -87,7 +87,7 @@ def _look_once(looks: Looks, *, json: bool) -> None:
         print_rows(value["agents_shown"], _AGENTS, nothing="")
 
 
-def _watch(looks: Looks, every_s: int) -> int:
+def _watch(looks: LookSource, every_s: int) -> int:
     from mcp_agent_mail.cli.top.page import frame
     from mcp_agent_mail.cli.top.screen import Ended, open_screen
     from mcp_agent_mail.core.clock import system_clock

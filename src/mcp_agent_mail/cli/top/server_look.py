@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
 from mcp_agent_mail.cli.project_option import list_uri, resource_uri
-from mcp_agent_mail.cli.top.call_figures import CallFigures, ToolCalls, read_figures
+from mcp_agent_mail.cli.top.call_counts import CallFigures, ToolCalls, read_figures
 from mcp_agent_mail.cli.top.full_look import AgentLook, CallLook, FullLook, ProjectLook, ToolRow, seen_agents
 
 ANSWER_WITHIN_S = 3.0

@@ -15,7 +15,7 @@ from mcp_agent_mail.core.errors import AgentMailError
 _MISREAD = (LookupError, TypeError, ValueError, AttributeError)
 
 
-class Looks:
+class LookSource:
     """`require_first` once, then `look` as often as wanted; `close` at the end."""
 
     def __init__(self, context: CliContext) -> None:

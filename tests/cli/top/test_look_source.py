@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.cli.exit_codes import NoServer
-from mcp_agent_mail.cli.top.looks import Looks
+from mcp_agent_mail.cli.top.look_source import LookSource
 from tests.cli.conftest import Post
 from tests.cli.scripted_server import ScriptedServer, answer
 from tests.cli.shell import Shell
 
 
 def test_a_server_that_comes_goes_and_comes_again(at_stopped: Shell, stopped_post: Post) -> None:
-    looks = Looks(at_stopped.context())
+    looks = LookSource(at_stopped.context())
     looks.require_first()
 
     found = [looks.look().server]
@@ -29,7 +29,7 @@ def test_a_server_that_comes_goes_and_comes_again(at_stopped: Shell, stopped_pos
 def test_what_answers_otherwise_is_a_problem_and_no_end(at_stopped: Shell) -> None:
     with ScriptedServer(answer(["no", "health"])) as server:
         at_stopped.set(AGENT_MAIL_URL=server.url)
-        looks = Looks(at_stopped.context())
+        looks = LookSource(at_stopped.context())
         looks.require_first()
         found = looks.look()
         looks.close()
@@ -42,4 +42,4 @@ def test_neither_a_server_nor_a_store_is_refused_before_anything_is_shown(shell:
     shell.set(STORAGE_ROOT=str(shell.home / "none"))
 
     with pytest.raises(NoServer):
-        Looks(shell.context()).require_first()
+        LookSource(shell.context()).require_first()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.cli.top.call_figures import CallFigures, ToolCalls, added, read_figures
+from mcp_agent_mail.cli.top.call_counts import CallFigures, ToolCalls, added, read_figures
 
 TEXT = """\
 # HELP mcp_agent_mail_tool_calls_total Calls of a tool by how they ended.
