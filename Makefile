@@ -222,9 +222,10 @@ soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile
 	@exec $(BIN)/python -m benchmarks.soak $(ARGS)
 
 .PHONY: tokens
-tokens: $(TOKENS) ## Count the tokens of the tool list per profile, after a change of the tools
+tokens: $(TOKENS) ## Count the tokens of the tool list per profile and of `am robot`, after a change of either
 	@$(BIN)/python -m tests.server.tool_list
 	@$(BIN)/python -m tests.server.token_counts
+	@$(BIN)/python -m tests.cli.robot.golden_answers
 
 .PHONY: sessions
 sessions: $(TOKENS) ## Play agents with their usual mistakes, and count turns and tokens beside those of an earlier version

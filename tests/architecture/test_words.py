@@ -37,7 +37,7 @@ PLAIN = frozenset(
  recording recovered ref refined refiner refresher refusal refused registered relation released remembered remote
  renamed renew renewed repack repairer replayed reply report reporter repository request requested required reserve
  reserved reserver resolver resolving response restorer result retry rewrite root round row rpc rule run running sample
- scan scanner scene scope scripted sealed search secret section seen selector self send sender sent serve server
+ scan scanner scene scope screen scripted sealed search secret section seen selector self send sender sent serve server
  service set setting setup shared shown sighting signature silence size skipped somebody source span spec spending
  spool staged stalenes start started state statement statu step stranger subject such suggested suggestion summarized
  summary supervisor supplie surrounding sweep syncing table taken target tell template text the there time to too

@@ -163,3 +163,17 @@ def test_a_store_that_is_half_another_one_is_told_to_who_only_reads(tmp_path: Pa
     (root / SWAP_FILE).unlink()
     assert not context.store_exists()
     assert not context.may_own_store()
+
+
+def test_a_command_that_acts_as_an_agent_shows_the_operators_token_to_nobody(tmp_path: Path) -> None:
+    given = {"AGENT_MAIL_AGENT_TOKEN": "amt_mine", "AGENT_MAIL_TOKEN": "the-servers"}
+    person = context_of(tmp_path, STORAGE_ROOT=str(tmp_path), **given)
+    mistaken = context_of(tmp_path, AGENT_MAIL_AGENT_TOKEN="amo_x", AGENT_MAIL_TOKEN="amo_x").as_agent()
+    with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        own(tmp_path, "http://127.0.0.1:9")
+        (tmp_path / "operator.token").write_text("amo_lies-there")
+        shown = [one.bearer_token_for("http://127.0.0.1:9") for one in (person, person.as_agent())]
+
+    assert shown == ["amo_lies-there", "the-servers"]
+    assert person.as_agent().agent_token() == "amt_mine"
+    assert (mistaken.bearer_token_for("http://127.0.0.1:9"), mistaken.agent_token()) == (None, None)

@@ -48,7 +48,9 @@ def test_a_number_outside_of_its_range_is_a_wrong_use_of_the_command(
     done = shell.am(*words, f"{option}={value}")
 
     assert done.code == 2
-    assert re.search(r"Invalid value for '?[-\w, /']*: " + f"{value} is out of range", " ".join(done.err.split()))
+    assert re.search(
+        r"Invalid value for '?[-\w, /']*: " + f"{value} is out of range", " ".join((done.out + done.err).split())
+    )
 
 
 def test_the_options_that_bound_what_is_shown_or_kept_are_among_them() -> None:

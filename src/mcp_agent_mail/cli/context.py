@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 from mcp_agent_mail.cli.exit_codes import BadSettings, NoServer
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
+from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
 from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, load_settings
 from mcp_agent_mail.core.settings.sources import DEFAULT, SettingsError
@@ -35,6 +38,12 @@ class CliContext:
     """A `./.env` names other settings, and was not read."""
     names_store: bool = False
     """STORAGE_ROOT or DATABASE_URL was given: it is this store that is meant, and no other."""
+    acts_as_agent: bool = False
+    """An agent runs this command: the operator's token is neither read nor sent, wherever it lies."""
+
+    def as_agent(self) -> Self:
+        """The same surroundings, for a command that agents run."""
+        return replace(self, acts_as_agent=True)
 
     @property
     def storage_root(self) -> Path:
@@ -92,8 +101,11 @@ class CliContext:
     def bearer_token_for(self, url: str) -> str | None:
         """The operator's token for the server of this very store, AGENT_MAIL_TOKEN for any other.
 
-        The operator's token opens everything, so it is shown to nobody but the process that wrote it.
+        The operator's token opens everything, so it is shown to nobody but the process that wrote it, and by no
+        command that acts as an agent.
         """
+        if self.acts_as_agent:
+            return _unless_operators(self.settings.agent_mail_token)
         owner_url = self.owner_url()
         if owner_url is not None and _address(owner_url) == _address(url):
             operator_token = read_operator_token(self.storage_root)
@@ -103,8 +115,16 @@ class CliContext:
         return token.reveal() if token else None
 
     def agent_token(self) -> str | None:
+        """AGENT_MAIL_AGENT_TOKEN; None where it is not given, or would make an agent the operator."""
         token = self.settings.agent_mail_agent_token
+        if self.acts_as_agent:
+            return _unless_operators(token)
         return token.reveal() if token else None
+
+
+def _unless_operators(token: Secret | None) -> str | None:
+    text = token.reveal() if token else None
+    return None if text is None or text.startswith(OPERATOR_TOKEN_PREFIX) else text
 
 
 def load_context(*, is_among_strangers: bool = False) -> CliContext:

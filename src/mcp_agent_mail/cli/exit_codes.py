@@ -82,13 +82,18 @@ def code_of(error: AgentMailError) -> str:
     return error.wire_code if isinstance(error, WireError) else error.code
 
 
+def exit_code_of(error: AgentMailError) -> int:
+    """With which code a command ends that was refused so."""
+    return _EXIT_CODES.get(code_of(error), ExitCode.REFUSED)
+
+
 def tell_error(error: AgentMailError) -> int:
     """Print the fact, then the next step; return the exit code."""
     code = code_of(error)
     sys.stdout.flush()
     _tell(f"Error ({code}): ", error.message)
     tell_hint(error.hint, error.data)
-    return _EXIT_CODES.get(code, ExitCode.REFUSED)
+    return exit_code_of(error)
 
 
 def tell_hint(hint: str | None, data: object = None) -> None:

@@ -226,3 +226,27 @@ def test_a_download_that_is_refused_says_why() -> None:
 
     assert code_of(refused.value) == "NOT_FOUND"
     assert server.asked[0].path == "/attachments/code-app/x/../y"
+
+
+def test_a_page_is_read_as_text_up_to_a_bound() -> None:
+    page, refusal = Scripted(body=b"calls 7\n"), answer({"detail": "No."}, status=401)
+    with ScriptedServer(page, page, refusal) as server:
+        gateway = HttpGateway(Server(url=f"{server.url}/hub", bearer_token="secret-b"))
+        text = gateway.page("/metrics", at_most=100)
+        with pytest.raises(WireError, match="no agent-mail server"):
+            gateway.page("/metrics", at_most=3)
+        with pytest.raises(WireError, match="No"):
+            gateway.page("/metrics", at_most=100)
+        gateway.close()
+
+    assert text == "calls 7\n"
+    assert (server.asked[0].method, server.asked[0].path) == ("GET", "/hub/metrics")
+    assert server.asked[0].headers["authorization"] == "Bearer secret-b"
+
+
+def test_a_page_of_a_server_that_stops_is_told() -> None:
+    with ScriptedServer(SILENCE) as server:
+        gateway = HttpGateway(Server(url=server.url))
+        with pytest.raises(NoServer):
+            gateway.page("/metrics", at_most=100)
+        gateway.close()

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
-from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.errors import NotFound, PermissionDenied
 from mcp_agent_mail.core.settings.server import Settings, load_settings
+from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.archiving.lost_database import DatabaseLost
 from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
@@ -166,3 +167,18 @@ def test_a_content_that_is_lost_is_told_once_and_names_what_finds_it(settings: S
     assert fact.startswith("Error (UNAVAILABLE): ")
     assert "am doctor verify" in hint
     assert not (tmp_path / "a").exists()
+
+
+def test_who_calls_has_the_rights_that_were_proven_and_no_others(settings: Settings) -> None:
+    with opened(settings) as gateway:
+        write_mail(gateway)
+    agent = InProcessGateway(settings, caller=Credentials(via="local"))
+    agent.open()
+    try:
+        found = agent.call("whois", {**SHOP, "agent_name": "BlueLake"})
+        with pytest.raises(PermissionDenied):
+            agent.call("reissue_token", {**SHOP, "agent_name": "BlueLake"})
+    finally:
+        agent.close()
+
+    assert found["name"] == "BlueLake"

@@ -40,7 +40,7 @@ def status(json: JsonFlag = False) -> int:
     A server of another store at the same address is named, and is not taken for this one's.
     """
     context = load_context()
-    report = _report(context)
+    report = status_report(context)
     if json:
         print_json(report)
     else:
@@ -50,7 +50,7 @@ def status(json: JsonFlag = False) -> int:
     return ExitCode.DONE if report["status"] == "ok" else ExitCode.REFUSED
 
 
-def _report(context: CliContext) -> Report:
+def status_report(context: CliContext) -> Report:
     """`status` is the server's own (ok, degraded, error), or refusing, stopped, starting, unreachable, absent,
     lost (all of the store but its database), damaged (a server says that it is well, and its database is not).
     """

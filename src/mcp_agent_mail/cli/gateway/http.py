@@ -89,6 +89,27 @@ class HttpGateway:
         """Read a resource and return its JSON."""
         return self._post("/rpc/read_resource", {"uri": uri})
 
+    def page(self, path: str, *, at_most: int) -> str:
+        """The text of a page beside the tools, such as `/metrics`. Raises the server's refusal, and Stranger for one
+        that is longer.
+        """
+        import http.client
+
+        connection, prefix = self._connected()
+        try:
+            connection.request("GET", prefix + path, headers=self._headers())
+            response = self._response(connection)
+            content = response.read(at_most + 1)
+        except (OSError, http.client.HTTPException) as broken:
+            self.close()
+            raise _broken(broken, self._server.url) from broken
+        if len(content) > at_most:
+            self.close()
+            raise _stranger("more than a server of ours ever answers")
+        if response.status != HTTPStatus.OK:
+            raise _refusal(response.status, _value(content))
+        return content.decode(errors="replace")
+
     def download(self, slug: str, sha256: str) -> Iterator[bytes]:
         """The content of an attachment, piece by piece. What is given up half-way ends the connection."""
         import http.client

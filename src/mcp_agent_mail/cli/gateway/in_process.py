@@ -34,12 +34,13 @@ _DRAIN_TIMEOUT_S = 30.0
 
 class InProcessGateway:
     """`open` takes the store's lock (raises StoreInUse) and `close` gives it back. `is_rehearsal`: of a store that is
-    thrown away, nothing is brought into Git.
+    thrown away, nothing is brought into Git. `caller`: who calls, as a server would be shown it, else the operator.
     """
 
-    def __init__(self, settings: Settings, *, is_rehearsal: bool = False) -> None:
+    def __init__(self, settings: Settings, *, is_rehearsal: bool = False, caller: Credentials | None = None) -> None:
         self._settings = settings
         self._is_rehearsal = is_rehearsal
+        self._caller = caller
         self._runner = asyncio.Runner()
         self._held = AsyncExitStack()
         self._has_written = False
@@ -72,7 +73,7 @@ class InProcessGateway:
                 settings, self._store, place=_place(settings), operator_token=operator_token
             )
             opened.push_async_callback(self._services.close, timeout_s=_DRAIN_TIMEOUT_S)
-            self._credentials = Credentials(via="local", bearer_token=operator_token)
+            self._credentials = self._caller or Credentials(via="local", bearer_token=operator_token)
             self._held = opened.pop_all()
 
     def close(self) -> None:

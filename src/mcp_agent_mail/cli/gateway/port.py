@@ -6,6 +6,8 @@ Which one, in this order:
 3. The store is there and nobody owns it: in process, under the store's lock.
 4. There is no store here: the server that HTTP_HOST and HTTP_PORT name (it may run as another user). It serves another
    store, which is said; where STORAGE_ROOT or DATABASE_URL was given, that store was meant, and this one is refused.
+
+Commands that agents run (`CliContext.as_agent`) go the same ways with the agent's own token, and never the operator's.
 """
 
 from __future__ import annotations
@@ -140,11 +142,13 @@ def _take_store_or_find_server(context: CliContext) -> InProcessGateway | Server
     """Raises StoreInUse when somebody keeps the store and does not serve it."""
     # The services are imported only where no server answers: 0.15 s.
     from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
+    from mcp_agent_mail.core.tools import Credentials
     from mcp_agent_mail.store.engine.lock import StoreInUse
 
+    agent = Credentials(via="local", agent_token=context.agent_token()) if context.acts_as_agent else None
     give_up_at = time.monotonic() + _PATIENCE_S
     while True:
-        gateway = InProcessGateway(context.settings)
+        gateway = InProcessGateway(context.settings, caller=agent)
         try:
             gateway.open()
         except StoreInUse:
@@ -160,8 +164,10 @@ def _take_store_or_find_server(context: CliContext) -> InProcessGateway | Server
 @contextmanager
 def _at_settings_address(context: CliContext, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Iterator[Gateway]:
     url = context.settings_url()
+    # An agent's tokens go to who was named or has the store, as those of its hooks do.
+    server = Server(url=url) if context.acts_as_agent else server_at(url, context)
     try:
-        with _over_http(server_at(url, context), answer_timeout_s=answer_timeout_s) as gateway:
+        with _over_http(server, answer_timeout_s=answer_timeout_s) as gateway:
             _tell_of_another_store(gateway, url, context)
             yield gateway
     except Unreachable as nobody:

@@ -69,6 +69,11 @@ def has_own_schema(path: Path) -> bool:
     return True
 
 
+def sqlite_version() -> str:
+    """Of the library that this process runs with."""
+    return sqlite3.sqlite_version
+
+
 def open_own(path: Path) -> sqlite3.Connection:
     """As `open_reading`, with no transaction begun: for a database that nobody has vouched for yet. Raises as
     `require_own_schema` does, before anything that the database itself defines has run.

@@ -1,0 +1,60 @@
+"""As whom an agent's shell asks, in which project, and of whom: never with the operator's right."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mcp_agent_mail.cli.context import CliContext, load_context
+from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
+from mcp_agent_mail.cli.project_option import project_key
+from mcp_agent_mail.clients.hook.identity import look_at_git
+from mcp_agent_mail.core.errors import InvalidInput
+
+
+class CallerUnsaid(InvalidInput):
+    """Neither the environment nor Git says which agent asks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotCaller:
+    """An agent at its shell: keys as given, nothing looked up yet. `is_proven`: its token goes along."""
+
+    gateway: Gateway
+    agent: str
+    project: str
+    is_proven: bool
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The arguments by which a tool is told who calls."""
+        return {"project_key": self.project, "agent_name": self.agent}
+
+
+@contextmanager
+def open_caller(project: str | None) -> Iterator[RobotCaller]:
+    """The agent of these surroundings: AGENT_NAME, else Git's agent-mail.name. Raises CallerUnsaid, and what opening a
+    gateway raises.
+    """
+    context = load_context().as_agent()
+    _, of_git = look_at_git(os.getcwd(), os.environ)  # noqa: PTH109  # as hooks are told it
+    agent = context.settings.agent_name or of_git.get("name")
+    if not agent:
+        raise CallerUnsaid(
+            "Which agent asks? Neither AGENT_NAME nor Git's agent-mail.name says.",
+            hint="export AGENT_NAME=NAME, and AGENT_MAIL_AGENT_TOKEN with the token that registering gave.",
+        )
+    with open_gateway(context) as gateway:
+        yield RobotCaller(
+            gateway=gateway,
+            agent=agent,
+            project=_project(project, context, of_git),
+            is_proven=context.agent_token() is not None,
+        )
+
+
+def _project(option: str | None, context: CliContext, of_git: dict[str, str]) -> str:
+    said = None if context.settings.agent_mail_project else of_git.get("project")
+    return project_key(option or said, context)

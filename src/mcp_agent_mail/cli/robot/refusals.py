@@ -1,0 +1,86 @@
+"""What goes wrong is told as everything else: one line of JSON on standard output, with the exit code that it has."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from mcp_agent_mail.cli.exit_codes import ExitCode, Misread, code_of, exit_code_of
+from mcp_agent_mail.cli.lazy_typer import LeanGroup
+from mcp_agent_mail.cli.robot.line import MAX_BYTES, encode, fit_value
+from mcp_agent_mail.core.errors import AgentMailError
+
+USAGE = "USAGE"
+_MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""What reading an answer of another shape raises."""
+
+
+class RobotGroup(LeanGroup):
+    """Commands whose refusals, usage errors too, are `{"error": {type, message, hint, data}}`."""
+
+    # Typer keeps the context and parameter classes private.
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        return _told(lambda: super(RobotGroup, self).make_context(*given, **more))
+
+    # As above.
+    def invoke(self, ctx: Any) -> Any:
+        return _told(lambda: super(RobotGroup, self).invoke(ctx))
+
+
+# Whatever Typer gives back.
+def _told(run: Callable[[], Any]) -> Any:
+    """Raises typer.Exit with the code of what was told."""
+    try:
+        return run()
+    except (typer.Exit, typer.Abort, BrokenPipeError):
+        raise
+    except typer.TyperException as wrong:
+        if not (message := _message(wrong)):
+            raise  # It shows the help.
+        tell_refusal({"type": USAGE, "message": message, "hint": "am robot --help"})
+        raise typer.Exit(wrong.exit_code) from None
+    except AgentMailError as refused:
+        tell_refusal(_shown(refused))
+        raise typer.Exit(exit_code_of(refused)) from None
+    except OSError as failed:
+        tell_refusal({"type": "UNAVAILABLE", "message": str(failed)})
+        raise typer.Exit(ExitCode.REFUSED) from None
+    except Exception as error:  # noqa: BLE001  # what a damaged database raises has no class of ours
+        raise typer.Exit(_tell_fault(error)) from None
+
+
+def _message(wrong: typer.TyperException) -> str:
+    """Its own words; empty of what asks for the help by saying nothing."""
+    is_help = type(wrong).__name__ == "NoArgsIsHelpError"
+    said = getattr(wrong, "format_message", None)
+    return "" if is_help else str(said() if said else wrong)
+
+
+def _tell_fault(error: Exception) -> int:
+    """A damaged or locked database, an answer of another shape. Raises `error` where it is neither."""
+    # Imported only here: it knows SQLite.
+    from mcp_agent_mail.store.engine.faults import told_fault
+
+    told = told_fault(error) or (Misread.because(error) if isinstance(error, _MISREAD) else None)
+    if told is None:
+        raise error
+    tell_refusal(_shown(told))
+    return exit_code_of(told)
+
+
+# Plain JSON.
+def _shown(error: AgentMailError) -> dict[str, Any]:
+    shown = {"type": code_of(error), "message": error.message, "hint": error.hint, "data": error.data}
+    return {key: value for key, value in shown.items() if value}
+
+
+# Plain JSON.
+def tell_refusal(error: dict[str, Any]) -> None:
+    """Print it within the bound of every answer: what a program may need goes before the words are cut."""
+    text = encode({"error": error}, "json")
+    if len(text.encode()) > MAX_BYTES:
+        text = fit_value({"error": {key: value for key, value in error.items() if key != "data"}}, "json")
+    sys.stdout.write(text)

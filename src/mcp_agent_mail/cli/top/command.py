@@ -1,0 +1,114 @@
+"""`am top`: the server at work, again and again until Ctrl-C, or once for a script. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcp_agent_mail.cli.context import load_context
+from mcp_agent_mail.cli.exit_codes import ExitCode
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.cli.output import (
+    Column,
+    JsonFlag,
+    at,
+    is_terminal,
+    print_fields,
+    print_gap,
+    print_json,
+    print_rows,
+)
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.cli.top.look_source import LookSource
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+_AGENTS = (
+    Column("agent", "name"),
+    Column("project", "project"),
+    Column("program", "program"),
+    Column("unread", "unread", is_right=True),
+    Column("leases", "leases", is_right=True),
+    Column("active", at("last_active_ts")),
+    Column("listening", "listening"),
+)
+_ONCE_WINDOW_S = 1.0
+_ONCE_PROJECTS = 200
+_BY_SIGNAL = 128
+
+
+@app.command("top", cls=LeanCommand)
+def top(
+    once: Annotated[bool, typer.Option("--once", help="Look once, for a second, and end.")] = False,
+    every: Annotated[int, typer.Option("--every", metavar="S", min=1, max=60, help="Seconds between two looks.")] = 2,
+    json: JsonFlag = False,
+) -> int:
+    """Watch agents, unread mail, leases, calls and the archive, live until Ctrl-C.
+
+    A look costs the server some ten small questions: agents and leases of four projects in turn, calls of the last
+    minute from /metrics. A restart is survived; without a server it shows what the store says. --once and --json, or an
+    output that is no terminal, look once: 0 done, 69 neither server nor store.
+    """
+    context = load_context()
+    # What looks is imported here: --help does without.
+    from mcp_agent_mail.cli.top.look_source import LookSource
+
+    looks = LookSource(context)
+    try:
+        looks.require_first()
+        if once or json or not is_terminal() or os.environ.get("TERM") in (None, "", "dumb"):
+            _look_once(looks, json=json)
+            return ExitCode.DONE
+        return _watch(looks, every)
+    finally:
+        looks.close()
+
+
+def _look_once(looks: LookSource, *, json: bool) -> None:
+    """Calls are those of one second; every project is asked, the newest 200 at most."""
+    from mcp_agent_mail.cli.top.page import figures
+
+    overview = looks.require_look(projects=_ONCE_PROJECTS)
+    if overview.server != "none":
+        time.sleep(_ONCE_WINDOW_S)
+        overview = looks.require_look(projects=0)
+    value = overview.to_json()
+    if json:
+        print_json(value)
+        return
+    print_fields(figures(overview))
+    if is_terminal() and overview.rows:
+        print_gap()
+        print_rows(value["agents_shown"], _AGENTS, nothing="")
+
+
+def _watch(looks: LookSource, every_s: int) -> int:
+    from mcp_agent_mail.cli.top.page import frame
+    from mcp_agent_mail.cli.top.screen import Ended, open_screen
+    from mcp_agent_mail.core.clock import system_clock
+
+    try:
+        with open_screen() as screen:
+            while True:
+                screen.show(frame(looks.look(), now=system_clock()))
+                screen.rest(every_s)
+    except Ended as ended:
+        return _exit_code(ended.number)
+
+
+def _exit_code(number: int) -> int:
+    """Ctrl-C is how one leaves. Where the terminal has gone, nothing more can be said on it."""
+    import signal
+
+    if number == signal.SIGINT:
+        return ExitCode.DONE
+    if number == signal.SIGHUP:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+    return _BY_SIGNAL + number

@@ -1,0 +1,97 @@
+"""What one look shows: the server, its calls, and who is there with how much mail and which leases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+MOST_SHOWN = 100
+"""Of agents, in JSON and in memory, those that were active last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLook:
+    """An agent that is not retired. `last_active_ts` is ISO 8601; `listening` is None where nobody can say."""
+
+    name: str
+    project: str
+    program: str
+    unread: int
+    leases: int
+    listening: bool | None
+    last_active_ts: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectLook:
+    """A project as it was when it was looked at last."""
+
+    slug: str
+    agents: Sequence[AgentLook]
+    leases: int
+
+    @property
+    def unread(self) -> int:
+        return sum(one.unread for one in self.agents)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRow:
+    """A tool that was called in the window."""
+
+    tool: str
+    calls_per_s: float
+    p95_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLook:
+    """Calls in the last `window_s` seconds: all, those that failed, and of the busiest tools. A quantile is None where
+    nothing was called.
+    """
+
+    window_s: float
+    calls_per_s: float
+    errors_per_s: float
+    p95_ms: float | None
+    p95_ms_since_start: float | None
+    tools: Sequence[ToolRow] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullLook:
+    """One look. `server` is what it says of itself (ok, degraded, error), or `none`: then the figures are the store's.
+    `problem` is why there is less than there could be.
+    """
+
+    server: str
+    url: str | None = None
+    version: str | None = None
+    problem: str | None = None
+    projects: int = 0
+    projects_seen: int = 0
+    agents: int = 0
+    unread: int = 0
+    leases: int = 0
+    calls: CallLook | None = None
+    pending_events: int | None = None
+    oldest_pending_s: float | None = None
+    waits: int | None = None
+    streams: int | None = None
+    rows: Sequence[AgentLook] = ()
+
+    # Plain JSON.
+    def to_json(self) -> dict[str, Any]:
+        """`rows` as `agents_shown`; times as they are."""
+        value = asdict(self)
+        value["agents_shown"] = value.pop("rows")
+        return value
+
+
+def seen_agents(looks: Sequence[ProjectLook]) -> list[AgentLook]:
+    """The agents of all of them that were active last, of those the names in order."""
+    rows = [row for look in looks for row in look.agents]
+    rows.sort(key=lambda row: (row.project, row.name))
+    rows.sort(key=lambda row: row.last_active_ts, reverse=True)
+    return rows[:MOST_SHOWN]

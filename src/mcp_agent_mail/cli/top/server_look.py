@@ -1,0 +1,147 @@
+"""Looks at a running server, each at a bounded cost: its figures, and of its projects a few at a time.
+
+`health_check` writes to the store, so it is asked now and then; `/metrics` costs 3 ms and is asked each time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
+from mcp_agent_mail.cli.project_option import list_uri, resource_uri
+from mcp_agent_mail.cli.top.call_counts import CallFigures, ToolCalls, read_figures
+from mcp_agent_mail.cli.top.full_look import AgentLook, CallLook, FullLook, ProjectLook, ToolRow, seen_agents
+
+ANSWER_WITHIN_S = 3.0
+PROJECTS_A_LOOK = 4
+"""Of which agents and leases are asked: eight questions."""
+_PROJECTS = 1_000
+_AGENTS = 200
+_LEASES = 200
+_LIST_EVERY = 15
+_HEALTH_EVERY = 5
+_WINDOW_S = 60.0
+_METRICS = "/metrics"
+_METRICS_AT_MOST = 4 << 20
+_BUSIEST = 5
+
+
+class ServerLook:
+    """One server as long as it answers. Raises AgentMailError where it does not; then it is to be closed."""
+
+    def __init__(self, server: Server, *, now: Callable[[], float] = time.monotonic) -> None:
+        self.url = server.url
+        self._gateway = HttpGateway(server, answer_timeout_s=ANSWER_WITHIN_S)
+        self._now = now
+        self._figures: deque[CallFigures] = deque()
+        # Plain JSON.
+        self._health: dict[str, Any] = {}
+        self._slugs: list[str] = []
+        self._looks: dict[str, ProjectLook] = {}
+        self._turn = 0
+        self._count = 0
+
+    def close(self) -> None:
+        self._gateway.close()
+
+    def look(self, *, projects: int = PROJECTS_A_LOOK) -> FullLook:
+        """What is known now, of so many projects anew."""
+        if self._count % _HEALTH_EVERY == 0:
+            self._health = self._gateway.call("health_check", {})
+        self._read_figures()
+        if self._count % _LIST_EVERY == 0:
+            self._list_projects()
+        for slug in self._next(projects):
+            self._look_at(slug)
+        self._count += 1
+        return self._overview()
+
+    def _read_figures(self) -> None:
+        figures = read_figures(self._gateway.page(_METRICS, at_most=_METRICS_AT_MOST), at_s=self._now())
+        if self._figures and not figures.follows(self._figures[-1]):
+            self._figures.clear()
+        self._figures.append(figures)
+        while figures.at_s - self._figures[0].at_s > _WINDOW_S:
+            self._figures.popleft()
+
+    def _list_projects(self) -> None:
+        found = self._gateway.read(list_uri("projects", limit=_PROJECTS))
+        self._slugs = [str(one["slug"]) for one in reversed(found)]
+        self._looks = {slug: look for slug, look in self._looks.items() if slug in set(self._slugs)}
+
+    def _next(self, count: int) -> list[str]:
+        """In turn, the newest project first."""
+        count = min(count, len(self._slugs))
+        taken = [self._slugs[(self._turn + at) % len(self._slugs)] for at in range(count)]
+        self._turn = (self._turn + count) % max(1, len(self._slugs))
+        return taken
+
+    def _look_at(self, slug: str) -> None:
+        agents = self._gateway.read(resource_uri("agents", slug, limit=_AGENTS))["agents"]
+        leases = self._gateway.read(resource_uri("file_reservations", slug, limit=_LEASES))
+        held: dict[str, int] = {}
+        for lease in leases:
+            held[lease["agent"]] = held.get(lease["agent"], 0) + 1
+        rows = [
+            AgentLook(
+                name=str(one["name"]),
+                project=slug,
+                program=str(one["program"]),
+                unread=int(one["unread_count"]),
+                leases=held.get(one["name"], 0),
+                listening=bool(one["listening"]),
+                last_active_ts=str(one["last_active_ts"]),
+            )
+            for one in agents
+        ]
+        self._looks[slug] = ProjectLook(slug=slug, agents=rows, leases=len(leases))
+
+    def _overview(self) -> FullLook:
+        looks, newest = list(self._looks.values()), self._figures[-1]
+        return FullLook(
+            server=str(self._health["status"]),
+            url=self.url,
+            version=str(self._health["version"]),
+            problem=self._problem(),
+            projects=len(self._slugs),
+            projects_seen=len(looks),
+            agents=sum(len(one.agents) for one in looks),
+            unread=sum(one.unread for one in looks),
+            leases=sum(one.leases for one in looks),
+            calls=call_look(self._figures[0], newest),
+            pending_events=newest.gauge("archive_pending_events"),
+            oldest_pending_s=newest.gauges.get("archive_oldest_pending_seconds"),
+            waits=newest.gauge("waits"),
+            streams=newest.gauge("event_streams"),
+            rows=seen_agents(looks),
+        )
+
+    def _problem(self) -> str | None:
+        for part in ("store", "archive"):
+            if told := self._health[part].get("last_error"):
+                return f"{part}: {told}"
+        return None
+
+
+def call_look(first: CallFigures, last: CallFigures) -> CallLook | None:
+    """What was called from one look to the other; None where they are the same."""
+    window_s = last.at_s - first.at_s
+    if window_s <= 0:
+        return None
+    between = {tool: calls.since(first.tools.get(tool, ToolCalls())) for tool, calls in last.tools.items()}
+    total = last.total().since(first.total())
+    busy = sorted((item for item in between.items() if item[1].calls > 0), key=lambda item: (-item[1].calls, item[0]))
+    return CallLook(
+        window_s=round(window_s, 3),
+        calls_per_s=round(total.calls / window_s, 2),
+        errors_per_s=round(total.errors / window_s, 2),
+        p95_ms=total.quantile_ms(0.95),
+        p95_ms_since_start=last.total().quantile_ms(0.95),
+        tools=[
+            ToolRow(tool=tool, calls_per_s=round(calls.calls / window_s, 2), p95_ms=calls.quantile_ms(0.95))
+            for tool, calls in busy[:_BUSIEST]
+        ],
+    )

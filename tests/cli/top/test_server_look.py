@@ -1,0 +1,82 @@
+"""Looks at a real server: what is known after each, and how little is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.cli.gateway.http import Server
+from mcp_agent_mail.cli.top.call_counts import CallFigures, ToolCalls
+from mcp_agent_mail.cli.top.server_look import PROJECTS_A_LOOK, ServerLook, call_look
+from tests.served import Served
+
+PROJECTS = 6
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    with Served(tmp_path / "store", HOME=str(tmp_path)) as served:
+        with served.connect() as connection:
+            for number in range(PROJECTS):
+                connection.call("ensure_project", human_key=f"/code/p{number}")
+                given = {"project_key": f"/code/p{number}", "agent_name": "BlueLake"}
+                profile = {"name": "BlueLake", "program": "tester", "model": "none"}
+                connection.call("register_agent", project_key=f"/code/p{number}", **profile)
+                connection.call("file_reservation_paths", **given, paths=["a/**", "b/**"])
+        yield served
+
+
+@pytest.fixture
+def looks(server: Served) -> Iterator[ServerLook]:
+    clock = count(0, 2)
+    look = ServerLook(Server(url=f"http://127.0.0.1:{server.port}"), now=lambda: float(next(clock)))
+    yield look
+    look.close()
+
+
+def test_projects_are_looked_at_in_turn(looks: ServerLook) -> None:
+    first, second = looks.look(), looks.look()
+
+    assert (first.projects, first.projects_seen, first.agents) == (PROJECTS, PROJECTS_A_LOOK, PROJECTS_A_LOOK)
+    assert (second.projects_seen, second.agents, second.leases) == (PROJECTS, PROJECTS, 2 * PROJECTS)
+    assert second.rows[0].leases == 2
+
+
+def test_calls_are_counted_between_looks(looks: ServerLook, server: Served) -> None:
+    first = looks.look()
+    with server.connect() as connection:
+        for _ in range(10):
+            connection.call("whois", project_key="/code/p0", agent_name="BlueLake")
+        connection.rpc("whois", {"project_key": "/code/p0", "agent_name": "Nobody"})
+    second = looks.look()
+
+    assert first.calls is None
+    assert second.calls is not None
+    assert (second.calls.window_s, second.calls.calls_per_s, second.calls.errors_per_s) == (2.0, 5.5, 0.5)
+    assert [(one.tool, one.calls_per_s) for one in second.calls.tools] == [("whois", 5.5)]
+    assert second.calls.p95_ms is not None
+
+
+def test_a_look_writes_to_the_store_now_and_then_only(looks: ServerLook, server: Served) -> None:
+    for _ in range(11):
+        looks.look()
+
+    with server.connect() as connection:
+        tools = connection.call("read_resource", uri="resource://tooling/metrics")["tools"]
+    assert next(one["calls"] for one in tools if one["name"] == "health_check") == 3
+
+
+def test_calls_between_two_looks_are_those_of_the_busiest_tools() -> None:
+    def figures(at_s: float, calls: int) -> CallFigures:
+        tools = {f"tool{number}": ToolCalls(calls=calls * number) for number in range(9)}
+        return CallFigures(at_s=at_s, started_s=1, tools=tools, gauges={})
+
+    found = call_look(figures(0, 1), figures(2, 3))
+
+    assert found is not None
+    assert [(one.tool, one.calls_per_s) for one in found.tools][:2] == [("tool8", 8.0), ("tool7", 7.0)]
+    assert len(found.tools) == 5
+    assert call_look(figures(0, 1), figures(0, 1)) is None
