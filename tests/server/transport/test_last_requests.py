@@ -48,7 +48,7 @@ class Stopped:
 
 
 @pytest.fixture
-def stopped() -> Stopped:
+async def stopped() -> Stopped:  # The connection wants a running loop.
     return Stopped()
 
 
