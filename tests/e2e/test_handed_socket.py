@@ -35,7 +35,9 @@ def root(tmp_path: Path) -> Path:
 
 
 class Callers:
-    """Clients that send mail without a pause: each letter of its own subject, each call answered before the next."""
+    """Clients that send mail without a pause: each letter of its own subject, each call answered before the next. Those
+    that are slow ask a moment after they have connected.
+    """
 
     def __init__(self, port: int) -> None:
         self.answered: list[str] = []
@@ -44,9 +46,9 @@ class Callers:
         self._port = port
         self._is_over = threading.Event()
         self._threads = [
-            threading.Thread(target=self._run, args=(f"{kind}-{number}", keeps), daemon=True)
-            for kind, keeps in (("fresh", False), ("kept", True))
-            for number in range(3)
+            threading.Thread(target=self._run, args=(f"{kind}-{number}", kind), daemon=True)
+            for kind in ("fresh", "slow", "kept")
+            for number in range(2)
         ]
 
     def start(self) -> None:
@@ -59,18 +61,21 @@ class Callers:
             thread.join(120)
             assert not thread.is_alive(), "a caller still waits for its answer"
 
-    def _run(self, name: str, keeps: bool) -> None:
+    def _run(self, name: str, kind: str) -> None:
         connection = Connection(self._port)
         count = 0
         while not self._is_over.is_set() and not self.faults:
             count += 1
             subject = f"{name}-{count}"
             try:
-                connection = self._call(connection, subject, is_kept=keeps and count > 1)
+                if kind == "slow":
+                    connection._http.connect()
+                    pause()
+                connection = self._call(connection, subject, is_kept=kind == "kept" and count > 1)
             except (AssertionError, OSError, http.client.HTTPException) as fault:
                 self.faults.append(f"{subject}: {fault!r}")
                 return
-            if not keeps:
+            if kind != "kept":
                 connection.close()
                 connection = Connection(self._port)
         connection.close()
