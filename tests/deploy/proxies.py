@@ -36,15 +36,13 @@ http {{
     include {folder}/agent-mail.conf;
 }}
 """
-_AROUND_CADDY = """\
+_OF_CADDY = "{\n\t# A stop"
+_MORE_OF_CADDY = """\
 {{
 	admin off
-	persist_config off
 	auto_https disable_redirects
 	storage file_system {folder}/storage
-}}
-
-"""
+	# A stop"""
 
 
 def free_port() -> int:
@@ -92,10 +90,10 @@ def caddy_command(folder: Path, port: int, upstream: int) -> list[str]:
     certificate, key = make_certificate(folder)
     changes = {
         f"reverse_proxy {_PRINTED}": f"reverse_proxy 127.0.0.1:{upstream}",
+        _OF_CADDY: _MORE_OF_CADDY.format(folder=folder),
         f"\n{HOST} {{\n": f"\n{HOST}:{port} {{\n\ttls {certificate} {key}\n",
     }
-    text = _AROUND_CADDY.format(folder=folder) + _replaced(CADDYFILE.read_text(), changes)
-    (folder / "Caddyfile").write_text(text)
+    (folder / "Caddyfile").write_text(_replaced(CADDYFILE.read_text(), changes))
     return [require_program("caddy"), "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
 
 
@@ -114,6 +112,18 @@ class Proxied:
         plain = socket.create_connection(("127.0.0.1", self._port), timeout=60)
         connection.sock = self._tls.wrap_socket(plain, server_hostname=HOST)
         return connection
+
+    def announced(self, path: str, size_bytes: int, **headers: str) -> tuple[int, bytes]:
+        """What comes back to a request whose body is said to be so large, and not sent."""
+        connection = self.connect()
+        connection.putrequest("POST", path, skip_host=True)
+        for name, value in {"Host": HOST, "Content_Length": str(size_bytes), **headers}.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders()
+        response = connection.getresponse()
+        read = response.read()
+        connection.close()
+        return response.status, read
 
     def answer(self, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
         connection = self.connect()

@@ -49,7 +49,7 @@ def test_both_name_the_settings_that_belong_to_them(page: Path) -> None:
         (NGINX, "proxy_set_header X-Forwarded-For $remote_addr;"),
         (NGINX, "proxy_next_upstream off;"),
         (CADDYFILE, "flush_interval -1"),
-        (CADDYFILE, "header_up X-Forwarded-For {http.request.remote.host}"),
+        (CADDYFILE, "header_up X-Real-IP {http.request.remote.host}"),
     ],
 )
 def test_what_must_not_be_lost_is_there(page: Path, line: str) -> None:
@@ -113,6 +113,7 @@ def test_events_come_through_one_by_one_while_the_stream_is_open(kind: str, mail
         for subject in ("first", "second"):
             sender.call("send_message", **letter(subject))
             events.append(next_event(stream))
+        stream.close()
         listener.close()
 
     assert stream.headers["content-type"].startswith("text/event-stream")
@@ -149,7 +150,7 @@ def test_the_largest_body_passes_and_one_that_is_larger_is_refused_by_the_server
     headers = {"Content_Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
     with proxied(kind, tmp_path, mail.port) as proxy:
         largest = proxy.answer("POST", "/rpc/health_check", b"{}".ljust(MAX_BODY_BYTES), **headers)
-        larger = proxy.answer("POST", "/rpc/health_check", b"{}".ljust(MAX_BODY_BYTES + 1), **headers)
+        larger = proxy.announced("/rpc/health_check", MAX_BODY_BYTES + 1, **headers)
 
     assert largest[0] == 200, largest
     assert larger[0] == 413
@@ -167,16 +168,12 @@ def test_nginx_finds_nothing_wrong(tmp_path: Path) -> None:
 
 
 @pytest.mark.deploy
-def test_caddy_finds_nothing_wrong(tmp_path: Path) -> None:
-    command = [require_program("caddy"), "validate", "--adapter", "caddyfile", "--config", str(CADDYFILE)]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={"HOME": str(tmp_path), "PATH": "/usr/bin"},
-    )
+def test_caddy_finds_nothing_wrong_and_would_write_it_so(tmp_path: Path) -> None:
+    caddy, environment = require_program("caddy"), {"HOME": str(tmp_path), "PATH": "/usr/bin"}
+    for words in (("validate", "--adapter", "caddyfile", "--config", str(CADDYFILE)), ("fmt", str(CADDYFILE))):
+        done = subprocess.run([caddy, *words], capture_output=True, text=True, check=False, timeout=60, env=environment)
 
-    assert done.returncode == 0, done.stderr
-    assert '"level":"warn"' not in done.stderr
+        assert done.returncode == 0, done.stderr
+        assert '"level":"warn"' not in done.stderr
+
+    assert done.stdout == CADDYFILE.read_text()

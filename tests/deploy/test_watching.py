@@ -38,7 +38,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
         "INSTRUMENTATION_ENABLED": "true",
         "POSTAL_ENABLED": "true",
         "WEBHOOK_URLS": "https://hooks.example.org/mail",
-        "WEBHOOK_SECRET": "a-secret-of-more-than-sixteen",
+        "WEBHOOK_SECRET": "a-secret-of-thirty-two-characters-or-more",
     }
     with Served(tmp_path_factory.mktemp("watched") / "root", **settings) as server, server.connect() as connection:
         connection.call("ensure_project", human_key="/code/app")
