@@ -20,6 +20,8 @@ from tests.served import pause
 HOST = "mail.example.org"
 NGINX = ROOT / "deploy" / "nginx" / "agent-mail.conf"
 CADDYFILE = ROOT / "deploy" / "caddy" / "Caddyfile"
+_BEGINNING_BYTES = 64 * 1024
+"""Caddy sends no head on before something of the body has come."""
 _PRINTED = "127.0.0.1:8765"
 _AROUND_NGINX = """\
 daemon off;
@@ -114,12 +116,12 @@ class Proxied:
         return connection
 
     def announced(self, path: str, size_bytes: int, **headers: str) -> tuple[int, bytes]:
-        """What comes back to a request whose body is said to be so large, and not sent."""
+        """What comes back to a request whose body is said to be so large, before more than its beginning was sent."""
         connection = self.connect()
         connection.putrequest("POST", path, skip_host=True)
         for name, value in {"Host": HOST, "Content_Length": str(size_bytes), **headers}.items():
             connection.putheader(name.replace("_", "-"), value)
-        connection.endheaders()
+        connection.endheaders(b" " * _BEGINNING_BYTES)
         response = connection.getresponse()
         read = response.read()
         connection.close()
