@@ -30,7 +30,7 @@ class HandedServed(Served):
     """A server on a socket that the test holds, which is closed by whoever opened it."""
 
     def __init__(self, root: Path, listener: socket.socket, *options: str, **env: str) -> None:
-        super().__init__(root, **env)
+        super().__init__(root, port=None, **env)
         self._listener = listener
         self._options = options
 

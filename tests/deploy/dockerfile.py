@@ -16,6 +16,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 FOLDERS = ("opt/mcp-agent-mail", "src", "data")
 """Of the image, which lie in the empty folder; a test holds the Dockerfile to them."""
@@ -167,12 +168,15 @@ class EmptyRoot:
 
     def started(self, command: Sequence[str], more: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
         """A process as a container has it: these variables and no others, under the image's user where we may."""
-        as_user = {"user": self.user, "group": self.user, "extra_groups": []} if os.geteuid() == 0 else {}
+        # Any: a number, and an empty list.
+        as_user: dict[str, Any] = (
+            {"user": self.user, "group": self.user, "extra_groups": []} if os.geteuid() == 0 else {}
+        )
         environment = {**self.environment, **more}
         program = shutil.which(command[0], path=environment["PATH"])
         assert program is not None, f"{command[0]} is not in {environment['PATH']}"
         with log.open("wb") as output:
-            return subprocess.Popen(  # type: ignore[call-overload, no-any-return]  # its arguments by name, of several types
+            return subprocess.Popen(
                 [program, *command[1:]],
                 cwd=self.cwd,
                 env=environment,

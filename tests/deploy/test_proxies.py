@@ -82,7 +82,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def mail(tmp_path: Path) -> Iterator[Served]:
     settings = {"HTTP_BEARER_TOKEN": TOKEN, "HTTP_ALLOWED_HOSTS": HOST, "HTTP_ALLOW_LOCALHOST_UNAUTHENTICATED": "true"}
-    with Served(tmp_path / "root", **settings) as server:
+    with Served(tmp_path / "root", port=None, **settings) as server:
         with server.connect() as connection:
             connection.call("ensure_project", human_key="/code/app")
             for name in ("BlueLake", "GreenStone"):
@@ -135,7 +135,7 @@ def test_a_caller_through_the_proxy_is_from_elsewhere_whatever_it_says(kind: str
 @pytest.mark.deploy
 def test_forwarded_headers_are_the_proxys_alone(kind: str, tmp_path: Path) -> None:
     with echoing() as upstream, proxied(kind, tmp_path, upstream) as proxy:
-        status, body = proxy.answer("GET", "/", **FORGED)
+        status, body = proxy.answer("GET", "/", None, **FORGED)
     got = [(name, value) for name, value in json.loads(body) if name.replace("-", "_") in {n.lower() for n in FORGED}]
 
     assert status == 200
@@ -170,10 +170,11 @@ def test_nginx_finds_nothing_wrong(tmp_path: Path) -> None:
 @pytest.mark.deploy
 def test_caddy_finds_nothing_wrong_and_would_write_it_so(tmp_path: Path) -> None:
     caddy, environment = require_program("caddy"), {"HOME": str(tmp_path), "PATH": "/usr/bin"}
-    for words in (("validate", "--adapter", "caddyfile", "--config", str(CADDYFILE)), ("fmt", str(CADDYFILE))):
-        done = subprocess.run([caddy, *words], capture_output=True, text=True, check=False, timeout=60, env=environment)
+    validated, written = (
+        subprocess.run([caddy, *words], capture_output=True, text=True, check=False, timeout=60, env=environment)
+        for words in (("validate", "--adapter", "caddyfile", "--config", str(CADDYFILE)), ("fmt", str(CADDYFILE)))
+    )
 
-        assert done.returncode == 0, done.stderr
-        assert '"level":"warn"' not in done.stderr
-
-    assert done.stdout == CADDYFILE.read_text()
+    assert validated.returncode == 0, validated.stderr
+    assert '"level":"warn"' not in validated.stderr
+    assert written.stdout == CADDYFILE.read_text()

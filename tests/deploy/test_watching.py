@@ -40,7 +40,10 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
         "WEBHOOK_URLS": "https://hooks.example.org/mail",
         "WEBHOOK_SECRET": "a-secret-of-thirty-two-characters-or-more",
     }
-    with Served(tmp_path_factory.mktemp("watched") / "root", **settings) as server, server.connect() as connection:
+    with (
+        Served(tmp_path_factory.mktemp("watched") / "root", port=None, **settings) as server,
+        server.connect() as connection,
+    ):
         connection.call("ensure_project", human_key="/code/app")
         connection._http.request("GET", "/metrics")
         page = connection._http.getresponse().read().decode()
