@@ -11,7 +11,7 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
-from mcp_agent_mail.server.transport.last_requests import StoppableHttp
+from mcp_agent_mail.server.transport.last_requests import ClosingHttp
 from tests.server.transport.test_protocol import ENDS_WITHIN_S, REQUEST, FakeTransport, answer
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n"
@@ -29,7 +29,7 @@ class Stopped:
     def __init__(self) -> None:
         self.room = ConnectionLimiter(lambda: 1_000.0)
         self.state = ServerState()
-        self.http = StoppableHttp(Config(answering, log_config=None), self.state, {}, room=self.room)
+        self.http = ClosingHttp(Config(answering, log_config=None), self.state, {}, room=self.room)
         self.transport = FakeTransport()
 
     async def begin(self, earlier: bytes = b"") -> None:

@@ -54,10 +54,10 @@ def serve(
     file = Path(env_file) if env_file else None
     if stdio:
         return _serve_stdio(host or port, file)
-    from mcp_agent_mail.server.transport.handed_socket import take_handed_socket
+    from mcp_agent_mail.server.transport.handed_listener import take_handed_listener
 
     try:
-        handed = take_handed_socket(os.environ, os.getpid())
+        handed = take_handed_listener(os.environ, os.getpid())
     except AgentMailError as error:
         from mcp_agent_mail.server.serve import tell_refusal
 
@@ -74,7 +74,7 @@ def _serve_handed(handed: socket.socket, address: str | None, env_file: Path | N
     """Settings are judged by what the socket is bound to, not by what they say of it."""
     if address is not None:
         raise typer.BadParameter("A listening socket was handed over (LISTEN_FDS): no --host, no --port.")
-    from mcp_agent_mail.server.transport.handed_socket import address_of
+    from mcp_agent_mail.server.transport.handed_listener import address_of
 
     bound_host, bound_port = address_of(handed)
     overrides = {"HTTP_HOST": bound_host, "HTTP_PORT": str(bound_port)}

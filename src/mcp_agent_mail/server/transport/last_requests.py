@@ -9,7 +9,7 @@ LAST_REQUESTS_WITHIN_S = 1.0
 """So long a connection that was taken, and has asked nothing yet, may take to ask."""
 
 
-class StoppableHttp(BoundedHttp):
+class ClosingHttp(BoundedHttp):
     """One connection, and its end. Who is closed without an answer was not heard: asking again does nothing twice."""
 
     def on_headers_complete(self) -> None:

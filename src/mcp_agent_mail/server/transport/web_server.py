@@ -15,7 +15,7 @@ import uvicorn
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, ConnectionLimits
 from mcp_agent_mail.server.transport.http import HttpApp
-from mcp_agent_mail.server.transport.last_requests import LAST_REQUESTS_WITHIN_S, StoppableHttp
+from mcp_agent_mail.server.transport.last_requests import LAST_REQUESTS_WITHIN_S, ClosingHttp
 
 KEEP_ALIVE_S = 75
 """Agents think for a minute between calls; uvicorn's 5 s would cost them a connection each time."""
@@ -57,7 +57,7 @@ class WebServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=partial(StoppableHttp, room=self._room),  # type: ignore[arg-type]  # called with the rest
+                http=partial(ClosingHttp, room=self._room),  # type: ignore[arg-type]  # called with the rest
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -126,5 +126,5 @@ class WebServer(uvicorn.Server):
 
     def _end_unfinished(self) -> None:
         for connection in list(self.server_state.connections):
-            assert isinstance(connection, StoppableHttp), "the protocol that this server was made with"
+            assert isinstance(connection, ClosingHttp), "the protocol that this server was made with"
             connection.end_unfinished()

@@ -17,12 +17,12 @@ from tests.handed import HANDING_OVER
 
 _TAKES = """\
 import json, os, subprocess, sys
-from mcp_agent_mail.server.transport.handed_socket import UnfitSocket, address_of, take_handed_socket
+from mcp_agent_mail.server.transport.handed_listener import UnfitPort, address_of, take_handed_listener
 
 environ = dict(os.environ)
 try:
-    handed = take_handed_socket(environ, os.getpid())
-except UnfitSocket as refused:
+    handed = take_handed_listener(environ, os.getpid())
+except UnfitPort as refused:
     told = {"refused": refused.message, "hint": refused.hint}
 else:
     told = {"address": address_of(handed), "blocks": handed.getblocking()} if handed else {}

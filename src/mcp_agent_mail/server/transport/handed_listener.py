@@ -14,14 +14,14 @@ _VARIABLES = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PIDFDID")
 _ONE = "Hand over one TCP socket that listens: in a systemd socket unit, one ListenStream= with a port."
 
 
-class UnfitSocket(CannotListen):
+class UnfitPort(CannotListen):
     """What was handed over is not one TCP socket that listens."""
 
 
-def take_handed_socket(environ: MutableMapping[str, str], pid: int) -> socket.socket | None:
+def take_handed_listener(environ: MutableMapping[str, str], pid: int) -> socket.socket | None:
     """The socket that was handed to the process `pid`, which is this one; None where none was, or another was meant.
 
-    The variables that tell of it leave `environ`, and children inherit neither them nor the socket. Raises UnfitSocket.
+    The variables that tell of it leave `environ`, and children inherit neither them nor the socket. Raises UnfitPort.
     """
     told = {name: environ.pop(name) for name in _VARIABLES if name in environ}
     if told.get("LISTEN_PID") != str(pid):
@@ -30,7 +30,7 @@ def take_handed_socket(environ: MutableMapping[str, str], pid: int) -> socket.so
     if count == "0":
         return None
     if count != "1":
-        raise UnfitSocket(f"LISTEN_FDS={count[:20]!r}: it takes one socket, no more.", hint=_ONE)
+        raise UnfitPort(f"LISTEN_FDS={count[:20]!r}: it takes one socket, no more.", hint=_ONE)
     return _listener_at(FIRST_FD)
 
 
@@ -45,12 +45,12 @@ def _listener_at(descriptor: int) -> socket.socket:
         os.set_inheritable(descriptor, False)
         handed = socket.socket(fileno=descriptor)
     except OSError as error:
-        raise UnfitSocket(
+        raise UnfitPort(
             f"Descriptor {descriptor}, which was handed over, is no socket: {error.strerror}.", hint=_ONE
         ) from error
     if (fault := _fault_of(handed)) is not None:
         handed.close()
-        raise UnfitSocket(f"The socket that was handed over {fault}.", hint=_ONE)
+        raise UnfitPort(f"The socket that was handed over {fault}.", hint=_ONE)
     handed.setblocking(False)
     return handed
 
