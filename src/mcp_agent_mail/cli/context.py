@@ -19,7 +19,7 @@ from mcp_agent_mail.core.settings.client import ClientSettings, load_client_sett
 from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
 from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, load_settings
-from mcp_agent_mail.core.settings.sources import DEFAULT, SettingsError
+from mcp_agent_mail.core.settings.sources import COMMAND_LINE, DEFAULT, SettingsError
 from mcp_agent_mail.core.store_owner import SWAP_FILE, Owner, read_owner
 
 _STORE_SETTINGS = ("STORAGE_ROOT", "DATABASE_URL")
@@ -143,10 +143,14 @@ def load_context(*, is_among_strangers: bool = False) -> CliContext:
     )
 
 
-def read_settings(*, overrides: Mapping[str, str] | None = None, env_file: Path | None = None) -> LoadedSettings:
+def read_settings(
+    *, overrides: Mapping[str, str] | None = None, env_file: Path | None = None, overridden_by: str = COMMAND_LINE
+) -> LoadedSettings:
     """The settings with their sources and notices. Raises BadSettings, which lists every mistake."""
     try:
-        return load_settings(os.environ, cwd=Path.cwd(), overrides=overrides, env_file=env_file)
+        return load_settings(
+            os.environ, cwd=Path.cwd(), overrides=overrides, env_file=env_file, overridden_by=overridden_by
+        )
     except SettingsError as wrong:
         raise bad_settings(wrong) from wrong
 

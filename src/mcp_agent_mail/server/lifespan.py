@@ -87,16 +87,24 @@ class OwnedStore:
 
 
 async def run_server(
-    settings: Settings, announce: Announce, faults: Faults = NO_FAULTS, lines: CallLines | None = None
+    settings: Settings,
+    announce: Announce,
+    faults: Faults = NO_FAULTS,
+    lines: CallLines | None = None,
+    *,
+    handed: socket.socket | None = None,
 ) -> None:
-    """Serve until a signal, and tell `lines` of the calls that change something. Raises AgentMailError (StoreInUse,
-    PortTaken, DiskFull, …) when it cannot start.
+    """Serve until a signal, and tell `lines` of the calls that change something. A listening socket that was `handed`
+    over is used, and closed: the settings hold its address. Raises AgentMailError (StoreInUse, PortTaken, DiskFull, …)
+    when it cannot start.
     """
     with told_when_full(settings.storage_root, settings.database_path), faults_told():
-        await _run_server(settings, announce, faults, lines)
+        await _run_server(settings, announce, faults, lines, handed)
 
 
-async def _run_server(settings: Settings, announce: Announce, faults: Faults, lines: CallLines | None) -> None:
+async def _run_server(
+    settings: Settings, announce: Announce, faults: Faults, lines: CallLines | None, handed: socket.socket | None
+) -> None:
     fault_hook = faults.fault_hook
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
@@ -104,7 +112,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults, li
         custom = load_custom_tools(settings.custom_tools or ())
         fault_hook(FailPoint.START)
         log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
-        listener = stack.enter_context(open_listener(settings.http_host, settings.http_port))
+        listener = stack.enter_context(handed or open_listener(settings.http_host, settings.http_port))
         ports = stack.enter_context(opened_ports(settings.facades_host, wanted_ports(settings)))
         running = _running(settings, listener, ports)
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,10 +50,16 @@ def announce_on_stdout(running: Running) -> None:
 
 
 def serve(
-    settings: Settings, *, announce: Announce = announce_on_stdout, faults: Faults = NO_FAULTS, quiet: bool = False
+    settings: Settings,
+    *,
+    announce: Announce = announce_on_stdout,
+    faults: Faults = NO_FAULTS,
+    quiet: bool = False,
+    handed: socket.socket | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; `announce` is called once requests are answered. On a terminal calls that change
-    something are told, unless `quiet`. Returns the exit code.
+    something are told, unless `quiet`. A listening socket that was `handed` over is used in the place of an own one.
+    Returns the exit code.
     """
     # A full collection walks every object of every import for nothing; it is switched on again after the start.
     gc.disable()
@@ -64,10 +71,9 @@ def serve(
         lines = _call_lines(terminal) if terminal is not None and not quiet and is_watched(settings) else None
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(run_server(settings, announce, faults, lines))
+                runner.run(run_server(settings, announce, faults, lines, handed=handed))
         except AgentMailError as error:
-            sys.stderr.write(f"{visible(error.message)}\n{visible(error.hint)}\n")
-            return _exit_code(error)
+            return tell_refusal(error)
     return ServeExit.STOPPED
 
 
@@ -83,7 +89,9 @@ def is_watched(settings: Settings) -> bool:
     return sys.stdout.isatty() and not is_logged_otherwise and settings.log_level in ("DEBUG", "INFO")
 
 
-def _exit_code(error: AgentMailError) -> ServeExit:
+def tell_refusal(error: AgentMailError) -> ServeExit:
+    """Why it does not start, then the next step, on stderr; the exit code."""
+    sys.stderr.write(f"{visible(error.message)}\n{visible(error.hint)}\n")
     if isinstance(error, StoreInUse):
         return ServeExit.STORE_IN_USE
     if isinstance(error, PortTaken | CannotListen):

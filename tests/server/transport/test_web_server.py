@@ -106,6 +106,27 @@ async def test_a_second_signal_waits_for_nothing() -> None:
     assert told == ["stopping"]
 
 
+async def test_a_connection_that_was_taken_before_the_stop_is_answered_and_one_that_stays_silent_ends() -> None:
+    waiting = Waiting()
+    async with waiting.served() as (url, serving), httpx.AsyncClient(timeout=60) as client:
+        port = int(url.rpartition(":")[2])
+        asking, asker = await asyncio.open_connection("127.0.0.1", port)
+        silent, keeper = await asyncio.open_connection("127.0.0.1", port)
+        await client.get(f"{url}/health/liveness")  # Whoever came before it has been taken.
+
+        signalled(signal.SIGTERM)
+        await waiting.stopping.wait()
+        asker.write(b"GET /health/liveness HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = await asyncio.wait_for(asking.read(), WITHIN_S)
+        silence = await asyncio.wait_for(silent.read(), WITHIN_S)
+        await asyncio.wait_for(serving, WITHIN_S)
+        for writer in (asker, keeper):
+            writer.close()
+
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert silence == b""
+
+
 async def test_an_open_event_stream_does_not_hold_up_a_stop() -> None:
     hello = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
     message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}

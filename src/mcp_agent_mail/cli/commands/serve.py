@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcp_agent_mail.cli.context import read_client_settings, read_settings
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.core.settings.server import LoadedSettings
+from mcp_agent_mail.core.settings.sources import HANDED_SOCKET
+
+if TYPE_CHECKING:
+    import socket
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -39,21 +46,49 @@ def serve(
     something: who, what, to whom, how long. Exit codes: 0 stopped, 71 it cannot listen there, 75 the
     store belongs to another server, 78 bad configuration.
 
+    A listening socket that systemd hands over (LISTEN_FDS) is used in the place of HTTP_HOST and HTTP_PORT.
+
     With --stdio it is no server of its own: it passes everything on to the server of the store, and
     starts one in the background if none runs. It ends with its input.
     """
     file = Path(env_file) if env_file else None
     if stdio:
         return _serve_stdio(host or port, file)
+    from mcp_agent_mail.server.transport.handed_listener import take_handed_listener
+
+    try:
+        handed = take_handed_listener(os.environ, os.getpid())
+    except AgentMailError as error:
+        from mcp_agent_mail.server.serve import tell_refusal
+
+        return tell_refusal(error)
+    if handed is not None:
+        with handed:
+            return _serve_handed(handed, host or port, file, quiet=quiet)
     given = {"HTTP_HOST": host, "HTTP_PORT": port}
     overrides = {name: value for name, value in given.items() if value is not None}
-    loaded = read_settings(overrides=overrides, env_file=file)
+    return _serve(read_settings(overrides=overrides, env_file=file), quiet=quiet)
+
+
+def _serve_handed(handed: socket.socket, address: str | None, env_file: Path | None, *, quiet: bool) -> int:
+    """Settings are judged by what the socket is bound to, not by what they say of it."""
+    if address is not None:
+        raise typer.BadParameter("A listening socket was handed over (LISTEN_FDS): no --host, no --port.")
+    from mcp_agent_mail.server.transport.handed_listener import address_of
+
+    bound_host, bound_port = address_of(handed)
+    overrides = {"HTTP_HOST": bound_host, "HTTP_PORT": str(bound_port)}
+    loaded = read_settings(overrides=overrides, env_file=env_file, overridden_by=HANDED_SOCKET)
+    return _serve(loaded, quiet=quiet, handed=handed)
+
+
+def _serve(loaded: LoadedSettings, *, quiet: bool, handed: socket.socket | None = None) -> int:
     for notice in loaded.notices:
         sys.stderr.write(visible(f"{notice.level.capitalize()}: {notice}\n"))
 
     from mcp_agent_mail.server.serve import serve as run_server
 
-    return run_server(loaded.settings, quiet=quiet)
+    return run_server(loaded.settings, quiet=quiet, handed=handed)
 
 
 def _serve_stdio(address: str | None, env_file: Path | None) -> int:

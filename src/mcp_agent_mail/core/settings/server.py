@@ -20,6 +20,7 @@ from mcp_agent_mail.core.settings.env_file import ENCODING
 from mcp_agent_mail.core.settings.kinds import Secret, shown
 from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.core.settings.sources import (
+    COMMAND_LINE,
     DEFAULT,
     SettingFindings,
     SettingNotice,
@@ -224,8 +225,10 @@ def load_settings(
     cwd: Path,
     overrides: Mapping[str, str] | None = None,
     env_file: Path | None = None,
+    overridden_by: str = COMMAND_LINE,
 ) -> LoadedSettings:
-    """Read every setting. `overrides` is the command line, by the settings' names; `env_file` is `--env-file`.
+    """Read every setting. `overrides` is the command line, by the settings' names, or what else `overridden_by` says;
+    `env_file` is `--env-file`.
 
     Nothing is opened but the `.env`. Raises SettingsError with all mistakes at once.
     """
@@ -234,7 +237,13 @@ def load_settings(
     assert overrides.keys() <= rows_by_name.keys(), f"no such settings: {overrides.keys() - rows_by_name.keys()}"
     findings = SettingFindings()
     sources = open_sources(
-        environ, findings, overrides=overrides, env_file=env_file, cwd=cwd, read_values=_values_by_decouple
+        environ,
+        findings,
+        overrides=overrides,
+        env_file=env_file,
+        cwd=cwd,
+        read_values=_values_by_decouple,
+        overridden_by=overridden_by,
     )
     values, givens = parse_rows(ROWS, sources, findings)
     check_together(values, givens, findings)

@@ -21,6 +21,7 @@ from mcp_agent_mail.core.settings.url_text import mask_url_paths
 from mcp_agent_mail.core.unfilled_text import said
 
 COMMAND_LINE = "command line"
+HANDED_SOCKET = "the socket that was handed over by LISTEN_FDS"
 ENVIRONMENT = "environment"
 DEFAULT = "default"
 ENV_FILE_NAME = "AGENT_MAIL_ENV_FILE"
@@ -127,11 +128,12 @@ class Sources:
     file_values: Mapping[str, str]
     cwd: Path
     home: Path
+    overridden_by: str = COMMAND_LINE
 
     def find(self, name: str) -> Given | None:
         """The text that counts for this very name; an empty one counts as not given."""
         if text := self.overrides.get(name, "").strip():
-            return Given(name=name, text=text, place=COMMAND_LINE, folder=self.cwd)
+            return Given(name=name, text=text, place=self.overridden_by, folder=self.cwd)
         if text := self.environ.get(name, "").strip():
             return Given(name=name, text=text, place=ENVIRONMENT, folder=self.cwd)
         if name != ENV_FILE_NAME and self.file is not None and (text := self.file_values.get(name, "")):
@@ -166,6 +168,7 @@ def open_sources(
     env_file: Path | None,
     cwd: Path | None,
     read_values: ReadValues | None = None,
+    overridden_by: str = COMMAND_LINE,
 ) -> Sources:
     """Choose and read the one `.env`: never the one in `cwd` by itself, which whoever wrote the repository wrote too.
 
@@ -185,7 +188,15 @@ def open_sources(
         if read_values is not None:
             read = read_values(file.path)
             values = {name: read[name] for name in values}
-    return Sources(environ=environ, overrides=overrides, file=file, file_values=values, cwd=start, home=home)
+    return Sources(
+        environ=environ,
+        overrides=overrides,
+        file=file,
+        file_values=values,
+        cwd=start,
+        home=home,
+        overridden_by=overridden_by,
+    )
 
 
 def find_env_file(environ: Mapping[str, str], *, env_file: Path | None, cwd: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import sys
 from fcntl import ioctl
@@ -49,6 +50,15 @@ def unacknowledged_bytes(connection: socket.socket | None) -> int:
         return _unacknowledged_bytes(connection)
     except OSError:
         return 0
+
+
+def has_sent(connection: socket.socket | None) -> bool:
+    """Whether bytes, or the end, of what the client sent wait to be read."""
+    if connection is None:
+        return False
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 def _unacknowledged_bytes(connection: socket.socket) -> int:

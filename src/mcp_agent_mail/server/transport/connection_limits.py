@@ -96,6 +96,8 @@ class ConnectionLimiter:
     def __init__(self, clock: Callable[[], float], size: ConnectionLimits | None = None) -> None:
         self._now = clock
         self._size = size or ConnectionLimits()
+        self.is_stopping = False
+        """Each connection has one request more at most."""
         self._all: set[LimitedConnection] = set()
         # By age: the first is the oldest.
         self.idle: dict[LimitedConnection, None] = {}

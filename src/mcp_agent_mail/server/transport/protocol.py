@@ -280,13 +280,6 @@ class BoundedHttp(HttpToolsProtocol):
             self._is_held_up = False
             self.on_response_complete()
 
-    def shutdown(self) -> None:
-        """End the connection at a stop. A request that is not complete is refused, so that it holds up nothing."""
-        if self._is_reading:
-            self.evict(503, "The server is stopping.")
-        else:
-            super().shutdown()
-
     def evict(self, status: int, detail: str) -> None:
         if self._refuse(status, detail):
             self.close_idle()

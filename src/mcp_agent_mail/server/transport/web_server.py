@@ -15,7 +15,7 @@ import uvicorn
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, ConnectionLimits
 from mcp_agent_mail.server.transport.http import HttpApp
-from mcp_agent_mail.server.transport.protocol import BoundedHttp
+from mcp_agent_mail.server.transport.last_requests import LAST_REQUESTS_WITHIN_S, ClosingHttp
 
 KEEP_ALIVE_S = 75
 """Agents think for a minute between calls; uvicorn's 5 s would cost them a connection each time."""
@@ -57,7 +57,7 @@ class WebServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=partial(BoundedHttp, room=self._room),  # type: ignore[arg-type]  # called with the rest
+                http=partial(ClosingHttp, room=self._room),  # type: ignore[arg-type]  # called with the rest
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -111,6 +111,20 @@ class WebServer(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, answer what those that there are have asked or are about to, and close them.
+
+        A connection that was taken a moment ago may still be asking: closed, its call would be lost.
+        """
+        self._room.is_stopping = True
         self._on_stopping()
         self._http_app.end_streams()
-        await super().shutdown(sockets=sockets)
+        ending = asyncio.get_running_loop().call_later(LAST_REQUESTS_WITHIN_S, self._end_unfinished)
+        try:
+            await super().shutdown(sockets=sockets)
+        finally:
+            ending.cancel()
+
+    def _end_unfinished(self) -> None:
+        for connection in list(self.server_state.connections):
+            assert isinstance(connection, ClosingHttp), "the protocol that this server was made with"
+            connection.end_unfinished()
