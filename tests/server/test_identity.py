@@ -7,7 +7,7 @@ import pytest
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.server.admitted import Admitted
+from mcp_agent_mail.server.edge.admitted import Admitted
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 
 ANYBODY = Admitted(payer="address 127.0.0.1")

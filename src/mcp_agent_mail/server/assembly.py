@@ -19,7 +19,8 @@ from mcp_agent_mail.server.attachments import AttachmentEndpoint
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import open_doors
-from mcp_agent_mail.server.edge_settings import bearers_of, edge_of, sign_in_of
+from mcp_agent_mail.server.edge.edge_settings import bearers_of, edge_of, sign_in_of
+from mcp_agent_mail.server.edge.routes import PathClass
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardEndpoint
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
@@ -32,7 +33,6 @@ from mcp_agent_mail.server.rest.endpoint import MOUNT as REST
 from mcp_agent_mail.server.rest.endpoint import Rest
 from mcp_agent_mail.server.rest.events import EventsEndpoint
 from mcp_agent_mail.server.rest.routes import EVENTS as STREAM
-from mcp_agent_mail.server.routes import PathClass
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route, ServedPath
 

@@ -30,10 +30,10 @@ from mcp_agent_mail.core.tools import (
     turn_of,
 )
 from mcp_agent_mail.features.introspection.usage import Usage
+from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall
 from mcp_agent_mail.server.observability.call_words import named_project
 from mcp_agent_mail.server.preferences import NO_WISHES, ResponsePreferences
-from mcp_agent_mail.server.rates import RateClass
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.observability.tracing import CallTracer

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.core.unfilled_text import said
-from mcp_agent_mail.server.admitted import Admitted
+from mcp_agent_mail.server.edge.admitted import Admitted
 
 Headers = Mapping[bytes, bytes]
 """The headers of a request, names in lower case; of a repeated one the last."""

@@ -23,10 +23,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.server.dispatch import RequestFacts, free
+from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.forgotten_sessions import ForgottenSession, ForgottenSessions
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.mcp import FACTS, SESSION_HEADER
-from mcp_agent_mail.server.rates import RateClass
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value
 from mcp_agent_mail.server.request_ids import RequestIds, TakenId
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint

@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
+from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.plain_calls import PlainCall, answer_call, is_json, parse_object, refuse_type
-from mcp_agent_mail.server.rates import RateClass
 
 READ_RESOURCE = "read_resource"
 

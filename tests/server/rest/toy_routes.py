@@ -10,13 +10,13 @@ from mcp_agent_mail.core.params import Flag, Id, Ids, Text, Texts
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Json, ResultList, ToolSpec, ToolTable, tool
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
-from mcp_agent_mail.server.edge import Edge
+from mcp_agent_mail.server.edge.edge import Edge
+from mcp_agent_mail.server.edge.routes import PathClass
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.rendering.responses import send_value
 from mcp_agent_mail.server.rest.endpoint import MOUNT, Rest
 from mcp_agent_mail.server.rest.routes import ROUTES, ResourceRead, RestRoute, RouteAnswer, ToolCall
-from mcp_agent_mail.server.routes import PathClass
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, ServedPath
 from tests.server.hosted import VERSION, always_ready, toy_edge, toy_resources, toy_tools
 

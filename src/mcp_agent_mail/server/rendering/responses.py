@@ -9,7 +9,7 @@ import orjson
 from starlette.types import Message, Send
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.server.admitted import HttpRefusal
+from mcp_agent_mail.server.edge.admitted import HttpRefusal
 
 _JSON = b"application/json"
 _WITH_STATUS = {

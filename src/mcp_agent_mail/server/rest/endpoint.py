@@ -15,9 +15,9 @@ from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.tools import Json, JsonObject, ToolSpec
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts, changes
+from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.plain_calls import PlainCall, answer_call, is_json, parse_object, refuse_type, send_error
-from mcp_agent_mail.server.rates import RateClass
 from mcp_agent_mail.server.rendering.responses import send_detail, send_value, without_body
 from mcp_agent_mail.server.rendering.wire import structured_list
 from mcp_agent_mail.server.rest.arguments import (

@@ -23,21 +23,21 @@ from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.settings.mcp_paths import MCP_PATHS
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest
-from mcp_agent_mail.server.admitted import Admitted
-from mcp_agent_mail.server.auth import is_from_elsewhere
-from mcp_agent_mail.server.discovery import Discovery, SignIn
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.doors import NO_DOORS, Doors
-from mcp_agent_mail.server.edge import Edge, peer, refuse_method
+from mcp_agent_mail.server.edge.admitted import Admitted
+from mcp_agent_mail.server.edge.auth import is_from_elsewhere
+from mcp_agent_mail.server.edge.discovery import Discovery, SignIn
+from mcp_agent_mail.server.edge.edge import Edge, peer, refuse_method
+from mcp_agent_mail.server.edge.rates import address_payer
+from mcp_agent_mail.server.edge.routes import LIVENESS, RPC_PREFIX, RULES, PathClass, PathRule, PathTable, Showing
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.trace_context import read_trace
 from mcp_agent_mail.server.plain_calls import send_error
 from mcp_agent_mail.server.preferences import Connections, ResponsePreferences
-from mcp_agent_mail.server.rates import address_payer
 from mcp_agent_mail.server.rendering.responses import send_detail, send_limited, send_value, without_body
-from mcp_agent_mail.server.routes import LIVENESS, RPC_PREFIX, RULES, PathClass, PathRule, PathTable, Showing
 from mcp_agent_mail.server.rpc import Rpc
 from mcp_agent_mail.server.transport.limits import (
     MAX_VALUES,

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
-from mcp_agent_mail.server.admitted import HttpRefusal
-from mcp_agent_mail.server.bearers import Bearers
-from mcp_agent_mail.server.browsers import NO_ORIGINS, Origins
+from mcp_agent_mail.server.edge.admitted import HttpRefusal
+from mcp_agent_mail.server.edge.bearers import Bearers
+from mcp_agent_mail.server.edge.browsers import NO_ORIGINS, Origins
 from mcp_agent_mail.server.identity import Headers
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from starlette.types import Message, Scope, Send
 
+from mcp_agent_mail.server.edge.routes import PathRule
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.routes import PathRule
 
 EVERY_ORIGIN = "*"
 Pair = tuple[bytes, bytes]

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX
 from mcp_agent_mail.core.roles import Role
-from mcp_agent_mail.server.admitted import Admitted, HttpRefusal
+from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
+from mcp_agent_mail.server.edge.rates import address_payer
 from mcp_agent_mail.server.identity import Headers, bearer_token
 from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtRefused
-from mcp_agent_mail.server.rates import address_payer
 
 if TYPE_CHECKING:
     from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.settings.server import load_settings
-from mcp_agent_mail.server.bearers import BearerRules, Bearers
-from mcp_agent_mail.server.edge_settings import gate_of
+from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
+from mcp_agent_mail.server.edge.edge_settings import gate_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from mcp_agent_mail.core.roles import Role
-from mcp_agent_mail.server.rates import RateClass
+from mcp_agent_mail.server.edge.rates import RateClass
 
 
 class PathClass(StrEnum):
