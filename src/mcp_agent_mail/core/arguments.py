@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 
 from mcp_agent_mail.core.errors import InvalidInput, in_sentences, listed
 from mcp_agent_mail.core.likeness import COMPARED
+from mcp_agent_mail.core.mistakes.synonyms import alike, meanings, ways_for
 from mcp_agent_mail.core.params import IdentityPart, ParamType
-from mcp_agent_mail.core.synonyms import alike, meanings, ways_for
 
 TOKEN_ARGUMENTS = ("registration_token", "sender_token")
 """Accepted by every tool, listed only where a tool says so (`token_argument`)."""

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
-from mcp_agent_mail.core.argument_hints import ids_in, means_all, text_in
 from mcp_agent_mail.core.clock import Micros, iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput, listed
+from mcp_agent_mail.core.mistakes.argument_hints import ids_in, means_all, text_in
 
 IdentityPart = Literal["project", "caller"]
 """Of who is calling: where its project is, and which of the project's agents it is."""

@@ -18,9 +18,9 @@ from mcp_agent_mail.core.arguments import ANY_WAY, FORMAT_ARGUMENT, TOKEN_ARGUME
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.likeness import COMPARED, one_hint_budget
+from mcp_agent_mail.core.mistakes.synonyms import nearest_tools, no_tool_for
 from mcp_agent_mail.core.params import IDENTITY_PARTS, IdentityPart
 from mcp_agent_mail.core.roles import Role
-from mcp_agent_mail.core.synonyms import nearest_tools, no_tool_for
 
 Json = Any
 """A plain JSON value: what `json.dumps` takes. Typed `Any` because mypy's recursive form hides more than it says."""

@@ -41,6 +41,8 @@ class GuardEndpoint:
         await self._answer(self._check, scope, facts, receive, send)
 
     async def record(self, scope: Scope, facts: RequestFacts, receive: Receive, send: Send) -> None:
+        """What guards have done, kept. It needs a writer, as all that writes."""
+
         async def record(value: Json) -> Json:
             require_role(facts.credentials.role, Role.WRITER, "What a guard reports")
             return await self._record(value)

@@ -15,7 +15,7 @@ from mcp_agent_mail.core.settings.rows_delivery import DELIVERY_ROWS, HOOK_ROW
 from mcp_agent_mail.core.settings.rows_doors import DOOR_CLIENT_ROWS, DOOR_ROWS
 from mcp_agent_mail.core.settings.rows_edge import EDGE_ROWS, JWT_ROWS, RATE_ROWS, ROLE_ROWS
 from mcp_agent_mail.core.settings.rows_llm import LLM_ROWS
-from mcp_agent_mail.core.settings.rows_server import SURFACE_ROWS, WATCHING_ROWS
+from mcp_agent_mail.core.settings.rows_server import LOG_ROWS, SURFACE_ROWS, WATCHING_ROWS
 from mcp_agent_mail.core.settings.rows_upkeep import UPKEEP_ROWS
 
 
@@ -257,37 +257,6 @@ _MAIL = (
     ),
 )
 
-_LOGS = (
-    Row(
-        name="LOG_LEVEL",
-        kind=kinds.one_of("DEBUG", "INFO", "WARNING", "ERROR", upper=True),
-        default="INFO",
-        does="The least severe lines that are logged. Logs go to stderr.",
-        group="Logs",
-    ),
-    Row(
-        name="LOG_RICH_ENABLED",
-        kind=kinds.BOOL,
-        default="true",
-        does="Colour and columns, where stderr is a terminal.",
-        group="Logs",
-    ),
-    Row(
-        name="LOG_JSON_ENABLED",
-        kind=kinds.BOOL,
-        default="false",
-        does="One JSON object per line. Beats LOG_RICH_ENABLED.",
-        group="Logs",
-    ),
-    Row(
-        name="TOOLS_LOG_ENABLED",
-        kind=kinds.BOOL,
-        default="false",
-        does="Log a line per tool call, never its arguments. Costly under full load.",
-        group="Logs",
-    ),
-)
-
 _CLIENT = (
     Row(
         name="AGENT_MAIL_ENV_FILE",
@@ -394,7 +363,7 @@ ROWS: tuple[Row, ...] = (
     *UPKEEP_ROWS,
     *SURFACE_ROWS,
     *LLM_ROWS,
-    *_LOGS,
+    *LOG_ROWS,
     *WATCHING_ROWS,
     *_CLIENT,
     HOOK_ROW,

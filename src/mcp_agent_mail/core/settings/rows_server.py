@@ -8,6 +8,37 @@ from mcp_agent_mail.core.profiles import CLUSTERS, CUSTOM, TOOLS
 from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import BadValue, PathContext, Row, SettingKind
 
+LOG_ROWS = (
+    Row(
+        name="LOG_LEVEL",
+        kind=kinds.one_of("DEBUG", "INFO", "WARNING", "ERROR", upper=True),
+        default="INFO",
+        does="The least severe lines that are logged. Logs go to stderr.",
+        group="Logs",
+    ),
+    Row(
+        name="LOG_RICH_ENABLED",
+        kind=kinds.BOOL,
+        default="true",
+        does="Colour and columns, where stderr is a terminal.",
+        group="Logs",
+    ),
+    Row(
+        name="LOG_JSON_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="One JSON object per line. Beats LOG_RICH_ENABLED.",
+        group="Logs",
+    ),
+    Row(
+        name="TOOLS_LOG_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Log a line per tool call, never its arguments. Costly under full load.",
+        group="Logs",
+    ),
+)
+
 WATCHING_ROWS = (
     Row(
         name="INSTRUMENTATION_ENABLED",

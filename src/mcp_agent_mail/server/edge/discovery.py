@@ -45,6 +45,7 @@ class Discovery:
         self._mcp_paths = mcp_paths
 
     async def answer(self, path: str, send: Send) -> None:
+        """The document, for this server and for each path of MCP; 404 for all else that clients look for."""
         asked = path.removeprefix(RESOURCE)
         if self._sign_in is not None and path.startswith(RESOURCE) and (not asked or asked in self._mcp_paths):
             await send_value(send, 200, self._sign_in.document(asked.rstrip("/")))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.argument_hints import ids_in, means_all, text_in
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.mistakes.argument_hints import ids_in, means_all, text_in
 from mcp_agent_mail.core.params import Ids, Text
 
 

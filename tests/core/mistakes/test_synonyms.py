@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.synonyms import alike, in_snake_case, meanings, nearest_tools, no_tool_for, ways_for
+from mcp_agent_mail.core.mistakes.synonyms import alike, in_snake_case, meanings, nearest_tools, no_tool_for, ways_for
 
 LISTED = json.loads((Path(__file__).parents[1] / "golden" / "tools_list.json").read_text())
 TOOLS = {tool["name"]: list(tool["inputSchema"]["properties"]) for tool in LISTED}

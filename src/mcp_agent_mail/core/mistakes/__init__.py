@@ -1,0 +1,1 @@
+"""What a call that names or writes something in another way than it is wanted may mean."""
