@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
@@ -19,7 +20,7 @@ from mcp_agent_mail.server.doors import NO_DOORS, Doors
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.preferences import Connections
-from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, ConnectionLimits
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.transport.listener import open_listener
 from mcp_agent_mail.server.transport.web_server import WebServer
@@ -157,7 +158,8 @@ async def hosted(
     with watch(open_listener("127.0.0.1", port)) as listener:
         if kernel_keeps_bytes is not None:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, kernel_keeps_bytes)
-        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping, room_size=room_size)
+        room = ConnectionLimiter(time.monotonic, room_size)
+        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping, room=room)
 
         async def live() -> None:
             async with app.opened():

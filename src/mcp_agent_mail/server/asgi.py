@@ -105,7 +105,7 @@ class AsgiServer:
         stopping = StopTime(settings.shutdown_timeout_seconds)
         services = await open_services(stack, settings, owned, stopping, NO_FAULTS)
         app = build_http_app(settings, services, operator_token=operator_token)
-        app.bound_waiters(most_waiters(ConnectionLimits()))
+        app.bound_waiters(most_waiters(ConnectionLimits(connections=settings.http_max_connections)))
         await stack.enter_async_context(app.opened())
         stack.callback(app.end_streams)
         stack.enter_context(_told_of_stops(services.wake))

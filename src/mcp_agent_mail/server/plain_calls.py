@@ -18,7 +18,7 @@ from mcp_agent_mail.core.tools import Json, JsonObject
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat, take_argument
 from mcp_agent_mail.server.rendering.responses import send_detail, send_json, send_text, send_value
-from mcp_agent_mail.server.rendering.wire import error_object, http_status, written
+from mcp_agent_mail.server.rendering.wire import error_object, http_status, retry_headers, written
 from mcp_agent_mail.server.transport.hearing import RequestHearing
 from mcp_agent_mail.server.transport.limits import read_body
 
@@ -89,4 +89,4 @@ async def _answer(call: PlainCall, receive: Receive, send: Send) -> None:
 
 
 async def send_error(send: Send, error: AgentMailError) -> None:
-    await send_value(send, http_status(error), error_object(error))
+    await send_value(send, http_status(error), error_object(error), *retry_headers(error))

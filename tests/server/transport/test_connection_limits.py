@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import resource
 
 import pytest
 
@@ -192,15 +191,6 @@ def test_a_bound_that_is_reached_a_thousand_times_is_one_line_and_then_one_a_min
     assert at_once == 1
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
     assert [record.facts["times"] for record in caplog.records] == [1, 999]  # type: ignore[attr-defined]
-
-
-def test_room_fits_the_files_that_the_process_may_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, int]] = []
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1_024))
-    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
-
-    assert room_module.size_of_room().connections == 1_024 - 200 - 32
-    assert asked == [(1_024, 1_024)]
 
 
 def test_a_body_that_is_complete_counts_until_it_is_given_back_whatever_becomes_of_its_guest() -> None:

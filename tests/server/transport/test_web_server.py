@@ -120,7 +120,8 @@ async def test_an_open_event_stream_does_not_hold_up_a_stop() -> None:
 
 
 def server_of(app: HttpApp, room_size: ConnectionLimits | None = None) -> WebServer:
-    return WebServer(app, grace_s=1, on_started=lambda: None, on_stopping=lambda: None, room_size=room_size)
+    room = ConnectionLimiter(Clock(), room_size)
+    return WebServer(app, grace_s=1, on_started=lambda: None, on_stopping=lambda: None, room=room)
 
 
 @pytest.mark.parametrize(

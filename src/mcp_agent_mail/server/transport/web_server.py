@@ -48,12 +48,11 @@ class WebServer(uvicorn.Server):
         grace_s: float,
         on_started: Callable[[], None],
         on_stopping: Callable[[], object],
-        room_size: ConnectionLimits | None = None,
+        room: ConnectionLimiter | None = None,
     ) -> None:
-        room_size = room_size or ConnectionLimits()
-        self._room = ConnectionLimiter(monotonic, room_size)
-        app.bound_streams(min(MAX_STREAMS, room_size.connections // _STREAMS_PART))
-        app.bound_waiters(most_waiters(room_size))
+        self._room = room or ConnectionLimiter(monotonic)
+        app.bound_streams(min(MAX_STREAMS, self._room.size.connections // _STREAMS_PART))
+        app.bound_waiters(most_waiters(self._room.size))
         super().__init__(
             uvicorn.Config(
                 app,
