@@ -22,6 +22,7 @@ from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.failpoints import NO_FAULTS
 from mcp_agent_mail.core.settings.kinds import is_loopback
+from mcp_agent_mail.core.settings.rows_delivery import most_waiters
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.features.archiving.lost_database import require_database
@@ -94,8 +95,6 @@ class AsgiServer:
         quiet_fastmcp()
         # FastMCP takes a second to import: a taken store is told before.
         from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
-        from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits  # noqa: PLC0415
-        from mcp_agent_mail.server.transport.web_server import most_waiters  # noqa: PLC0415
 
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
         require_database(settings.storage_root, settings.database_path)
@@ -105,7 +104,7 @@ class AsgiServer:
         stopping = StopTime(settings.shutdown_timeout_seconds)
         services = await open_services(stack, settings, owned, stopping, NO_FAULTS)
         app = build_http_app(settings, services, operator_token=operator_token)
-        app.bound_waiters(most_waiters(ConnectionLimits(connections=settings.http_max_connections)))
+        app.bound_waiters(most_waiters(settings.http_max_connections))
         await stack.enter_async_context(app.opened())
         stack.callback(app.end_streams)
         stack.enter_context(_told_of_stops(services.wake))

@@ -11,13 +11,12 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from mcp_agent_mail.core.settings.rows_delivery import MOST_WAITERS
 from mcp_agent_mail.core.tools import Json, tool
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
 from mcp_agent_mail.server.transport.connection_limits import HEAD_WITHIN_S, ConnectionLimiter, ConnectionLimits
 from mcp_agent_mail.server.transport.http import HttpApp
 from mcp_agent_mail.server.transport.listener import open_listener
-from mcp_agent_mail.server.transport.web_server import WebServer, most_waiters
+from mcp_agent_mail.server.transport.web_server import WebServer
 from tests.server.hosted import toy_app
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
 from tests.server.transport.test_connection_limits import Clock, FakeGuest
@@ -25,10 +24,6 @@ from tests.server.transport.test_connection_limits import Clock, FakeGuest
 WITHIN_S = 20.0
 GRACE_S = 30.0
 """Longer than a test waits: what ends sooner did not wait for it."""
-
-
-def test_settings_know_how_many_may_wait_where_all_connections_are_to_be_had() -> None:
-    assert most_waiters(ConnectionLimits()) == MOST_WAITERS
 
 
 class Waiting:
@@ -136,6 +131,15 @@ def test_event_streams_take_a_quarter_of_the_connections_at_most(
     server_of(app, room_size)
 
     assert app._endpoint.max_streams == streams
+
+
+def test_who_waits_gets_three_quarters_of_the_connections() -> None:
+    app, bounds = toy_app(), list[int]()
+    app.bound_waiters = bounds.append
+
+    server_of(app, ConnectionLimits(connections=1_001))
+
+    assert bounds == [750]
 
 
 async def test_what_stays_unfinished_is_looked_for_with_every_tick() -> None:

@@ -12,8 +12,9 @@ from time import monotonic
 
 import uvicorn
 
+from mcp_agent_mail.core.settings.rows_delivery import most_waiters
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
-from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, ConnectionLimits
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
 from mcp_agent_mail.server.transport.http import HttpApp
 from mcp_agent_mail.server.transport.protocol import BoundedHttp
 
@@ -21,17 +22,10 @@ KEEP_ALIVE_S = 75
 """Agents think for a minute between calls; uvicorn's 5 s would cost them a connection each time."""
 
 _STREAMS_PART = 4
-"""A quarter of the connections, where there are few, for streams of MCP; a quarter is left for calls by those who wait
-for mail, in calls and in streams: what is held must leave room.
-"""
+"""A quarter of the connections, where there are few, for streams of MCP."""
 TICK_S = 1.0
 """uvicorn's own is a tenth of that, to see that it is to stop: half of what an idle server would cost."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-def most_waiters(room_size: ConnectionLimits) -> int:
-    """How many calls may wait for mail, and streams be open, whatever WAITERS_MAX says: each keeps a connection."""
-    return room_size.connections * (_STREAMS_PART - 1) // _STREAMS_PART
 
 
 class WebServer(uvicorn.Server):
@@ -52,7 +46,7 @@ class WebServer(uvicorn.Server):
     ) -> None:
         self._room = room or ConnectionLimiter(monotonic)
         app.bound_streams(min(MAX_STREAMS, self._room.size.connections // _STREAMS_PART))
-        app.bound_waiters(most_waiters(self._room.size))
+        app.bound_waiters(most_waiters(self._room.size.connections))
         super().__init__(
             uvicorn.Config(
                 app,
