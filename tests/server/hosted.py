@@ -15,6 +15,7 @@ from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable, resource
 from mcp_agent_mail.core.tools import Json, ToolSpec, ToolTable, current_credentials, tool
 from mcp_agent_mail.server.auth import Gate
+from mcp_agent_mail.server.call_places import CallPlaces
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import NO_DOORS, Doors
 from mcp_agent_mail.server.mcp import create_mcp
@@ -117,11 +118,12 @@ def toy_app(
     more_tools: tuple[ToolSpec, ...] = (),
     connections: Connections | None = None,
     doors: Doors = NO_DOORS,
+    places: CallPlaces | None = None,
 ) -> HttpApp:
     async def is_ready() -> bool:
         return ready
 
-    calls = Calls(ToolTable([*toy_tools(), *more_tools]), ResourceTable(toy_resources()), log_calls=log)
+    calls = Calls(ToolTable([*toy_tools(), *more_tools]), ResourceTable(toy_resources()), log_calls=log, places=places)
     return HttpApp(
         McpEndpoint(create_mcp(calls, version=VERSION)),
         calls,
@@ -146,6 +148,7 @@ async def hosted(
     port: int = 0,
     on_stopping: Callable[[], object] = lambda: None,
     room_size: ConnectionLimits | None = None,
+    room: ConnectionLimiter | None = None,
     kernel_keeps_bytes: int | None = None,
     watch: Callable[[socket.socket], socket.socket] = lambda listener: listener,
     beside: Sequence[socket.socket] = (),
@@ -158,7 +161,7 @@ async def hosted(
     with watch(open_listener("127.0.0.1", port)) as listener:
         if kernel_keeps_bytes is not None:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, kernel_keeps_bytes)
-        room = ConnectionLimiter(time.monotonic, room_size)
+        room = room or ConnectionLimiter(time.monotonic, room_size)
         server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping, room=room)
 
         async def live() -> None:
