@@ -129,7 +129,10 @@ def toy_app(
         calls,
         gate or toy_gate(),
         HttpOptions(
-            http_path=http_path, log_requests=log, connections=connections or Connections(Profiles()), doors=doors
+            http_path=http_path,
+            log_requests=log,
+            connections=connections or Connections(Profiles()),
+            doors=doors,
         ),
         is_ready=is_ready,
     )

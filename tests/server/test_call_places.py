@@ -146,7 +146,7 @@ async def test_a_full_queue_of_the_writer_is_unavailable_and_says_when_to_come_a
     async with serving(tmp_path) as served:
         may_go_on, has_begun = threading.Event(), threading.Event()
         writer = served.store._writer
-        writer._max_pending = 1  # type: ignore[misc]  # instead of 2,000
+        writer._max_pending = 1  # instead of 2,000
 
         def hold(_: object) -> None:
             has_begun.set()
