@@ -31,6 +31,7 @@ UNANSWERED = 8
 SLOW_EVERY_S = 1.0
 SLOW_BYTES = 512
 _READ_BYTES = 262_144
+_KINDS = ("flooding", "idle", "half", "slow")
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
 _STATUS_BYTES = 12
 
@@ -101,14 +102,9 @@ class _Pressing:
         self._selector = selectors.DefaultSelector()
         self._counts: Counter[str] = Counter()
         self._offered = 0.0
-        kinds = (
-            ("flood", pressure.flooding),
-            ("idle", pressure.idle),
-            ("half", pressure.half),
-            ("slow", pressure.slow),
-        )
-        self._all = [_Connection(kind, number) for kind, count in kinds for number in range(count)]
-        self._flooding = [one for one in self._all if one.kind == "flood"]
+        counts = {kind: getattr(pressure, kind) for kind in _KINDS}
+        self._all = [_Connection(kind, number) for kind, count in counts.items() for number in range(count)]
+        self._flooding = [one for one in self._all if one.kind == "flooding"]
         self._slow = [one for one in self._all if one.kind == "slow"]
         self._away = list(reversed(self._all))
         self._next = 0
@@ -142,17 +138,17 @@ class _Pressing:
             try:
                 one.socket = socket.create_connection(("127.0.0.1", self._pressure.port), timeout=2)
                 one.socket.setblocking(False)
-                self._send(one, self._greeting(one))
+                is_there = self._send(one, self._greeting(one))
             except OSError:
                 self._close(one)
                 continue
-            if one.kind != "slow" and one.socket is not None:
+            if is_there and one.kind != "slow":
                 self._selector.register(one.socket, selectors.EVENT_READ, one)
 
     def _greeting(self, one: _Connection) -> bytes:
         if one.kind == "half":
             return (HALF[0], HALF[1], HALF[1] + HALF_BODY)[one.number % 3]
-        return {"flood": b"", "idle": LIVENESS, "slow": self._long}[one.kind]
+        return {"flooding": b"", "idle": LIVENESS, "slow": self._long}[one.kind]
 
     def _offer(self, due: float) -> None:
         """What is due by now goes to those that have room, and what nobody has room for is not sent at all."""
@@ -170,7 +166,8 @@ class _Pressing:
             self._counts["sent"] += free
             self._send(one, self._flood * free)
 
-    def _send(self, one: _Connection, data: bytes) -> None:
+    def _send(self, one: _Connection, data: bytes) -> bool:
+        """False where its connection is gone."""
         assert one.socket is not None
         try:
             one.unsent = data[one.socket.send(data) :] if data else b""
@@ -178,14 +175,14 @@ class _Pressing:
             one.unsent = data
         except OSError:
             self._close(one)
+            return False
+        return True
 
     def _read(self, within_s: float) -> None:
         for key, _ in self._selector.select(within_s):
             one: _Connection = key.data
             assert one.socket is not None
-            if one.unsent:
-                self._send(one, one.unsent)
-            if one.socket is None:
+            if one.unsent and not self._send(one, one.unsent):
                 continue
             try:
                 data = one.socket.recv(_READ_BYTES)
