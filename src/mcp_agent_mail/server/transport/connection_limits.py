@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from mcp_agent_mail.server.transport.request_starts import RequestStarts
+
 logger = logging.getLogger("mcp_agent_mail.http")
 
 MAX_CONNECTIONS = 8_192
@@ -126,6 +128,7 @@ class ConnectionLimiter:
         """Since the last sweep, or with something that their clients had not taken then."""
         self.untaken_bytes = 0
         self.bodies_bytes = 0
+        self.starts = RequestStarts()
         self._reached: Counter[LimitReached] = Counter()
         """Since the log said so last."""
         self._reached_in_all: Counter[LimitReached] = Counter()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import Any
 
 import httptools
@@ -31,6 +32,7 @@ FRAME_RATIO = 16
 """So many bytes of chunks' frames a byte of content may cost, beyond what a head may have. Pieces of one cost 5."""
 
 _HEALTH = b"/health/"
+_HEALTH_PATH = _HEALTH.decode()
 
 
 class BoundedHttp(EndingHttp):
@@ -191,7 +193,11 @@ class BoundedHttp(EndingHttp):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # Any: uvicorn's own ASGI types
         self._running = cycle
-        super()._start_asgi_task(cycle, self._until_ended(cycle, app))
+        start = partial(super()._start_asgi_task, cycle, self._until_ended(cycle, app))
+        if cycle.scope["path"].startswith(_HEALTH_PATH):
+            start()
+        else:
+            self._room.starts.begin(start)
 
     def _until_ended(self, cycle: RequestResponseCycle, app: ASGIApp) -> Any:
         async def call(scope: Scope, receive: Receive, send: Send) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import monotonic
 
 import uvicorn
+import uvloop
 
 from mcp_agent_mail.core.settings.rows_delivery import most_waiters
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
@@ -25,7 +26,18 @@ _STREAMS_PART = 4
 """A quarter of the connections, where there are few, for streams of MCP."""
 TICK_S = 1.0
 """uvicorn's own is a tenth of that, to see that it is to stop: half of what an idle server would cost."""
+ACCEPTED_AT_ONCE = 16
+"""Connections in one round of the event loop: who comes anew waits for few rounds while others keep it busy."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def _accepting(listeners: Iterable[socket.socket]) -> list[socket.socket]:
+    """What accepts at these: uvloop takes one connection for each socket in a round, asyncio all that wait. Whoever
+    closes the server closes the copies with it.
+    """
+    if not isinstance(asyncio.get_running_loop(), uvloop.Loop):
+        return list(listeners)
+    return [*listeners, *(listener.dup() for listener in listeners for _ in range(ACCEPTED_AT_ONCE - 1))]
 
 
 class WebServer(uvicorn.Server):
@@ -90,7 +102,7 @@ class WebServer(uvicorn.Server):
         self._is_to_stop.set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
+        await super().startup(sockets=_accepting(sockets or []))
         self._on_started()
 
     async def main_loop(self) -> None:
