@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Self
@@ -25,7 +25,9 @@ from benchmarks.wire import Refused
 
 TICK_S = 0.01
 BACK_PER_TICK = 20
-"""So many that were closed come back at once: more would be a flood of connections, which this is not."""
+"""So many come at once, and who was closed after BACK_AFTER_S: more would be a flood of connections, which this is not.
+"""
+BACK_AFTER_S = 1.0
 UNANSWERED = 8
 """Requests on a connection that floods; the server takes 16."""
 SLOW_EVERY_S = 1.0
@@ -92,6 +94,7 @@ class _Connection:
         self.unanswered = 0
         self.tail = b""
         self.unsent = b""
+        self.back_at = 0.0
 
 
 class _Pressing:
@@ -106,7 +109,8 @@ class _Pressing:
         self._all = [_Connection(kind, number) for kind, count in counts.items() for number in range(count)]
         self._flooding = [one for one in self._all if one.kind == "flooding"]
         self._slow = [one for one in self._all if one.kind == "slow"]
-        self._away = list(reversed(self._all))
+        self._away = deque(self._all)
+        """The first comes back first."""
         self._next = 0
 
     def run(self) -> dict[str, Any]:
@@ -133,8 +137,11 @@ class _Pressing:
         }
 
     def _come_back(self) -> None:
-        for _ in range(min(len(self._away), BACK_PER_TICK)):
-            one = self._away.pop()
+        now = time.perf_counter()
+        for _ in range(BACK_PER_TICK):
+            if not self._away or self._away[0].back_at > now:
+                return
+            one = self._away.popleft()
             try:
                 one.socket = socket.create_connection(("127.0.0.1", self._pressure.port), timeout=2)
                 one.socket.setblocking(False)
@@ -224,7 +231,8 @@ class _Pressing:
                 self._selector.unregister(one.socket)
             one.socket.close()
         one.socket, one.unanswered, one.tail, one.unsent = None, 0, b"", b""
-        self._away.insert(0, one)
+        one.back_at = time.perf_counter() + BACK_AFTER_S
+        self._away.append(one)
 
 
 def main(lines: Callable[[], str]) -> None:

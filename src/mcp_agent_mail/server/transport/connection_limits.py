@@ -26,8 +26,8 @@ MAX_UNFINISHED = 256
 """So many requests, or connections without a request yet, may be incomplete at a time."""
 MAX_BODIES_BYTES = 64 * 1024 * 1024
 """Of all bodies that were begun and are not answered yet, together: sixteen of the largest."""
-MAX_UNTAKEN_BYTES = 64 * 1024 * 1024
-"""Of all answers whose clients take nothing of them, together: ten of the largest."""
+MAX_UNTAKEN_BYTES = 24 * 1024 * 1024
+"""Of all answers whose clients take nothing of them, together: four of the largest."""
 HEAD_WITHIN_S = 10.0
 BODY_WITHIN_S = 60.0
 BODY_STALLS_S = 20.0

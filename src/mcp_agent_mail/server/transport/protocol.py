@@ -22,6 +22,7 @@ from mcp_agent_mail.server.transport.answers import ANSWERED, BEGAN, OUTPUT, Ans
 from mcp_agent_mail.server.transport.client_kernel import has_taken_all
 from mcp_agent_mail.server.transport.connection_end import EndingHttp
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
+from mcp_agent_mail.server.transport.request_starts import line_of
 from mcp_agent_mail.server.transport.request_target import names_another_host
 
 MAX_PIPELINED = 16
@@ -197,7 +198,8 @@ class BoundedHttp(EndingHttp):
         if cycle.scope["path"].startswith(_HEALTH_PATH):
             start()
         else:
-            self._room.starts.begin(start)
+            host = None if self.client is None else self.client[0]
+            self._room.starts.begin(start, partial(line_of, cycle.scope["headers"], host))
 
     def _until_ended(self, cycle: RequestResponseCycle, app: ASGIApp) -> Any:
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
