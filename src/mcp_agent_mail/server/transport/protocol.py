@@ -214,7 +214,8 @@ class BoundedHttp(EndingHttp):
         return call
 
     def _rest(self) -> None:
-        """Nothing is asked and nothing is due."""
+        """Nothing is asked and nothing is due: what the last request said is not kept for as long as nobody asks."""
+        self.scope = self.headers = self.cycle.scope = None  # type: ignore[assignment]  # as before the first request
         self._room.release(self)
         self._room.idle[self] = None
         self._dropped_bytes = 0
