@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
 
+from mcp_agent_mail.core.concurrency.call_places import CallPlaces
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.params import Count, Text
 from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable, resource
 from mcp_agent_mail.core.tools import Json, ToolSpec, ToolTable, current_credentials, tool
 from mcp_agent_mail.server.auth import Gate
-from mcp_agent_mail.server.call_places import CallPlaces
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import NO_DOORS, Doors
 from mcp_agent_mail.server.mcp import create_mcp

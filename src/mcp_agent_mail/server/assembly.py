@@ -10,6 +10,7 @@ from fastmcp import FastMCP
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.concurrency.call_places import CallPlaces
 from mcp_agent_mail.core.profiles import Profiles, custom_profile
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.doors.names import Door
@@ -17,7 +18,6 @@ from mcp_agent_mail.facades.claims.profile import CLAIMS
 from mcp_agent_mail.server.attachments import PREFIX as ATTACHMENTS
 from mcp_agent_mail.server.attachments import AttachmentEndpoint
 from mcp_agent_mail.server.auth import Gate
-from mcp_agent_mail.server.call_places import CallPlaces
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import open_doors

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.arguments import ANY_WAY, CallWay
+from mcp_agent_mail.core.concurrency.call_places import CallPlaces
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput
 from mcp_agent_mail.core.resources import ResourceTable
@@ -29,7 +30,6 @@ from mcp_agent_mail.core.tools import (
     turn_of,
 )
 from mcp_agent_mail.features.introspection.usage import Usage
-from mcp_agent_mail.server.call_places import CallPlaces
 from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall
 from mcp_agent_mail.server.observability.call_words import named_project
 from mcp_agent_mail.server.preferences import NO_WISHES, ResponsePreferences

@@ -12,10 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.concurrency.call_places import CallPlaces, TooManyCalls
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.server.assembly import _metrics
-from mcp_agent_mail.server.call_places import CallPlaces, TooManyCalls
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from tests.server.served_mail import serving

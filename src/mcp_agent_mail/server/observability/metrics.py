@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
+from mcp_agent_mail.core.concurrency.call_places import CallFigures
 from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import call_as
@@ -27,7 +28,6 @@ from mcp_agent_mail.features.health.results import WaitingFigures
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
 from mcp_agent_mail.notify.webhooks import WebhookFigures
-from mcp_agent_mail.server.call_places import CallFigures
 from mcp_agent_mail.server.dispatch import RequestFacts
 from mcp_agent_mail.server.rendering.responses import send_text, send_value
 from mcp_agent_mail.server.rendering.wire import error_object, http_status

@@ -27,7 +27,7 @@ class RefusedRequest(Exception):
     """Ends the parser's run; the refusal stands in the protocol."""
 
 
-class EndingHttp(HttpToolsProtocol):
+class ConnectionEnd(HttpToolsProtocol):
     """uvicorn's connection, as far as its end goes. Whoever reads requests keeps `_is_reading` and `_is_in_head`,
     and has an `_outlet` for answers.
     """

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from mcp_agent_mail.server.transport.request_starts import RequestStarts
+from mcp_agent_mail.server.transport.request_lines import RequestLines
 
 logger = logging.getLogger("mcp_agent_mail.http")
 
@@ -128,7 +128,7 @@ class ConnectionLimiter:
         """Since the last sweep, or with something that their clients had not taken then."""
         self.untaken_bytes = 0
         self.bodies_bytes = 0
-        self.starts = RequestStarts()
+        self.lines = RequestLines()
         self._reached: Counter[LimitReached] = Counter()
         """Since the log said so last."""
         self._reached_in_all: Counter[LimitReached] = Counter()

@@ -20,9 +20,9 @@ from uvicorn.server import ServerState
 from mcp_agent_mail.server.transport import http_refusals
 from mcp_agent_mail.server.transport.answers import ANSWERED, BEGAN, OUTPUT, AnswerOutput
 from mcp_agent_mail.server.transport.client_kernel import has_taken_all
-from mcp_agent_mail.server.transport.connection_end import EndingHttp
+from mcp_agent_mail.server.transport.connection_end import ConnectionEnd
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
-from mcp_agent_mail.server.transport.request_starts import line_of
+from mcp_agent_mail.server.transport.request_lines import line_of
 from mcp_agent_mail.server.transport.request_target import names_another_host
 
 MAX_PIPELINED = 16
@@ -36,7 +36,7 @@ _HEALTH = b"/health/"
 _HEALTH_PATH = _HEALTH.decode()
 
 
-class BoundedHttp(EndingHttp):
+class BoundedHttp(ConnectionEnd):
     """One connection, and the bounds on what its client may send, leave unfinished or not take."""
 
     def __init__(
@@ -199,7 +199,7 @@ class BoundedHttp(EndingHttp):
             start()
         else:
             host = None if self.client is None else self.client[0]
-            self._room.starts.begin(start, partial(line_of, cycle.scope["headers"], host))
+            self._room.lines.begin(start, partial(line_of, cycle.scope["headers"], host))
 
     def _until_ended(self, cycle: RequestResponseCycle, app: ASGIApp) -> Any:
         async def call(scope: Scope, receive: Receive, send: Send) -> None:

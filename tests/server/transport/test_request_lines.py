@@ -8,12 +8,12 @@ from contextvars import ContextVar
 
 import pytest
 
-from mcp_agent_mail.server.transport.request_starts import RequestStarts, line_of
+from mcp_agent_mail.server.transport.request_lines import RequestLines, line_of
 
 WHOSE: ContextVar[str] = ContextVar("whose", default="nobody's")
 
 
-async def _rounds(starts: RequestStarts, lines: Sequence[str]) -> list[list[str]]:
+async def _rounds(starts: RequestLines, lines: Sequence[str]) -> list[list[str]]:
     """What has begun, round after round, of one request in each of the lines: the line and its place among all."""
     begun: list[str] = []
     for place, line in enumerate(lines):
@@ -27,22 +27,22 @@ async def _rounds(starts: RequestStarts, lines: Sequence[str]) -> list[list[str]
 
 
 async def test_what_fits_begins_at_once_and_the_rest_in_the_next_rounds_in_order() -> None:
-    assert await _rounds(RequestStarts(3), "aaaaaaaa") == [["a0", "a1", "a2"], ["a3", "a4", "a5"], ["a6", "a7"]]
+    assert await _rounds(RequestLines(3), "aaaaaaaa") == [["a0", "a1", "a2"], ["a3", "a4", "a5"], ["a6", "a7"]]
 
 
 async def test_lines_are_served_in_rotation() -> None:
-    assert await _rounds(RequestStarts(2), "aaaaaabc") == [["a0", "a1"], ["a2", "b6"], ["c7", "a3"], ["a4", "a5"]]
+    assert await _rounds(RequestLines(2), "aaaaaabc") == [["a0", "a1"], ["a2", "b6"], ["c7", "a3"], ["a4", "a5"]]
 
 
 async def test_after_a_round_as_many_may_begin_at_once_again() -> None:
-    starts = RequestStarts(2)
+    starts = RequestLines(2)
     await _rounds(starts, "aaaaa")
 
     assert await _rounds(starts, "aa") == [["a0", "a1"]]
 
 
 async def test_who_comes_later_is_behind_those_who_wait() -> None:
-    starts, begun = RequestStarts(1), list[str]()
+    starts, begun = RequestLines(1), list[str]()
     for name in ("first", "second"):
         starts.begin(lambda name=name: begun.append(name), lambda: "a")  # type: ignore[misc]  # bound at once
     await asyncio.sleep(0)
@@ -54,7 +54,7 @@ async def test_who_comes_later_is_behind_those_who_wait() -> None:
 
 
 async def test_what_begins_later_finds_nothing_that_another_request_has_set() -> None:
-    starts, found = RequestStarts(1), list[str]()
+    starts, found = RequestLines(1), list[str]()
 
     async def request() -> None:
         WHOSE.set("another's")

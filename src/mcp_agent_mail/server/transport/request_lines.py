@@ -19,7 +19,7 @@ AT_ONCE = 4
 Line = bytes | str
 
 
-class RequestStarts:
+class RequestLines:
     """For one event loop."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
