@@ -197,6 +197,10 @@ leases: $(DEV) ## Reserving and releasing beside no and 10,000 live leases, in a
 pressure: $(DEV) ## Memory and liveness while unfinished requests, endless headers, slow searches and installations press
 	@exec $(BIN)/python -m benchmarks.pressure $(ARGS)
 
+.PHONY: flood
+flood: $(DEV) ## One floods a server for a minute, with idle, half-sent and unread connections: what others feel, and memory
+	@exec $(BIN)/python -m benchmarks.flood $(ARGS)
+
 .PHONY: waiters
 waiters: $(DEV) ## A thousand who wait for mail: how soon they are told, what they cost, and the stop, beside the floor
 	@exec $(BIN)/python -m benchmarks.waiters $(ARGS)

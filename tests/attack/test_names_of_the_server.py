@@ -135,7 +135,9 @@ async def test_a_header_that_decides_who_calls_and_how_is_refused_when_it_comes_
         assert await status_of(url, *first, *pair) == 400
 
 
-@pytest.mark.parametrize(("host", "status"), [("evil.com", 403), ("[::1].evil.com", 400), ("localhost:80", 200)])
-async def test_the_host_of_an_absolute_target_counts_in_the_place_of_the_header(host: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("host", "status"), [("evil.com", 400), ("[::1].evil.com", 400), ("localhost:80", 400), ("localhost", 200)]
+)
+async def test_the_host_of_an_absolute_target_is_that_of_the_header(host: str, status: int) -> None:
     async with hosted(toy_app(toy_edge())) as url:
         assert await status_of(url, "Host: localhost", target=f"http://{host}/rpc/count") == status

@@ -71,7 +71,7 @@ def _with_asking_again_as_proof(patch: pytest.MonkeyPatch) -> None:
     disprove = AnswerOutput._disprove
 
     def disproved(self: AnswerOutput) -> None:
-        self._believed.clear()
+        self._believed = ()
         disprove(self)
 
     patch.setattr(AnswerOutput, "_disprove", disproved)

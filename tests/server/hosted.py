@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
 
+from mcp_agent_mail.core.concurrency.call_places import CallPlaces
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.params import Count, Text
 from mcp_agent_mail.core.profiles import Profiles
@@ -21,7 +23,7 @@ from mcp_agent_mail.server.edge.edge import Edge
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.preferences import Connections
-from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, ConnectionLimits
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.transport.listener import open_listener
 from mcp_agent_mail.server.transport.web_server import WebServer
@@ -114,17 +116,21 @@ def toy_app(
     more_tools: tuple[ToolSpec, ...] = (),
     connections: Connections | None = None,
     doors: Doors = NO_DOORS,
+    places: CallPlaces | None = None,
 ) -> HttpApp:
     async def is_ready() -> bool:
         return ready
 
-    calls = Calls(ToolTable([*toy_tools(), *more_tools]), ResourceTable(toy_resources()), log_calls=log)
+    calls = Calls(ToolTable([*toy_tools(), *more_tools]), ResourceTable(toy_resources()), log_calls=log, places=places)
     return HttpApp(
         McpEndpoint(create_mcp(calls, version=VERSION)),
         calls,
         edge or toy_edge(),
         HttpOptions(
-            http_path=http_path, log_requests=log, connections=connections or Connections(Profiles()), doors=doors
+            http_path=http_path,
+            log_requests=log,
+            connections=connections or Connections(Profiles()),
+            doors=doors,
         ),
         is_ready=is_ready,
     )
@@ -143,6 +149,7 @@ async def hosted(
     port: int = 0,
     on_stopping: Callable[[], object] = lambda: None,
     room_size: ConnectionLimits | None = None,
+    room: ConnectionLimiter | None = None,
     kernel_keeps_bytes: int | None = None,
     watch: Callable[[socket.socket], socket.socket] = lambda listener: listener,
     beside: Sequence[socket.socket] = (),
@@ -155,7 +162,8 @@ async def hosted(
     with watch(open_listener("127.0.0.1", port)) as listener:
         if kernel_keeps_bytes is not None:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, kernel_keeps_bytes)
-        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping, room_size=room_size)
+        room = room or ConnectionLimiter(time.monotonic, room_size)
+        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping, room=room)
 
         async def live() -> None:
             async with app.opened():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import httpx
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.server.assembly import build_http_app
-from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, ConnectionLimits
 from mcp_agent_mail.store.database import Store
 from tests.server.hosted import hosted
 from tests.server.whole_app import OPERATOR, open_services, settings_of
@@ -59,9 +60,10 @@ class Served:
 async def serving(directory: Path, room: ConnectionLimits | None = None, **settings: str) -> AsyncIterator[Served]:
     loaded = settings_of(directory, **settings)
     async with open_services(loaded) as (services, store):
-        app = build_http_app(loaded, services, operator_token=OPERATOR)
+        limiter = ConnectionLimiter(time.monotonic, room)
+        app = build_http_app(loaded, services, operator_token=OPERATOR, connections=limiter.figures)
         async with (
-            hosted(app, on_stopping=services.wake, room_size=room) as url,
+            hosted(app, on_stopping=services.wake, room=limiter) as url,
             httpx.AsyncClient(base_url=url, timeout=30, limits=httpx.Limits(max_connections=None)) as client,
         ):
             served = Served(services, store, client)

@@ -13,11 +13,13 @@ import pytest
 
 from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.core.tools import current_credentials
+from mcp_agent_mail.core.tools import ToolTable, current_credentials
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.facades.agentmail.door import PART
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
+from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.door_ports import WantedPort, opened_ports
 from mcp_agent_mail.server.doors import NO_DOORS, OPENINGS, Opening, open_doors
 from tests.facades.all_doors import open_all_doors
@@ -79,7 +81,7 @@ async def _served(directory: Path, *, token: str | None = None) -> AsyncIterator
     wanted = [WantedPort(door=Door.POSTAL, port=0, setting="POSTAL_PORT")]
     async with open_services(settings) as (services, _):
         with opened_ports("127.0.0.1", wanted) as ports:
-            doors = open_doors(settings, services, None, ports.doors, openings)  # type: ignore[arg-type]  # no calls
+            doors = open_doors(settings, services, Calls(ToolTable([]), ResourceTable([])), ports.doors, openings)
             app = toy_app(toy_edge(server_token=token, operator_token=OPERATOR_TOKEN), doors=doors)
             (own,) = ports.urls
             async with hosted(app, beside=ports.sockets) as url:

@@ -26,6 +26,7 @@ from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable, listed
 from mcp_agent_mail.core.failpoints import NO_FAULTS
 from mcp_agent_mail.core.settings.kinds import is_loopback
+from mcp_agent_mail.core.settings.rows_delivery import most_waiters
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.features.archiving.lost_database import require_database
@@ -135,8 +136,6 @@ class AsgiServer:
         with fastmcp_quieted():
             # FastMCP takes a second to import: a taken store is told before.
             from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
-            from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits  # noqa: PLC0415
-            from mcp_agent_mail.server.transport.web_server import most_waiters  # noqa: PLC0415
 
         log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
@@ -147,7 +146,7 @@ class AsgiServer:
         services = await open_services(stack, settings, owned, stopping, NO_FAULTS)
         tracer = await stack.enter_async_context(opened_spans(settings))
         app = build_http_app(settings, services, operator_token=operator_token, tracer=tracer)
-        app.bound_waiters(most_waiters(ConnectionLimits()))
+        app.bound_waiters(most_waiters(settings.http_max_connections))
         await stack.enter_async_context(app.opened())
         stack.callback(app.end_streams)
 

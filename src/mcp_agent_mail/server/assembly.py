@@ -10,6 +10,7 @@ from fastmcp import FastMCP
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.concurrency.call_places import CallPlaces
 from mcp_agent_mail.core.profiles import Profiles, custom_profile
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.doors.names import Door
@@ -34,6 +35,7 @@ from mcp_agent_mail.server.rest.endpoint import Rest
 from mcp_agent_mail.server.rest.events import EventsEndpoint
 from mcp_agent_mail.server.rest.routes import EVENTS as STREAM
 from mcp_agent_mail.server.subscriptions import SubscriptionEndpoint
+from mcp_agent_mail.server.transport.connection_limits import ConnectionFigures
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route, ServedPath
 
 if TYPE_CHECKING:
@@ -48,10 +50,12 @@ def build_http_app(
     tracer: CallTracer | None = None,
     lines: CallLines | None = None,
     door_ports: Mapping[int, Door] = MappingProxyType({}),
+    connections: Callable[[], ConnectionFigures] | None = None,
 ) -> HttpApp:
     """The application over services that are open, by the settings. Nothing is served before its `opened`; with a
     `tracer` each call becomes a span, with `lines` those that change something are told. Whoever shows
-    `operator_token` is the operator. `door_ports` are bound for doors alone.
+    `operator_token` is the operator. `door_ports` are bound for doors alone; of `connections`, where they are ours to
+    count, the metrics tell.
     """
     calls = Calls(
         services.tools,
@@ -60,6 +64,7 @@ def build_http_app(
         usage=services.recording.usage,
         tracer=tracer,
         lines=lines,
+        places=CallPlaces(settings.http_max_calls),
     )
     services.custom.host.run = calls.run_within
     suggest = suggesting(services.suggestions, services.identity.caller)
@@ -77,7 +82,10 @@ def build_http_app(
             log_requests=settings.http_request_log_enabled,
             reads_trace=calls.are_traced,
             connections=connections_of(settings, services.custom.names()),
-            routes={path: ServedPath(one, make(services, calls)) for path, (one, make) in ROUTES.items()},
+            routes={
+                METRICS: ServedPath(PathClass.METRICS, _metrics(services, calls, connections).answer),
+                **{path: ServedPath(one, make(services, calls)) for path, (one, make) in ROUTES.items()},
+            },
             endpoints={CLAIMS.name: _claims(services, calls)} if settings.claims_enabled else {},
             doors=open_doors(settings, services, calls, door_ports),
             bound_waiters=services.delivery.waiters.bound,
@@ -93,8 +101,12 @@ def _claims(services: Services, calls: Calls) -> McpEndpoint:
     return claims_endpoint(services, calls)
 
 
-def _beside(services: Services) -> Callable[[], BesideFigures]:
+def _beside(
+    services: Services, calls: Calls, connections: Callable[[], ConnectionFigures] | None
+) -> Callable[[], BesideFigures]:
     return lambda: BesideFigures(
+        calls=calls.places.figures(),
+        connections=None if connections is None else connections(),
         keepers=[keeper.figures() for keeper in services.keepers()],
         silent_directories=sum(looks.silent() for looks in services.all_looks()),
         lost_threads=sum(looks.lost_threads() for looks in services.all_looks()),
@@ -106,8 +118,9 @@ def _beside(services: Services) -> Callable[[], BesideFigures]:
     )
 
 
-def _metrics(services: Services) -> MetricsPage:
-    return MetricsPage(services.recording, services.archiving.status, _beside(services), services.identity.caller)
+def _metrics(services: Services, calls: Calls, connections: Callable[[], ConnectionFigures] | None) -> MetricsPage:
+    beside = _beside(services, calls, connections)
+    return MetricsPage(services.recording, services.archiving.status, beside, services.identity.caller)
 
 
 def _guard(services: Services) -> GuardEndpoint:
@@ -123,13 +136,12 @@ def _events(services: Services) -> EventsEndpoint:
 
 
 ROUTES: Mapping[str, tuple[PathClass, Callable[[Services, Calls], Route]]] = {
-    METRICS: (PathClass.METRICS, lambda services, _: _metrics(services).answer),
     CHECK: (PathClass.GUARD, lambda services, _: _guard(services).check),
     EVENTS: (PathClass.GUARD, lambda services, _: _guard(services).record),
     ATTACHMENTS: (PathClass.ATTACHMENT, lambda services, _: _attachments(services).answer),
     REST: (PathClass.REST, lambda services, calls: Rest(calls, own={STREAM: _events(services).answer}).answer),
 }
-"""The paths beside MCP and `/rpc`, each of its class: whole ones, and with a closing slash all below."""
+"""The paths beside MCP, `/rpc` and the metrics, each of its class: whole ones, and with a closing slash all below."""
 
 
 def connections_of(settings: Settings, loaded: Sequence[str] = ()) -> Connections:

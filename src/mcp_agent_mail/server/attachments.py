@@ -22,7 +22,7 @@ from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.server.dispatch import RequestFacts, masked
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_value
-from mcp_agent_mail.server.rendering.wire import error_object, http_status
+from mcp_agent_mail.server.rendering.wire import error_object, http_status, retry_headers
 from mcp_agent_mail.server.transport.answers import begin_stream
 from mcp_agent_mail.server.transport.hearing import RequestHearing
 from mcp_agent_mail.server.transport.partial_content import ContentPart, NoSuchPart, is_known, read_range
@@ -58,7 +58,7 @@ class AttachmentEndpoint:
                 begin_stream(scope)
                 await _send_content(seen, content, scope["method"], headers, receive, send)
         except AgentMailError as error:
-            await send_value(send, http_status(error), error_object(error), *_ALWAYS)
+            await send_value(send, http_status(error), error_object(error), *retry_headers(error), *_ALWAYS)
 
     async def _find(self, path: str, facts: RequestFacts) -> SeenAttachment:
         slug, text = _asked_for(path)

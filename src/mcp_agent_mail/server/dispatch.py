@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.arguments import ANY_WAY, CallWay, Param
+from mcp_agent_mail.core.concurrency.call_places import CallPlaces
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput
 from mcp_agent_mail.core.profiles import CUSTOM
@@ -91,7 +92,9 @@ class Calls:
         usage: Usage | None = None,
         tracer: CallTracer | None = None,
         lines: CallLines | None = None,
+        places: CallPlaces | None = None,
     ) -> None:
+        self.places = places or CallPlaces()
         self.tools = tools
         self.resources = resources
         self._log_calls = log_calls
@@ -104,7 +107,13 @@ class Calls:
     def beside(self, tools: ToolTable, resources: ResourceTable) -> Calls:
         """Calls of other tables, told in the same places. Long calls of both take turns together."""
         other = Calls(
-            tools, resources, log_calls=self._log_calls, usage=self._usage, tracer=self._tracer, lines=self._lines
+            tools,
+            resources,
+            log_calls=self._log_calls,
+            usage=self._usage,
+            tracer=self._tracer,
+            lines=self._lines,
+            places=self.places,
         )
         other._turns = self._turns
         return other
@@ -117,10 +126,10 @@ class Calls:
         self, name: str, arguments: Mapping[str, Json], facts: RequestFacts, way: CallWay = ANY_WAY
     ) -> Json:
         """The tool's plain result, counted and traced; refused in the words of `way`. Calls of long tools wait for
-        their turn: Busy where that takes too long. A bug is raised as Internal.
+        their turn: Busy where that takes too long, and where too many are at work. A bug is raised as Internal.
         """
-        running: Awaitable[Json]
-        running = self._guard(self._run(name, arguments, facts, way), f"tool {name:.100}", facts)
+        running: Awaitable[Json] = self.places.run(self._run(name, arguments, facts, way))
+        running = self._guard(running, f"tool {name:.100}", facts)
         if self._tracer is not None:
             target = name if name in self.tools else _UNKNOWN
             running = self._tracer.run("tools/call", target, running, via=facts.credentials.via, trace=facts.trace)
@@ -206,7 +215,7 @@ class Calls:
     async def read_resource(self, uri: str, facts: RequestFacts) -> Json:
         """The resource's plain content, traced by its template and not counted. A bug is raised as Internal."""
         facts.charge(RateClass.RESOURCES)
-        running: Awaitable[Json] = self.resources.read(uri, facts.credentials)
+        running: Awaitable[Json] = self.places.run(self.resources.read(uri, facts.credentials))
         running = self._guard(running, f"resource {uri.partition('?')[0]:.200}", facts)
         if self._tracer is not None:
             target = self._template_of(uri)

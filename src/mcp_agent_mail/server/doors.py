@@ -133,7 +133,8 @@ class ServerParts:
             return await work(body)
 
         try:
-            answer = await call_as(request.credentials, run, {"body": body})
+            with self._calls.places.at_work():
+                answer = await call_as(request.credentials, run, {"body": body})
             assert isinstance(answer, PlainAnswer)
             return answer, orjson.dumps(answer.value)
         except AgentMailError:

@@ -228,7 +228,8 @@ async def _serve_http(
 ) -> None:
     # FastMCP takes a second to import: a taken store or port is told before.
     from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
-    from mcp_agent_mail.server.transport.connection_limits import size_of_room  # noqa: PLC0415
+    from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter  # noqa: PLC0415
+    from mcp_agent_mail.server.transport.open_files import size_of_room  # noqa: PLC0415
     from mcp_agent_mail.server.transport.web_server import WebServer  # noqa: PLC0415
 
     def on_stopping() -> None:
@@ -237,8 +238,15 @@ async def _serve_http(
 
     async with AsyncExitStack() as stack:
         tracer = await stack.enter_async_context(opened_spans(settings))
+        room = ConnectionLimiter(time.monotonic, size_of_room(settings.http_max_connections))
         app = build_http_app(
-            settings, services, operator_token=operator_token, tracer=tracer, lines=lines, door_ports=ports.doors
+            settings,
+            services,
+            operator_token=operator_token,
+            tracer=tracer,
+            lines=lines,
+            door_ports=ports.doors,
+            connections=room.figures,
         )
         await stack.enter_async_context(app.opened())
         server = WebServer(
@@ -246,7 +254,7 @@ async def _serve_http(
             grace_s=settings.shutdown_timeout_seconds * REQUESTS_SHARE,
             on_started=started,
             on_stopping=on_stopping,
-            room_size=size_of_room(),
+            room=room,
         )
         await server.serve(sockets=[listener, *ports.sockets])
 

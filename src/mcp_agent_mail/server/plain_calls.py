@@ -17,8 +17,8 @@ from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, RateLimited
 from mcp_agent_mail.core.tools import Json, JsonObject
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat, take_argument
-from mcp_agent_mail.server.rendering.responses import retry_after, send_detail, send_json, send_text, send_value
-from mcp_agent_mail.server.rendering.wire import error_object, http_status, written
+from mcp_agent_mail.server.rendering.responses import send_detail, send_json, send_text, send_value
+from mcp_agent_mail.server.rendering.wire import error_object, http_status, retry_headers, written
 from mcp_agent_mail.server.transport.hearing import RequestHearing
 from mcp_agent_mail.server.transport.limits import read_body
 
@@ -89,12 +89,7 @@ async def _answer(call: PlainCall, receive: Receive, send: Send) -> None:
 
 
 async def send_error(send: Send, error: AgentMailError) -> None:
-    """Where the same call can succeed later, programs that know no more than HTTP are told when."""
-    seconds = error.data.get("retry_after_s")
-    if not isinstance(seconds, int | float):
-        await send_value(send, http_status(error), error_object(error))
-        return
     value = error_object(error)
     if isinstance(error, RateLimited):
-        value |= {"detail": error.text, "retry_after_s": seconds}
-    await send_value(send, http_status(error), value, retry_after(seconds))
+        value |= {"detail": error.text, "retry_after_s": error.data["retry_after_s"]}
+    await send_value(send, http_status(error), value, *retry_headers(error))

@@ -31,7 +31,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.delivery.subscription_counts import URIS_EACH, TooManyUris
 from mcp_agent_mail.features.delivery.subscriptions import ResourceStream, Subscriptions
 from mcp_agent_mail.server.rendering.responses import send_value
-from mcp_agent_mail.server.rendering.wire import error_object, http_status
+from mcp_agent_mail.server.rendering.wire import error_object, http_status, retry_headers
 from mcp_agent_mail.server.transport.answers import begin_stream
 
 logger = logging.getLogger("mcp_agent_mail.server")
@@ -104,7 +104,7 @@ class SubscriptionEndpoint:
                 begin_stream(scope)
                 await _StreamWriter(stream, send).run(answer)
         except AgentMailError as error:
-            await send_value(send, http_status(error), error_object(error))
+            await send_value(send, http_status(error), error_object(error), *retry_headers(error))
 
     async def listen(
         self, ctx: Context, params: SubscriptionsListenRequestParams, credentials: Credentials

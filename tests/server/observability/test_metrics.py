@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,10 +12,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.concurrency.call_places import CallPlaces, TooManyCalls
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.server.assembly import _metrics
-from mcp_agent_mail.server.dispatch import RequestFacts
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
+from tests.server.served_mail import serving
 from tests.server.whole_app import OPERATOR, asking, open_services, open_whole_app, settings_of
 
 PROJECT = "/code/measured"
@@ -27,7 +31,7 @@ class Page:
 
     def __init__(self, services: Services) -> None:
         self.services = services
-        self._page = _metrics(services)
+        self._page = _metrics(services, Calls(services.tools, services.resources), None)
 
     async def ask(
         self, method: str = "GET", *, token: str | None = None, has_server_token: bool = False
@@ -164,7 +168,7 @@ async def test_under_strict_it_needs_proof_and_the_servers_token_is_one(tmp_path
         agent = await services.tools.run("register_agent", profile, Credentials(via="rpc"))
         refused = await page.ask()
         opened = [await page.ask(token=token) for token in (OPERATOR, agent["registration_token"])]
-        with_servers = await page.ask(has_server_token=True)
+        with_servers = await page.ask(is_let_in_by_token=True)
 
     assert (refused.status_code, refused.json()["error"]["type"]) == (401, "AUTHENTICATION_REQUIRED")
     assert [answer.status_code for answer in (*opened, with_servers)] == [200, 200, 200]
@@ -184,7 +188,7 @@ async def test_how_far_the_numbers_of_all_mail_are_is_told_to_the_proven_and_the
             await page.ask(),
             await page.ask(token=agent["registration_token"]),
             await page.ask(token="wrong"),
-            await page.ask(has_server_token=True),
+            await page.ask(is_let_in_by_token=True),
             await page.ask(),
         ]
 
@@ -192,3 +196,35 @@ async def test_how_far_the_numbers_of_all_mail_are_is_told_to_the_proven_and_the
     assert (operator, proven, with_servers) == (True, True, True)
     assert (unproven, wrong, again) == (False, False, False)
     assert ["_waits" in one.text for one in told] == [True, auth == "open", True, False, True, auth == "open"]
+
+
+async def test_what_connections_are_at_and_what_turned_clients_away_is_told(tmp_path: Path) -> None:
+    async with serving(tmp_path, ConnectionLimits(connections=500)) as served:
+        host, _, port = str(served.client.base_url).rpartition("://")[2].rpartition(":")
+        _, unfinished = await asyncio.open_connection(host, int(port.strip("/")))
+        reader, refused = await asyncio.open_connection(host, int(port.strip("/")))
+        refused.write(b"GET /" + b"a" * 10_000)
+        await reader.read()
+        found = figures((await served.client.get("/metrics")).text)
+        unfinished.close()
+        refused.close()
+
+    assert found["connections", "unfinished"] == 1
+    assert found["connections", "open"] >= 2
+    assert (found["connections", "idle"], found["connections", "untaken"]) == (0, 0)
+    assert found["connections_limit",] == 500
+    assert (found["turned_away_total", "head"], found["turned_away_total", "time"]) == (1, 0)
+
+
+async def test_calls_at_work_and_those_there_was_no_place_for_are_told(tmp_path: Path) -> None:
+    async with open_services(settings_of(tmp_path)) as (services, _):
+        calls = Calls(services.tools, services.resources, places=CallPlaces(1))
+        facts = RequestFacts(credentials=Credentials(via="rpc"), request_id="1", is_let_in_by_token=True)
+        with calls.places.at_work():
+            with pytest.raises(TooManyCalls):
+                await calls.run_tool("health_check", {}, facts)
+            async with asking(_metrics(services, calls, None).answer, facts) as client:
+                found = figures((await client.get("/metrics")).text)
+
+    assert (found["calls_at_work",], found["calls_at_work_max",], found["calls_refused_total",]) == (1, 1, 1)
+    assert not any(name[0] == "connections" for name in found), "who has the connections tells of them"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import resource
 
 import pytest
 
 from mcp_agent_mail.server.transport import connection_limits as room_module
 from mcp_agent_mail.server.transport.connection_limits import (
+    BODY_STALLS_S,
     BODY_WITHIN_S,
     GONE_WITHIN_S,
     HEAD_WITHIN_S,
@@ -94,7 +94,7 @@ def test_a_head_and_a_body_have_their_time() -> None:
     clock.now += HEAD_WITHIN_S
     room.sweep()
     in_time = (slow_head.ended_by, slow_body.ended_by)
-    clock.now += BODY_WITHIN_S - HEAD_WITHIN_S
+    clock.now += BODY_STALLS_S - HEAD_WITHIN_S
     room.sweep()
 
     assert in_time == ("evict 408", None)
@@ -194,15 +194,6 @@ def test_a_bound_that_is_reached_a_thousand_times_is_one_line_and_then_one_a_min
     assert [record.facts["times"] for record in caplog.records] == [1, 999]  # type: ignore[attr-defined]
 
 
-def test_room_fits_the_files_that_the_process_may_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, int]] = []
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1_024))
-    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
-
-    assert room_module.size_of_room().connections == 1_024 - 200 - 32
-    assert asked == [(1_024, 1_024)]
-
-
 def test_a_body_that_is_complete_counts_until_it_is_given_back_whatever_becomes_of_its_guest() -> None:
     room = ConnectionLimiter(Clock(), ConnectionLimits(bodies_bytes=100))
     guest, other = _entered(room), _entered(room)
@@ -262,3 +253,62 @@ def test_who_goes_on_sending_after_its_refusal_has_its_time() -> None:
     room.sweep()
 
     assert (in_time, refused.ended_by) == (None, "abort")
+
+
+def test_a_body_of_which_nothing_comes_has_stalled_and_one_that_drips_has_its_time_in_all() -> None:
+    clock = Clock()
+    room = ConnectionLimiter(clock)
+    stalled, dripping = _entered(room), _entered(room)
+    for guest in (stalled, dripping):
+        room.await_body(guest)
+    told = []
+    for _ in range(3):
+        clock.now += BODY_STALLS_S
+        room.hold(dripping, 1)
+        room.sweep()
+        told.append((stalled.ended_by, dripping.ended_by))
+
+    assert told == [("evict 408", None), ("evict 408", None), ("evict 408", "evict 408")]
+    assert clock.now == 1_000.0 + BODY_WITHIN_S
+
+
+def test_little_that_waits_for_its_client_is_found_by_the_sweep_and_ends_as_much_does() -> None:
+    clock = Clock()
+    room = ConnectionLimiter(clock)
+    deaf, idle, late = (_entered(room) for _ in range(3))
+    for guest in (deaf, idle, late):
+        room.forget(guest)
+        guest.is_streaming = guest is deaf
+        guest.left_bytes = 0 if guest is idle else 10
+        room.note_written(guest)
+    room.sweep()
+    waiting = room.figures().untaken
+    clock.now += TAKEN_WITHIN_S - 1
+    late.left_bytes = 0
+    room.sweep()
+    late.left_bytes = 10
+    room.note_written(late)
+    room.sweep()
+    clock.now += 1
+    room.sweep()
+
+    assert waiting == 2
+    assert [guest.ended_by for guest in (deaf, idle, late)] == ["abort", None, None]
+    assert (room.figures().untaken, room.untaken_bytes) == (1, 10)
+
+
+def test_figures_say_what_connections_are_at_and_what_was_reached_since_the_start() -> None:
+    clock = Clock()
+    room = ConnectionLimiter(clock, ConnectionLimits(connections=5))
+    _new, idle, blocked, slow = (_entered(room) for _ in range(4))
+    for guest in (idle, blocked):
+        room.forget(guest)
+    room.idle[idle] = None
+    room.block(blocked, 1)
+    room.note(LimitReached.HEAD)
+    room.note(LimitReached.HEAD)
+    room.leave(slow)
+    figures = room.figures()
+
+    assert (figures.open, figures.idle, figures.unfinished, figures.untaken, figures.limit) == (3, 1, 1, 1, 5)
+    assert figures.turned_away == {LimitReached.HEAD: 2}

@@ -1,4 +1,4 @@
-"""One connection without a socket: what it takes of a client that was refused, and of one that takes nothing."""
+"""One connection without a socket: what it keeps of a client that takes nothing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
-from mcp_agent_mail.server.transport.http_refusals import MAX_TARGET_BYTES
-from mcp_agent_mail.server.transport.protocol import KEPT_FOR_EVIDENCE, LINGER_BYTES, BoundedHttp
+from mcp_agent_mail.server.transport.protocol import BoundedHttp
 
 PIECE = 1024 * 1024
 HIGH_WATER = 64 * 1024
@@ -89,28 +87,6 @@ async def answer(send: Any, body: bytes) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def test_of_a_refused_client_so_much_is_dropped_and_no_more() -> None:
-    protocol, transport, _ = connected()
-    protocol.data_received(b"GET /" + b"a" * (MAX_TARGET_BYTES + 1))
-    for _ in range(LINGER_BYTES // PIECE):
-        protocol.data_received(b"a" * PIECE)
-    within = transport.ended_by
-    protocol.data_received(b"a")
-
-    assert transport.written.startswith(b"HTTP/1.1 414 ")
-    assert (within, transport.ended_by) == (None, "abort")
-
-
-async def test_a_connection_that_makes_room_does_not_wait_for_its_answer_to_be_taken() -> None:
-    taking, transport, _ = connected()
-    deaf, deafs, _ = connected()
-    deafs.untaken = 1
-    taking.close_idle()
-    deaf.close_idle()
-
-    assert (transport.ended_by, deafs.ended_by) == ("close", "abort")
-
-
 async def test_an_answer_that_is_not_taken_is_counted_as_a_whole() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001  # ASGI's
         await answer(send, b"a" * PIECE)
@@ -147,49 +123,3 @@ async def test_what_is_answered_to_a_connection_that_was_cut_off_is_dropped(
 
     assert transport.written == b""
     assert caplog.records == []
-
-
-async def mail_sent(told: list[str]) -> tuple[BoundedHttp, FakeTransport]:
-    """A connection whose last answer may be read by now, or may not."""
-    protocol, transport, _ = connected()
-    promise = SentPromise(lambda: told.append("sent"), lambda: told.append("read"), lambda: told.append("unread"))
-    protocol._outlet.tell_sent([promise])
-    return protocol, transport
-
-
-async def test_an_idle_connection_is_closed() -> None:
-    protocol, transport, _ = connected()
-
-    protocol.timeout_keep_alive_handler()
-
-    assert transport.ended_by == "close"
-
-
-async def test_one_that_may_still_tell_whether_its_mail_was_read_is_kept_for_long_and_then_heard_to_its_end() -> None:
-    told: list[str] = []
-    protocol, transport = await mail_sent(told)
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        transport.socket = ours
-        kept = []
-        for _ in range(KEPT_FOR_EVIDENCE + 1):
-            kept.append((transport.has_said_all, transport.ended_by))
-            protocol.timeout_keep_alive_handler()
-        said_all = (transport.has_said_all, transport.ended_by)
-        protocol.eof_received()
-
-    assert kept == [(False, None)] * (KEPT_FOR_EVIDENCE + 1)
-    assert said_all == (True, None)
-    assert told == ["sent", "read"]
-
-
-async def test_what_its_client_has_not_taken_when_it_ends_is_not_read() -> None:
-    told: list[str] = []
-    protocol, transport = await mail_sent(told)
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ours.sendall(b"mail")
-        transport.socket = ours
-        protocol.eof_received()
-
-    assert told == ["sent", "unread"]

@@ -4,50 +4,41 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.server.transport.request_target import take_host
+from mcp_agent_mail.server.transport.request_target import names_another_host
 
-LOCAL = (b"host", b"localhost")
+LOCAL = (b"host", b"localhost:80")
 OTHER = (b"accept", b"*/*")
 
 
 @pytest.mark.parametrize(
-    ("target", "host"),
+    "target",
     [
-        (b"http://evil.example/mcp", b"evil.example"),
-        (b"http://evil.example:80", b"evil.example:80"),
-        (b"https://evil.example?a=/b", b"evil.example"),
-        (b"http:///mcp", b""),
-        (b"http://user@localhost/mcp", b"user@localhost"),
+        b"http://evil.example/mcp",
+        b"http://evil.example:80",
+        b"https://evil.example?a=//localhost:80",
+        b"http:///mcp",
+        b"http://user@localhost:80/mcp",
+        b"http://localhost/mcp",
+        b"http://localhost:80#/mcp",
     ],
 )
-def test_a_whole_url_names_the_host_in_place_of_the_header(target: bytes, host: bytes) -> None:
-    headers = [OTHER, LOCAL]
-
-    take_host(target, headers)
-
-    assert headers == [OTHER, (b"host", host)]
+def test_a_whole_url_that_names_another_host_than_the_header_is_told(target: bytes) -> None:
+    assert names_another_host(target, [OTHER, LOCAL])
 
 
-def test_a_whole_url_names_the_host_where_there_is_no_header() -> None:
-    headers = [OTHER]
+@pytest.mark.parametrize(
+    "target", [b"http://localhost:80/mcp", b"HTTP://LocalHost:80", b"http://localhost:80?a=http://evil.example"]
+)
+def test_one_that_names_the_same_is_not(target: bytes) -> None:
+    assert not names_another_host(target, [OTHER, LOCAL])
+    assert not names_another_host(target, [(b"host", b"LOCALHOST:80 ")])
 
-    take_host(b"http://evil.example/mcp", headers)
 
-    assert headers == [OTHER, (b"host", b"evil.example")]
+@pytest.mark.parametrize("headers", [[OTHER], [LOCAL, (b"host", b"evil.example")]])
+def test_a_whole_url_without_a_header_or_with_two_that_differ_is_told(headers: list[tuple[bytes, bytes]]) -> None:
+    assert names_another_host(b"http://localhost:80/mcp", headers)
 
 
 @pytest.mark.parametrize("target", [b"/mcp", b"/rpc/a?next=http://evil.example", b"/a://b", b"?a://b", b"*"])
 def test_a_path_names_no_host_whatever_stands_in_it(target: bytes) -> None:
-    headers = [LOCAL]
-
-    take_host(target, headers)
-
-    assert headers == [LOCAL]
-
-
-def test_two_hosts_stay_two_so_that_they_are_refused() -> None:
-    headers = [LOCAL, LOCAL]
-
-    take_host(b"http://evil.example/", headers)
-
-    assert headers == [LOCAL, LOCAL]
+    assert not names_another_host(target, [LOCAL])

@@ -5,30 +5,27 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 import httpx
 import pytest
+import uvloop
 
-from mcp_agent_mail.core.settings.rows_delivery import MOST_WAITERS
 from mcp_agent_mail.core.tools import Json, tool
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
 from mcp_agent_mail.server.transport.connection_limits import HEAD_WITHIN_S, ConnectionLimiter, ConnectionLimits
 from mcp_agent_mail.server.transport.http import HttpApp
 from mcp_agent_mail.server.transport.listener import open_listener
-from mcp_agent_mail.server.transport.web_server import WebServer, most_waiters
-from tests.server.hosted import toy_app
+from mcp_agent_mail.server.transport.web_server import ACCEPTED_AT_ONCE, WebServer
+from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
 from tests.server.transport.test_connection_limits import Clock, FakeGuest
 
 WITHIN_S = 20.0
 GRACE_S = 30.0
 """Longer than a test waits: what ends sooner did not wait for it."""
-
-
-def test_settings_know_how_many_may_wait_where_all_connections_are_to_be_had() -> None:
-    assert most_waiters(ConnectionLimits()) == MOST_WAITERS
 
 
 class Waiting:
@@ -141,7 +138,8 @@ async def test_an_open_event_stream_does_not_hold_up_a_stop() -> None:
 
 
 def server_of(app: HttpApp, room_size: ConnectionLimits | None = None) -> WebServer:
-    return WebServer(app, grace_s=1, on_started=lambda: None, on_stopping=lambda: None, room_size=room_size)
+    room = ConnectionLimiter(Clock(), room_size)
+    return WebServer(app, grace_s=1, on_started=lambda: None, on_stopping=lambda: None, room=room)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +156,15 @@ def test_event_streams_take_a_quarter_of_the_connections_at_most(
     assert app._endpoint.max_streams == streams
 
 
+def test_who_waits_gets_three_quarters_of_the_connections() -> None:
+    app, bounds = toy_app(), list[int]()
+    app.bound_waiters = bounds.append
+
+    server_of(app, ConnectionLimits(connections=1_001))
+
+    assert bounds == [750]
+
+
 async def test_what_stays_unfinished_is_looked_for_with_every_tick() -> None:
     server, clock = server_of(toy_app()), Clock()
     server._room = ConnectionLimiter(clock)
@@ -169,3 +176,22 @@ async def test_what_stays_unfinished_is_looked_for_with_every_tick() -> None:
     is_over = await server.on_tick(0)
 
     assert (before, guest.ended_by, is_over) == (None, "evict 408", False)
+
+
+def test_connections_that_wait_are_taken_several_in_a_round_of_uvloops_too() -> None:
+    async def accepted_in_one_round() -> int:
+        app, room = toy_app(), ConnectionLimiter(Clock())
+        async with hosted(app, room=room) as url:
+            address = ("127.0.0.1", int(url.rpartition(":")[2]))
+            with ExitStack() as stack:
+                for _ in range(2 * ACCEPTED_AT_ONCE):
+                    stack.enter_context(socket.create_connection(address))
+                async with asyncio.timeout(WITHIN_S):
+                    while not (found := room.figures().open):  # noqa: ASYNC110  # a round of the loop is what counts
+                        await asyncio.sleep(0)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address, timeout=WITHIN_S).close()
+        return found
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(accepted_in_one_round()) == ACCEPTED_AT_ONCE

@@ -9,7 +9,7 @@ from pathlib import Path
 from mcp_agent_mail.core.settings import names
 from mcp_agent_mail.core.settings.checks_edge import check_edge, is_guarded
 from mcp_agent_mail.core.settings.kinds import URL, BadValue, PathContext, Secret, is_loopback
-from mcp_agent_mail.core.settings.rows_delivery import MOST_WAITERS
+from mcp_agent_mail.core.settings.rows_delivery import most_waiters
 from mcp_agent_mail.core.settings.sources import DEFAULT, ENVIRONMENT, Given, SettingFindings, Sources
 
 SHORTEST_GOOD_TOKEN = 16
@@ -96,9 +96,18 @@ def _check_backups(values: Mapping[str, object], givens: Mapping[str, Given], fi
 
 def _check_waiters(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
     """Of the default nobody expects that it is what there is."""
-    given, wanted = givens.get("WAITERS_MAX"), values.get("WAITERS_MAX")
-    if given is not None and isinstance(wanted, int) and wanted > MOST_WAITERS:
-        message = f"There are no more than {MOST_WAITERS} places: each keeps a connection. More has no effect."
+    given, wanted, connections = (
+        givens.get("WAITERS_MAX"),
+        values.get("WAITERS_MAX"),
+        values.get("HTTP_MAX_CONNECTIONS"),
+    )
+    if given is None or not isinstance(wanted, int) or not isinstance(connections, int):
+        return
+    if wanted > (most := most_waiters(connections)):
+        message = (
+            f"There are no more than {most} places, three quarters of HTTP_MAX_CONNECTIONS: each keeps a connection. "
+            "More has no effect."
+        )
         findings.warning("WAITERS_MAX", message, given.place)
 
 

@@ -8,9 +8,6 @@ from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import BadValue, PathContext, Row, Secret, SettingKind
 from mcp_agent_mail.core.settings.url_text import SecretAddress
 
-MOST_WAITERS = 1_500
-"""Three quarters of the connections that a server takes at most: each place keeps one."""
-
 MOST_WEBHOOKS = 16
 SHORTEST_WEBHOOK_SECRET = 32
 
@@ -52,13 +49,21 @@ WEBHOOK_KEY = SettingKind(
     secret=True,
 )
 
+
+def most_waiters(connections: int) -> int:
+    """How many calls may wait for mail, and streams be open, whatever WAITERS_MAX says: each keeps a connection, and
+    what is held must leave room.
+    """
+    return connections * 3 // 4
+
+
 DELIVERY_ROWS = (
     Row(
         name="WAITERS_MAX",
         kind=kinds.whole(10, 50_000),
         default="5000",
         does="How many calls may wait for mail, and streams of events be open, together. Each keeps a connection: "
-        f"they get three quarters of those at most, {MOST_WAITERS}, fewer where the server may open few files.",
+        "they get three quarters of HTTP_MAX_CONNECTIONS at most, fewer where the server may open few files.",
         group="Delivery",
     ),
     Row(

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TypeVar
 
+from mcp_agent_mail.core.concurrency.work_place import give_up_place
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.presence import ListeningVia
@@ -198,6 +199,7 @@ class Waiters:
         """
         waiter = MailWaiter(agent_id, kind, self.free, holder=agent_id if is_agents else None, is_proven=is_proven)
         self._seat(waiter)
+        give_up_place()
         try:
             yield waiter
         finally:

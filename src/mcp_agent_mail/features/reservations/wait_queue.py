@@ -17,6 +17,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.concurrency.work_place import give_up_place
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import Lease
@@ -141,6 +142,7 @@ class WaitQueue:
             waiter.ahead.update(ahead)
         self._waiters.setdefault(waiter.project_id, []).append(waiter)
         self._count += 1
+        give_up_place()
 
     def leave(self, waiter: Waiter) -> None:
         """Take `waiter` out of the queue, granted or not; who has nothing ahead any more is woken. Safe to repeat."""

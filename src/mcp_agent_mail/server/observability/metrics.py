@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
+from mcp_agent_mail.core.concurrency.call_places import CallFigures
 from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import call_as
@@ -30,6 +31,7 @@ from mcp_agent_mail.notify.webhooks import WebhookFigures
 from mcp_agent_mail.server.dispatch import RequestFacts
 from mcp_agent_mail.server.rendering.responses import send_text, send_value
 from mcp_agent_mail.server.rendering.wire import error_object, http_status
+from mcp_agent_mail.server.transport.connection_limits import ConnectionFigures, LimitReached
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 
 if TYPE_CHECKING:
@@ -46,7 +48,8 @@ _EVERY = 2
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideFigures:
     """What works beside the requests, the looks at projects' directories, who waits for mail, how long mail waited at
-    doors, and what webhooks were told, where there are some. `feed_tail` is None for whoever is not told it.
+    doors, what webhooks were told, where there are some, and what calls and connections there are. `feed_tail` is None
+    for whoever is not told it, and so are `connections` where another server than ours has them.
     """
 
     keepers: list[KeeperFigures]
@@ -55,6 +58,8 @@ class BesideFigures:
     waiting: WaitingFigures
     feed_tail: int | None
     webhooks: WebhookFigures | None
+    calls: CallFigures
+    connections: ConnectionFigures | None
     door_waits: Mapping[Door, WaitFigures] = field(default_factory=dict)
     owed: int = 0
     """Outcomes of answers that are not stored yet."""
@@ -155,6 +160,9 @@ class _Figures:
         beside = self._beside()
         yield from _of_tasks(beside)
         yield from _of_waiting(beside)
+        yield from _of_calls(beside.calls)
+        if beside.connections is not None:
+            yield from _of_connections(beside.connections)
         yield _of_doors(beside.door_waits)
         if beside.webhooks is not None:
             yield from _of_webhooks(beside.webhooks)
@@ -237,6 +245,42 @@ def _of_waiting(figures: BesideFigures) -> Iterator[Metric]:
         tail = GaugeMetricFamily(f"{_PREFIX}_feed_tail", "The last cursor that was given out.")
         tail.add_metric([], figures.feed_tail)
         yield tail
+
+
+def _of_calls(figures: CallFigures) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
+
+    at_work = GaugeMetricFamily(f"{_PREFIX}_calls_at_work", "Calls that run just now, without those that wait.")
+    at_work.add_metric([], figures.at_work)
+    most = GaugeMetricFamily(f"{_PREFIX}_calls_at_work_max", "The most of them at once since the start.")
+    most.add_metric([], figures.most)
+    refused = CounterMetricFamily(f"{_PREFIX}_calls_refused", "Calls for which there was no place (HTTP_MAX_CALLS).")
+    refused.add_metric([], figures.refused)
+    yield from (at_work, most, refused)
+
+
+def _of_connections(figures: ConnectionFigures) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
+
+    connections = GaugeMetricFamily(
+        f"{_PREFIX}_connections", "Connections by what they are at; all of them are `open`.", labels=["state"]
+    )
+    by_state = {
+        "open": figures.open,
+        "idle": figures.idle,
+        "unfinished": figures.unfinished,
+        "untaken": figures.untaken,
+    }
+    for state, count in by_state.items():
+        connections.add_metric([state], count)
+    limit = GaugeMetricFamily(f"{_PREFIX}_connections_limit", "How many may be open.")
+    limit.add_metric([], figures.limit)
+    turned_away = CounterMetricFamily(
+        f"{_PREFIX}_turned_away", "How often a bound on what clients take up was reached.", labels=["bound"]
+    )
+    for bound in LimitReached:
+        turned_away.add_metric([bound.name.lower()], figures.turned_away.get(bound, 0))
+    yield from (connections, limit, turned_away)
 
 
 def _of_doors(waits: Mapping[Door, WaitFigures]) -> Metric:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import orjson
@@ -31,6 +32,7 @@ _HTTP_STATUS = {
     "UNAVAILABLE": 503,
     "INTERNAL": 500,
 }
+_MAY_REPEAT = frozenset({429, 503})
 ERROR_TYPES = tuple(_HTTP_STATUS)
 
 INVALID_PARAMS = -32602
@@ -50,6 +52,14 @@ def compact(value: Json) -> str:
 
 def http_status(error: AgentMailError) -> int:
     return _HTTP_STATUS.get(error.code, 500)
+
+
+def retry_headers(error: AgentMailError) -> tuple[tuple[bytes, bytes], ...]:
+    """`Retry-After` where a repeat of the same request can succeed by then: whole seconds, rounded up."""
+    retry_after_s = error.data.get("retry_after_s")
+    if http_status(error) not in _MAY_REPEAT or not isinstance(retry_after_s, int | float):
+        return ()
+    return ((b"retry-after", b"%d" % max(1, math.ceil(retry_after_s))),)
 
 
 def error_object(error: AgentMailError) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from mcp_agent_mail.features.delivery.waiters import MailWaiter
 from mcp_agent_mail.server.dispatch import RequestFacts, masked
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_value
-from mcp_agent_mail.server.rendering.wire import error_object, http_status
+from mcp_agent_mail.server.rendering.wire import error_object, http_status, retry_headers
 from mcp_agent_mail.server.rest.arguments import from_query, read_pairs, require_no_body, without_connection
 from mcp_agent_mail.server.transport.answers import begin_stream
 from mcp_agent_mail.server.transport.hearing import RequestHearing
@@ -76,7 +76,7 @@ class EventsEndpoint:
         except AgentMailError as error:
             # Whoever has its stream already comes back, and is told then.
             if not has_begun:
-                await send_value(send, http_status(error), error_object(error))
+                await send_value(send, http_status(error), error_object(error), *retry_headers(error))
                 return
         await send({"type": "http.response.body", "body": b""})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -54,6 +54,19 @@ class AnswerOutput:
     the connection had failed, thrown away: so nothing counts as sent after the first byte that was.
     """
 
+    __slots__ = (
+        "_believed",
+        "_connection",
+        "_is_cut",
+        "_is_ending",
+        "_is_to_close",
+        "_look_again",
+        "_transport",
+        "_uncertain",
+        "_under_way",
+        "is_closing",
+    )
+
     def __init__(self, connection: AnsweredConnection) -> None:
         self._connection = connection
         self._transport = connection.transport
@@ -64,7 +77,7 @@ class AnswerOutput:
         self._under_way: list[SentPromise] = []
         self._look_again: asyncio.TimerHandle | None = None
         self._uncertain: deque[SentPromise] = deque(maxlen=MAX_UNCERTAIN)
-        self._believed: deque[SentPromise] = deque()
+        self._believed: Sequence[SentPromise] = ()
         """Taken for read, while no answer after them has been."""
 
     @property
@@ -183,7 +196,7 @@ class AnswerOutput:
         """Asking again has proven nothing of the last answers that were taken for read."""
         for promise in (*self._believed, *self._settled()):
             promise.unread()
-        self._believed.clear()
+        self._believed = ()
 
     def _settled(self) -> deque[SentPromise]:
         uncertain, self._uncertain = self._uncertain, deque(maxlen=MAX_UNCERTAIN)

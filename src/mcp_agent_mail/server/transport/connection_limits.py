@@ -8,36 +8,36 @@ gets its answer while any number of clients hold requests that they never finish
 from __future__ import annotations
 
 import logging
-import resource
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from mcp_agent_mail.server.transport.request_lines import RequestLines
+
 logger = logging.getLogger("mcp_agent_mail.http")
 
-MAX_CONNECTIONS = 2_000
+MAX_CONNECTIONS = 8_192
+"""Unless HTTP_MAX_CONNECTIONS says otherwise."""
 RESERVED = 32
 """So many connections more are taken for `/health/` while all others are busy."""
 MAX_UNFINISHED = 256
 """So many requests, or connections without a request yet, may be incomplete at a time."""
 MAX_BODIES_BYTES = 64 * 1024 * 1024
 """Of all bodies that were begun and are not answered yet, together: sixteen of the largest."""
-MAX_UNTAKEN_BYTES = 64 * 1024 * 1024
-"""Of all answers whose clients take nothing of them, together: ten of the largest."""
+MAX_UNTAKEN_BYTES = 24 * 1024 * 1024
+"""Of all answers whose clients take nothing of them, together: four of the largest."""
 HEAD_WITHIN_S = 10.0
 BODY_WITHIN_S = 60.0
-TAKEN_WITHIN_S = 60.0
+BODY_STALLS_S = 20.0
+"""A body of which nothing comes in this time has stalled; dripping, it still has BODY_WITHIN_S in all."""
+TAKEN_WITHIN_S = 30.0
 """An answer of which its client takes less than TAKEN_AT_LEAST_BYTES in this time is dropped."""
 TAKEN_AT_LEAST_BYTES = 64 * 1024
 GONE_WITHIN_S = 2.0
 """So long a client may go on sending after its refusal, which it may not have read yet."""
 SAID_EVERY_S = 60.0
-
-_OPEN_FILES = 4_096
-_OTHER_FILES = 200
-"""Files that are not connections: store, searches, archiver, log, workspaces."""
 
 
 class LimitReached(StrEnum):
@@ -82,6 +82,28 @@ class ConnectionLimits:
     untaken_bytes: int = MAX_UNTAKEN_BYTES
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionFigures:
+    """`open` are all connections: `idle` ones have no request, `unfinished` ones are new or have begun one that is not
+    complete, and `untaken` ones have an answer that waits for its client. `turned_away`: how often since the start
+    each bound was reached.
+    """
+
+    open: int
+    idle: int
+    unfinished: int
+    untaken: int
+    limit: int
+    turned_away: Mapping[LimitReached, int]
+
+
+class _Unfinished(NamedTuple):
+    """When its time is over. `whole_until`: however much comes meanwhile."""
+
+    until: float
+    whole_until: float
+
+
 class _Untaken(NamedTuple):
     """`size_bytes` count against the bound; `lay_bytes` is the most that lay there since this time began."""
 
@@ -95,27 +117,32 @@ class ConnectionLimiter:
 
     def __init__(self, clock: Callable[[], float], size: ConnectionLimits | None = None) -> None:
         self._now = clock
-        self._size = size or ConnectionLimits()
+        self.size = size or ConnectionLimits()
         self.is_stopping = False
         """Each connection has one request more at most."""
         self._all: set[LimitedConnection] = set()
         # By age: the first is the oldest.
         self.idle: dict[LimitedConnection, None] = {}
-        self.unfinished: dict[LimitedConnection, float] = {}
+        self.unfinished: dict[LimitedConnection, _Unfinished] = {}
         self._leaving: dict[LimitedConnection, float] = {}
         self._blocked: dict[LimitedConnection, _Untaken] = {}
+        self._written: dict[LimitedConnection, None] = {}
+        """Since the last sweep, or with something that their clients had not taken then."""
         self.untaken_bytes = 0
         self.bodies_bytes = 0
+        self.lines = RequestLines()
         self._reached: Counter[LimitReached] = Counter()
+        """Since the log said so last."""
+        self._reached_in_all: Counter[LimitReached] = Counter()
         self._said: dict[LimitReached, float] = {}
 
     def enter(self, guest: LimitedConnection) -> bool:
         """Take a new connection in; False when all room is taken, and it may ask for nothing but health."""
-        if len(self._all) >= self._size.connections:
+        if len(self._all) >= self.size.connections:
             self.note(LimitReached.CONNECTIONS)
             self._let_one_go()
-        has_room = len(self._all) < self._size.connections
-        if len(self._all) >= self._size.connections + RESERVED and self.unfinished:
+        has_room = len(self._all) < self.size.connections
+        if len(self._all) >= self.size.connections + RESERVED and self.unfinished:
             next(iter(self.unfinished)).abort()
         self._all.add(guest)
         self.begin(guest)
@@ -134,30 +161,35 @@ class ConnectionLimiter:
         """A request has begun and is not complete, or is awaited on a new connection."""
         if guest in self.unfinished:
             return
-        if len(self.unfinished) >= self._size.unfinished:
+        if len(self.unfinished) >= self.size.unfinished:
             self.note(LimitReached.UNFINISHED)
             next(iter(self.unfinished)).evict(408, "Too many unfinished requests; this one was for longest.")
-        self.unfinished[guest] = self._now() + HEAD_WITHIN_S
+        until = self._now() + HEAD_WITHIN_S
+        self.unfinished[guest] = _Unfinished(until, until)
 
     def await_body(self, guest: LimitedConnection) -> None:
-        """The guest's headers are complete: from now on its body has BODY_WITHIN_S. Its place among the oldest stays
-        the same.
+        """The guest's headers are complete: from now on its body has BODY_WITHIN_S, and BODY_STALLS_S for each piece.
+        Its place among the oldest stays the same.
         """
         if guest in self.unfinished:
-            self.unfinished[guest] = self._now() + BODY_WITHIN_S
+            now = self._now()
+            self.unfinished[guest] = _Unfinished(now + BODY_STALLS_S, now + BODY_WITHIN_S)
 
     def hold(self, guest: LimitedConnection, size_bytes: int) -> bool:
-        """Count a piece of a body; False when there is no room for it."""
+        """Count a piece of a body, which has not stalled; False when there is no room for it."""
+        if (unfinished := self.unfinished.get(guest)) is not None:
+            until = min(self._now() + BODY_STALLS_S, unfinished.whole_until)
+            self.unfinished[guest] = unfinished._replace(until=until)
         guest.held_bytes += size_bytes
         self.bodies_bytes += size_bytes
-        if self.bodies_bytes <= self._size.bodies_bytes:
+        if self.bodies_bytes <= self.size.bodies_bytes:
             return True
         self.note(LimitReached.BODIES)
         others = (other for other in self.unfinished if other.held_bytes and other is not guest)
         if (oldest := next(others, None)) is None:
             return False
         oldest.evict(408, "Too much of unfinished requests; this one was for longest.")
-        return self.bodies_bytes <= self._size.bodies_bytes
+        return self.bodies_bytes <= self.size.bodies_bytes
 
     def release(self, guest: LimitedConnection) -> None:
         """The body of its unfinished request is given up, or was not read."""
@@ -188,13 +220,13 @@ class ConnectionLimiter:
         counted = 0 if guest.is_streaming else size_bytes
         self._blocked[guest] = _Untaken(before.until, counted, max(before.lay_bytes, size_bytes))
         self.untaken_bytes += counted - before.size_bytes
-        if self.untaken_bytes > self._size.untaken_bytes:
+        if self.untaken_bytes > self.size.untaken_bytes:
             self._let_deaf_go()
 
     def _let_deaf_go(self) -> None:
         deaf = [guest for guest, untaken in self._blocked.items() if untaken.size_bytes]
         for guest in deaf[:-1]:
-            if self.untaken_bytes <= self._size.untaken_bytes:
+            if self.untaken_bytes <= self.size.untaken_bytes:
                 return
             self.note(LimitReached.UNTAKEN)
             guest.abort()
@@ -203,10 +235,17 @@ class ConnectionLimiter:
         if untaken := self._blocked.pop(guest, None):
             self.untaken_bytes -= untaken.size_bytes
 
+    def note_written(self, guest: LimitedConnection) -> None:
+        """Something was written to the guest: whether it was taken is looked at with each sweep from the next one on.
+        The transport itself tells of much that waits, and of little it does not.
+        """
+        self._written[guest] = None
+
     def leave(self, guest: LimitedConnection) -> None:
         """The guest's connection is closed: nothing of it counts any more."""
         self.forget(guest)
         self._leaving.pop(guest, None)
+        self._written.pop(guest, None)
         self.unblock(guest)
         self._all.discard(guest)
 
@@ -219,7 +258,8 @@ class ConnectionLimiter:
     def sweep(self) -> None:
         """End whatever has had its time, and log what bounds were reached since."""
         now = self._now()
-        for guest in [guest for guest, until in self.unfinished.items() if until <= now]:
+        self._look_at_written()
+        for guest in [guest for guest, unfinished in self.unfinished.items() if unfinished.until <= now]:
             self.note(LimitReached.TIME)
             guest.evict(408, "The request was not complete in time.")
         for guest, untaken in [(guest, untaken) for guest, untaken in self._blocked.items() if untaken.until <= now]:
@@ -228,6 +268,14 @@ class ConnectionLimiter:
             guest.abort()
         for bound in [bound for bound in self._reached if self._may_say(bound)]:
             self._say(bound)
+
+    def _look_at_written(self) -> None:
+        for guest in list(self._written):
+            if not (left_bytes := guest.untaken_bytes()):
+                del self._written[guest]
+                self.unblock(guest)
+            elif guest not in self._blocked:
+                self.block(guest, left_bytes)
 
     def _end_deaf(self, guest: LimitedConnection, untaken: _Untaken) -> None:
         """End it; but whoever takes its answer slowly has its time again, and is no longer the deafest."""
@@ -242,6 +290,7 @@ class ConnectionLimiter:
     def note(self, bound: LimitReached) -> None:
         """The bound was reached: one line in the log, and then one a minute with how often."""
         self._reached[bound] += 1
+        self._reached_in_all[bound] += 1
         if self._may_say(bound):
             self._say(bound)
 
@@ -260,14 +309,13 @@ class ConnectionLimiter:
         }
         logger.warning("clients were turned away: the bound on %s is reached", bound.value, extra={"facts": facts})
 
-
-def size_of_room() -> ConnectionLimits:
-    """As many connections as this process may have open files for; the soft limit is raised as far as it may be."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
-    if soft == resource.RLIM_INFINITY:
-        return ConnectionLimits()
-    return ConnectionLimits(connections=max(RESERVED, min(MAX_CONNECTIONS, soft - _OTHER_FILES - RESERVED)))
+    def figures(self) -> ConnectionFigures:
+        """As of now, for the metrics."""
+        return ConnectionFigures(
+            open=len(self._all),
+            idle=len(self.idle),
+            unfinished=len(self.unfinished),
+            untaken=len(self._blocked),
+            limit=self.size.connections,
+            turned_away=dict(self._reached_in_all),
+        )

@@ -33,6 +33,7 @@ TARGET_TOO_LONG = Refusal(414, f"At most {MAX_TARGET_BYTES} bytes of a target ar
 NO_ROOM = Refusal(503, "The server has no room for another request just now.", None)
 TOO_MANY_AT_ONCE = NO_ROOM._replace(bound=LimitReached.PIPELINED)
 UNKNOWN_CODING = Refusal(501, "Of transfer codings chunked alone is read, once.", LimitReached.MALFORMED)
+OTHER_HOST = Refusal(400, "The target names another host than Host does.", LimitReached.MALFORMED)
 NO_REQUEST = Refusal(400, "This is no HTTP/1.1 request.", LimitReached.MALFORMED)
 
 _MAY_REPEAT = frozenset({408, 503})

@@ -1,23 +1,20 @@
-"""A request whose target is a whole URL, as proxies get them, names its host there: `Host` beside it does not count."""
+"""A request whose target is a whole URL, as proxies get them, names a host there too: it must be that of `Host`."""
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
+from collections.abc import Sequence
 
 _HOST = b"host"
 
 
-def take_host(target: bytes, headers: MutableSequence[tuple[bytes, bytes]]) -> None:
-    """Make the host that `target` names the request's `Host` (RFC 9112, 3.2.2): uvicorn reads its path and forgets it.
+def names_another_host(target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Whether `target` is a whole URL whose authority is not, letter by letter but for their case, what each `Host`
+    says, or there is none.
 
-    Two `Host` headers are left as they are: they are refused.
+    RFC 9112, 3.2.2 has the target's count: but of two readers one may take the other, and each serves another host.
     """
     scheme, separator, rest = target.partition(b"://")
     if not separator or b"/" in scheme or b"?" in scheme:
-        return
-    places = [place for place, (name, _) in enumerate(headers) if name == _HOST]
-    authority = (_HOST, rest.partition(b"/")[0].partition(b"?")[0])
-    if not places:
-        headers.append(authority)
-    elif len(places) == 1:
-        headers[places[0]] = authority
+        return False
+    authority = rest.partition(b"/")[0].partition(b"?")[0].lower()
+    return {value.strip(b" \t").lower() for name, value in headers if name == _HOST} != {authority}

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import monotonic
 
 import uvicorn
+import uvloop
 
+from mcp_agent_mail.core.settings.rows_delivery import most_waiters
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
-from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, ConnectionLimits
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
 from mcp_agent_mail.server.transport.http import HttpApp
 from mcp_agent_mail.server.transport.last_requests import LAST_REQUESTS_WITHIN_S, ClosingHttp
 
@@ -21,17 +23,21 @@ KEEP_ALIVE_S = 75
 """Agents think for a minute between calls; uvicorn's 5 s would cost them a connection each time."""
 
 _STREAMS_PART = 4
-"""A quarter of the connections, where there are few, for streams of MCP; a quarter is left for calls by those who wait
-for mail, in calls and in streams: what is held must leave room.
-"""
+"""A quarter of the connections, where there are few, for streams of MCP."""
 TICK_S = 1.0
 """uvicorn's own is a tenth of that, to see that it is to stop: half of what an idle server would cost."""
+ACCEPTED_AT_ONCE = 16
+"""Connections in one round of the event loop: who comes anew waits for few rounds while others keep it busy."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-def most_waiters(room_size: ConnectionLimits) -> int:
-    """How many calls may wait for mail, and streams be open, whatever WAITERS_MAX says: each keeps a connection."""
-    return room_size.connections * (_STREAMS_PART - 1) // _STREAMS_PART
+def _accepting(listeners: Iterable[socket.socket]) -> list[socket.socket]:
+    """What accepts at these: uvloop takes one connection for each socket in a round, asyncio all that wait. Whoever
+    closes the server closes the copies with it.
+    """
+    if not isinstance(asyncio.get_running_loop(), uvloop.Loop):
+        return list(listeners)
+    return [*listeners, *(listener.dup() for listener in listeners for _ in range(ACCEPTED_AT_ONCE - 1))]
 
 
 class WebServer(uvicorn.Server):
@@ -48,12 +54,11 @@ class WebServer(uvicorn.Server):
         grace_s: float,
         on_started: Callable[[], None],
         on_stopping: Callable[[], object],
-        room_size: ConnectionLimits | None = None,
+        room: ConnectionLimiter | None = None,
     ) -> None:
-        room_size = room_size or ConnectionLimits()
-        self._room = ConnectionLimiter(monotonic, room_size)
-        app.bound_streams(min(MAX_STREAMS, room_size.connections // _STREAMS_PART))
-        app.bound_waiters(most_waiters(room_size))
+        self._room = room or ConnectionLimiter(monotonic)
+        app.bound_streams(min(MAX_STREAMS, self._room.size.connections // _STREAMS_PART))
+        app.bound_waiters(most_waiters(self._room.size.connections))
         super().__init__(
             uvicorn.Config(
                 app,
@@ -97,7 +102,7 @@ class WebServer(uvicorn.Server):
         self._is_to_stop.set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
+        await super().startup(sockets=_accepting(sockets or []))
         self._on_started()
 
     async def main_loop(self) -> None:
