@@ -30,7 +30,7 @@ PLAIN = frozenset(
  llm loaded lock locked log long lost mail maker many markdown marked matching mcp memory message messaging meta metric
  migration mismatch misread missing mistake mode model month move moved much named naming near nearby need
  neighbourhood new newcomer newer newest no nobody node not note noted nothing notice occupied old older once open
- opening option order origin other our out outcome output outside owned pace pack pair param part party pas path
+ opening option order origin other our out outcome output outside owned pace pack pair param part party pas
  pattern pending people periodic permission phrase piece place plain plan planned point pong popped port position
  postal preference preparation prepared preview probe problem proces program progres prompt proof proxie proxy pushed
  pusher query question queued quota ranked raw reached reader readership reading ready real reason rebuilt recent

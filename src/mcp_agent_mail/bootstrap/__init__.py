@@ -74,7 +74,6 @@ def build_services(
     presence = Presences(window_s=settings.listening_window_seconds, clock=clock, live=waiters)
     hooks = delivery_hooks(evidence, presence, activity)
     identity = identity_service(settings, store, activity, hooks, operator_token=operator_token, clock=clock)
-    token_book = IssuedTokenBook(store, clock=clock)
     identities = project_identities(settings, (looks := Looks()))
     projects = project_service(settings, store, (places := archive_places(settings)), identities)
     attachments = attachment_parts(settings, places, FolderLook(store, identities).find, fault_hook=faults.fault_hook)
@@ -89,7 +88,7 @@ def build_services(
         identity=identity,
         windows=WindowService(store, activity, clock=clock),
         join_codes=JoinCodeService(store, clock=clock),
-        issued_tokens=IssuedTokenService(store, token_book, clock=clock),
+        issued_tokens=IssuedTokenService(store, (token_book := IssuedTokenBook(store, clock=clock)), clock=clock),
         token_book=token_book,
         guard_installation=GuardInstallation(store),
         guarding=(guarding := GuardingService(store, clock=clock)),

@@ -89,6 +89,7 @@ async def _answer(call: PlainCall, receive: Receive, send: Send) -> None:
 
 
 async def send_error(send: Send, error: AgentMailError) -> None:
+    """Where the same call can succeed later, programs that know no more than HTTP are told when."""
     value = error_object(error)
     if isinstance(error, RateLimited):
         value |= {"detail": error.text, "retry_after_s": error.data["retry_after_s"]}

@@ -168,7 +168,7 @@ async def test_under_strict_it_needs_proof_and_the_servers_token_is_one(tmp_path
         agent = await services.tools.run("register_agent", profile, Credentials(via="rpc"))
         refused = await page.ask()
         opened = [await page.ask(token=token) for token in (OPERATOR, agent["registration_token"])]
-        with_servers = await page.ask(is_let_in_by_token=True)
+        with_servers = await page.ask(has_server_token=True)
 
     assert (refused.status_code, refused.json()["error"]["type"]) == (401, "AUTHENTICATION_REQUIRED")
     assert [answer.status_code for answer in (*opened, with_servers)] == [200, 200, 200]
@@ -188,7 +188,7 @@ async def test_how_far_the_numbers_of_all_mail_are_is_told_to_the_proven_and_the
             await page.ask(),
             await page.ask(token=agent["registration_token"]),
             await page.ask(token="wrong"),
-            await page.ask(is_let_in_by_token=True),
+            await page.ask(has_server_token=True),
             await page.ask(),
         ]
 

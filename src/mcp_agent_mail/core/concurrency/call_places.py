@@ -26,7 +26,7 @@ class TooManyCalls(Busy):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallFigures:
+class PlaceFigures:
     """`at_work` just now, `most` at once and `refused` since the start."""
 
     at_work: int
@@ -72,6 +72,6 @@ class CallPlaces:
         finally:
             self._at_work.discard(place)
 
-    def figures(self) -> CallFigures:
+    def figures(self) -> PlaceFigures:
         """For the metrics."""
-        return CallFigures(at_work=len(self._at_work), most=self._most, refused=self._refused, limit=self._limit)
+        return PlaceFigures(at_work=len(self._at_work), most=self._most, refused=self._refused, limit=self._limit)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.core.concurrency.call_places import CallFigures
+from mcp_agent_mail.core.concurrency.call_places import PlaceFigures
 from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import call_as
@@ -58,7 +58,7 @@ class BesideFigures:
     waiting: WaitingFigures
     feed_tail: int | None
     webhooks: WebhookFigures | None
-    calls: CallFigures
+    calls: PlaceFigures
     connections: ConnectionFigures | None
     door_waits: Mapping[Door, WaitFigures] = field(default_factory=dict)
     owed: int = 0
@@ -247,7 +247,7 @@ def _of_waiting(figures: BesideFigures) -> Iterator[Metric]:
         yield tail
 
 
-def _of_calls(figures: CallFigures) -> Iterator[Metric]:
+def _of_calls(figures: PlaceFigures) -> Iterator[Metric]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
 
     at_work = GaugeMetricFamily(f"{_PREFIX}_calls_at_work", "Calls that run just now, without those that wait.")
