@@ -15,6 +15,11 @@ WITHOUT = {
     "hook": "what it prints is the agent CLI's own form",
     "run": "what it prints is its command's",
     "completion": "what it prints is the shell's own form",
+    **dict.fromkeys(
+        ("robot inbox", "robot reservations", "robot search", "robot status", "robot thread", "robot whoami"),
+        "what it prints is JSON already",
+    ),
+    "debug report": "it writes a file, which is JSON",
     "facade postal": "it is serve, with a door",
     "demo": "what it prints is a story to watch",
 }

