@@ -20,6 +20,7 @@ from mcp_agent_mail.server.attachments import AttachmentEndpoint
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import open_doors
+from mcp_agent_mail.server.edge.edge import Edge
 from mcp_agent_mail.server.edge.edge_settings import bearers_of, edge_of, sign_in_of
 from mcp_agent_mail.server.edge.routes import PathClass
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardEndpoint
@@ -69,6 +70,7 @@ def build_http_app(
     services.custom.host.run = calls.run_within
     suggest = suggesting(services.suggestions, services.identity.caller)
     subscriptions = SubscriptionEndpoint(services.subscriptions)
+    edge = edge_of(settings, bearers_of(settings, services, operator_token=operator_token))
     return HttpApp(
         create_endpoint(
             create_mcp(calls, version=__version__, suggest=suggest, subscriptions=subscriptions),
@@ -76,14 +78,14 @@ def build_http_app(
             fixtures=settings.test_fixtures_enabled,
         ),
         calls,
-        edge_of(settings, bearers_of(settings, services, operator_token=operator_token)),
+        edge,
         HttpOptions(
             http_path=settings.http_path,
             log_requests=settings.http_request_log_enabled,
             reads_trace=calls.are_traced,
             connections=connections_of(settings, services.custom.names()),
             routes={
-                METRICS: ServedPath(PathClass.METRICS, _metrics(services, calls, connections).answer),
+                METRICS: ServedPath(PathClass.METRICS, _metrics(services, calls, edge, connections).answer),
                 **{path: ServedPath(one, make(services, calls)) for path, (one, make) in ROUTES.items()},
             },
             endpoints={CLAIMS.name: _claims(services, calls)} if settings.claims_enabled else {},
@@ -102,10 +104,11 @@ def _claims(services: Services, calls: Calls) -> McpEndpoint:
 
 
 def _beside(
-    services: Services, calls: Calls, connections: Callable[[], ConnectionFigures] | None
+    services: Services, calls: Calls, edge: Edge, connections: Callable[[], ConnectionFigures] | None
 ) -> Callable[[], BesideFigures]:
     return lambda: BesideFigures(
         calls=calls.places.figures(),
+        edge=edge.figures(),
         connections=None if connections is None else connections(),
         keepers=[keeper.figures() for keeper in services.keepers()],
         silent_directories=sum(looks.silent() for looks in services.all_looks()),
@@ -118,8 +121,10 @@ def _beside(
     )
 
 
-def _metrics(services: Services, calls: Calls, connections: Callable[[], ConnectionFigures] | None) -> MetricsPage:
-    beside = _beside(services, calls, connections)
+def _metrics(
+    services: Services, calls: Calls, edge: Edge, connections: Callable[[], ConnectionFigures] | None
+) -> MetricsPage:
+    beside = _beside(services, calls, edge, connections)
     return MetricsPage(services.recording, services.archiving.status, beside, services.identity.caller)
 
 

@@ -18,6 +18,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.server.assembly import _metrics
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
+from tests.server.hosted import toy_edge
 from tests.server.served_mail import serving
 from tests.server.whole_app import OPERATOR, asking, open_services, open_whole_app, settings_of
 
@@ -31,7 +32,7 @@ class Page:
 
     def __init__(self, services: Services) -> None:
         self.services = services
-        self._page = _metrics(services, Calls(services.tools, services.resources), None)
+        self._page = _metrics(services, Calls(services.tools, services.resources), toy_edge(), None)
 
     async def ask(
         self, method: str = "GET", *, token: str | None = None, has_server_token: bool = False
@@ -223,8 +224,22 @@ async def test_calls_at_work_and_those_there_was_no_place_for_are_told(tmp_path:
         with calls.places.at_work():
             with pytest.raises(TooManyCalls):
                 await calls.run_tool("health_check", {}, facts)
-            async with asking(_metrics(services, calls, None).answer, facts) as client:
+            async with asking(_metrics(services, calls, toy_edge(), None).answer, facts) as client:
                 found = figures((await client.get("/metrics")).text)
 
     assert (found["calls_at_work",], found["calls_at_work_max",], found["calls_refused_total",]) == (1, 1, 1)
     assert not any(name[0] == "connections" for name in found), "who has the connections tells of them"
+
+
+async def test_who_was_not_let_in_and_who_came_too_often_is_told(tmp_path: Path) -> None:
+    limits = {"HTTP_RATE_LIMIT_ENABLED": "true", "HTTP_RATE_LIMIT_TOOLS_PER_MINUTE": "1"}
+    async with open_whole_app(tmp_path, HTTP_BEARER_TOKEN="a-long-and-good-token", **limits) as whole:
+        right, wrong = ({"Authorization": f"Bearer {token}"} for token in ("a-long-and-good-token", "another"))
+        ask = whole.client.post
+        refused = [await ask("/rpc/health_check", json={}, headers=wrong) for _ in range(2)]
+        asked = [await ask("/rpc/health_check", json={}, headers=right) for _ in range(3)]
+        found = figures((await whole.client.get("/metrics", headers=right)).text)
+
+    assert [one.status_code for one in (*refused, *asked)] == [401, 401, 200, 429, 429]
+    assert (found["requests_refused_total", "401"], found["rate_limited_total", "tools"]) == (2, 2)
+    assert found["rate_buckets",] == 3  # wrong tokens of this address, the token's tool calls, its other requests

@@ -6,8 +6,10 @@ here, before anything of the request's body is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from starlette.types import Receive, Scope, Send
@@ -24,9 +26,20 @@ from mcp_agent_mail.server.edge.token_watch import TokenWatch
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_detail, send_refusal, send_value
 
-_UNAUTHORIZED = 401
+_UNAUTHORIZED, _FORBIDDEN = 401, 403
 _UNASKED = Admitted(payer="")
 _TOO_MANY_WRONG = "Too many wrong tokens came from this address."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeFigures:
+    """How many requests were `refused` here since the start, by status, and how many came too often, by what they were:
+    these are refused later, and stand there alone. `buckets` are those whose rate is watched just now.
+    """
+
+    refused: Mapping[int, int]
+    limited: Mapping[RateClass, int]
+    buckets: int
 
 
 class Edge:
@@ -40,10 +53,14 @@ class Edge:
         self._rates = rates
         self._challenge = challenge
         self._watch = TokenWatch()
+        self._refused: Counter[int] = Counter()
 
     def opened(self) -> AbstractAsyncContextManager[None]:
         """Requests are judged between entry and exit."""
         return self._gate.bearers.opened()
+
+    def figures(self) -> EdgeFigures:
+        return EdgeFigures(refused=dict(self._refused), limited=dict(self._rates.limited), buckets=len(self._rates))
 
     def guarded(self, headers: Headers, rule: PathRule | None, send: Send) -> Send:
         """Each answer says how it may be used."""
@@ -59,12 +76,14 @@ class Edge:
             return None
         admitted = refusal or await self._judge(scope, headers, rule)
         if isinstance(admitted, HttpRefusal):
+            self._refused[admitted.status] += 1
             await send_refusal(send, admitted)
             return None
         if rule.methods is not None and scope["method"] not in rule.methods:
             await refuse_method(scope, rule.methods, send)
             return None
         if admitted.role < rule.least:
+            self._refused[_FORBIDDEN] += 1
             await send_detail(send, 403, BeyondRole("This path", held=admitted.role, needed=rule.least).text)
             return None
         return admitted

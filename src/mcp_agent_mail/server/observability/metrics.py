@@ -29,6 +29,7 @@ from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
 from mcp_agent_mail.notify.webhooks import WebhookFigures
 from mcp_agent_mail.server.dispatch import RequestFacts
+from mcp_agent_mail.server.edge.edge import EdgeFigures
 from mcp_agent_mail.server.rendering.responses import send_text, send_value
 from mcp_agent_mail.server.rendering.wire import error_object, http_status
 from mcp_agent_mail.server.transport.connection_limits import ConnectionFigures, LimitReached
@@ -48,7 +49,7 @@ _EVERY = 2
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideFigures:
     """What works beside the requests, the looks at projects' directories, who waits for mail, how long mail waited at
-    doors, what webhooks were told, where there are some, and what calls and connections there are. `feed_tail` is None
+    doors, what webhooks were told, where there are some, what calls and connections there are, and who was refused. `feed_tail` is None
     for whoever is not told it, and so are `connections` where another server than ours has them.
     """
 
@@ -59,6 +60,7 @@ class BesideFigures:
     feed_tail: int | None
     webhooks: WebhookFigures | None
     calls: PlaceFigures
+    edge: EdgeFigures
     connections: ConnectionFigures | None
     door_waits: Mapping[Door, WaitFigures] = field(default_factory=dict)
     owed: int = 0
@@ -161,6 +163,7 @@ class _Figures:
         yield from _of_tasks(beside)
         yield from _of_waiting(beside)
         yield from _of_calls(beside.calls)
+        yield from _of_edge(beside.edge)
         if beside.connections is not None:
             yield from _of_connections(beside.connections)
         yield _of_doors(beside.door_waits)
@@ -257,6 +260,24 @@ def _of_calls(figures: PlaceFigures) -> Iterator[Metric]:
     refused = CounterMetricFamily(f"{_PREFIX}_calls_refused", "Calls for which there was no place (HTTP_MAX_CALLS).")
     refused.add_metric([], figures.refused)
     yield from (at_work, most, refused)
+
+
+def _of_edge(figures: EdgeFigures) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
+
+    refused = CounterMetricFamily(
+        f"{_PREFIX}_requests_refused", "Requests that were not let in, by what they were answered.", labels=["status"]
+    )
+    for status, count in figures.refused.items():
+        refused.add_metric([str(status)], count)
+    limited = CounterMetricFamily(
+        f"{_PREFIX}_rate_limited", "Requests that came too often, by what they count as.", labels=["class"]
+    )
+    for rate_class, count in figures.limited.items():
+        limited.add_metric([rate_class.value], count)
+    buckets = GaugeMetricFamily(f"{_PREFIX}_rate_buckets", "Tokens and addresses whose rates are watched just now.")
+    buckets.add_metric([], figures.buckets)
+    yield from (refused, limited, buckets)
 
 
 def _of_connections(figures: ConnectionFigures) -> Iterator[Metric]:
