@@ -49,8 +49,8 @@ _EVERY = 2
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideFigures:
     """What works beside the requests, the looks at projects' directories, who waits for mail, how long mail waited at
-    doors, what webhooks were told, where there are some, what calls and connections there are, and who was refused. `feed_tail` is None
-    for whoever is not told it, and so are `connections` where another server than ours has them.
+    doors, what webhooks were told, where there are some, what calls and connections there are, and who was refused.
+    `feed_tail` is None for whoever is not told it, and so are `connections` where another server than ours has them.
     """
 
     keepers: list[KeeperFigures]
