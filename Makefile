@@ -209,6 +209,10 @@ waiters: $(DEV) ## A thousand who wait for mail: how soon they are told, what th
 overhead: $(DEV) ## What metrics, profiles and workers cost a request, on against off, in alternation
 	@exec $(BIN)/python -m benchmarks.overhead $(ARGS)
 
+.PHONY: edge-costs
+edge-costs: $(DEV) ## What rates, roles and JWTs cost a request, on against off, in ten alternating pairs
+	@exec $(BIN)/python -m benchmarks.edge_costs $(ARGS)
+
 .PHONY: hook-times
 hook-times: $(DEV) ## What an agent waits for at each event: the hook beside a bare Python, server up, down and hung
 	@exec $(BIN)/python -m benchmarks.hook_times $(ARGS)
