@@ -20,6 +20,7 @@ async def test_of_a_refused_client_so_much_is_dropped_and_no_more() -> None:
     protocol.data_received(b"a")
 
     assert transport.written.startswith(b"HTTP/1.1 414 ")
+    assert b"\r\nx-content-type-options: nosniff\r\n" in transport.written
     assert (within, transport.ended_by) == (None, "abort")
 
 
