@@ -38,7 +38,7 @@ COMMANDS = (
     "reservations release 999999",
     "contacts list",
     "contacts requests",
-    "contacts approve BlueLake NoSuchAgent",
+    "contacts approve NoSuchAgent BlueLake",
     "archive stats",
     "archive path",
     "archive path no-such-project",

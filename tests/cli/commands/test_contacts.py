@@ -38,8 +38,8 @@ def test_the_operator_answers_in_an_agents_place(at_leases: Shell, post: Post) -
         connection.call("request_contact", project_key=_APART, from_agent="BlueLake", to_agent="RedStone")
     at_leases.set(AGENT_MAIL_PROJECT=_APART)
 
-    approved = at_leases.am("contacts", "approve", "BlueLake", "RedStone", "--json").json()
-    denied = at_leases.am("contacts", "deny", "BlueLake", "RedStone").lines()
+    approved = at_leases.am("contacts", "approve", "RedStone", "BlueLake", "--json").json()
+    denied = at_leases.am("contacts", "deny", "RedStone", "BlueLake").lines()
 
     assert (approved["from"], approved["to"], approved["status"]) == ("BlueLake", "RedStone", "approved")
     assert ["status", "blocked"] in denied
@@ -50,7 +50,7 @@ def test_the_operator_answers_in_an_agents_place(at_leases: Shell, post: Post) -
 
 
 def test_an_answer_for_nobody_is_refused(at_leases: Shell) -> None:
-    ended = at_leases.am("contacts", "approve", "GrayFox", "NobodyHere")
+    ended = at_leases.am("contacts", "approve", "NobodyHere", "GrayFox")
 
     assert ended.code != 0
     assert "NobodyHere" in ended.err

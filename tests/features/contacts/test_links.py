@@ -32,7 +32,7 @@ async def test_a_request_is_pending_and_tells_the_target_how_to_answer(harness: 
         in intro["body_md"]
     )
     assert (
-        "Or the operator answers for you: `am contacts approve BlueLake RedStone --project /code/app`"
+        "Or the operator answers for you: `am contacts approve RedStone BlueLake --project /code/app`"
         in intro["body_md"]
     )
     assert harness.noted == ["BlueLake", "RedStone"]

@@ -33,7 +33,7 @@ app = typer.Typer(
 SourceArgument = Annotated[
     str, typer.Argument(metavar="FROM", help="Who wants to write: a name, or Name@slug of another project.")
 ]
-TargetArgument = Annotated[str, typer.Argument(metavar="TO", help="An agent of the project, whose answer it is.")]
+TargetArgument = Annotated[str, typer.Argument(metavar="AGENT", help="An agent of the project, whose answer it is.")]
 AgentArgument = Annotated[str | None, typer.Argument(metavar="AGENT", help="Whose; without one, every agent's.")]
 
 _COLUMNS = (
@@ -66,20 +66,20 @@ def requests(
 
 @app.command("approve", cls=LeanCommand)
 def approve(
-    source: SourceArgument, target: TargetArgument, project: ProjectOption = None, json: JsonFlag = False
+    target: TargetArgument, source: SourceArgument, project: ProjectOption = None, json: JsonFlag = False
 ) -> None:
-    """Let FROM write to TO for 30 days, and deliver what waits.
+    """Let FROM write to AGENT for 30 days, and deliver what waits.
 
-    In TO's place, for one that cannot answer for itself; it is recorded as yours.
+    In AGENT's place, for one that cannot answer for itself; it is recorded as yours.
     """
     _answer(source, target, project, accept=True, as_json=json)
 
 
 @app.command("deny", cls=LeanCommand)
-def deny(source: SourceArgument, target: TargetArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
-    """Decline FROM's mail to TO, and return what waits.
+def deny(target: TargetArgument, source: SourceArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """Decline FROM's mail to AGENT, and return what waits.
 
-    In TO's place, recorded as yours. An approval ends by it.
+    In AGENT's place, recorded as yours. An approval ends by it.
     """
     _answer(source, target, project, accept=False, as_json=json)
 

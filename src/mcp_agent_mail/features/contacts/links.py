@@ -225,7 +225,7 @@ _RETURNED_SHOWN = 25
 
 def _of_operator(sender: str, target: Actor) -> str:
     """What a person types for a reader that has no such tool."""
-    return shlex.join(["am", "contacts", "approve", sender, target.agent.name, "--project", target.project.human_key])
+    return shlex.join(["am", "contacts", "approve", target.agent.name, sender, "--project", target.project.human_key])
 
 
 def intro_body(sender: str, reason: str, call: Mapping[str, Any], command: str) -> str:
