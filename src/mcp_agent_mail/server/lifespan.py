@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -215,8 +215,10 @@ async def _serve_http(
 
     async with AsyncExitStack() as stack:
         tracer = await stack.enter_async_context(_spans(settings))
+        # Where any free port was asked for, this is the one by which clients know the server.
+        bound = replace(settings, http_port=listener.getsockname()[1])
         app = build_http_app(
-            settings, services, operator_token=operator_token, tracer=tracer, lines=lines, door_ports=ports.doors
+            bound, services, operator_token=operator_token, tracer=tracer, lines=lines, door_ports=ports.doors
         )
         await stack.enter_async_context(app.opened())
         server = WebServer(

@@ -293,7 +293,8 @@ class _Request:
 
 _UNSERVED = PathRule()
 """Of paths that nothing is served at: who may not come in does not learn that."""
-_OPEN_AT_DOOR = PathRule(showing=Showing.NONE)
+_OPEN_AT_DOOR = PathRule(showing=Showing.NONE, rate=None)
+"""Of what a door answers to anybody: a probe, which is free as ours are. Nobody is known there who could pay."""
 
 
 _BLANKS = (b" ", b"\t")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from mcp_agent_mail.server.edge.browsers import ALWAYS
 from mcp_agent_mail.server.transport.connection_limits import LimitReached
 
 MAX_HEADERS = 100
@@ -47,6 +48,7 @@ def refusal_answer(status: int, detail: str, default_headers: Iterable[tuple[byt
     return (
         STATUS_LINE[status]
         + b"".join(name + b": " + value + b"\r\n" for name, value in default_headers)
+        + b"".join(name + b": " + value + b"\r\n" for name, value in ALWAYS)
         + b"content-type: application/json\r\nconnection: close\r\n"
         + retry
         + b"content-length: %d\r\n\r\n" % len(body)
