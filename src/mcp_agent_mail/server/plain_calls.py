@@ -77,15 +77,18 @@ async def answer_call(call: PlainCall, scope: Scope, receive: Receive, send: Sen
         hearing.close()
 
 
+def _understood(call: PlainCall, body: bytes) -> tuple[JsonObject, Output]:
+    try:
+        return take_argument(call.parse(body), call.output)
+    except AgentMailError:
+        call.charge(RateClass.OTHERS)
+        raise
+
+
 async def _answer(call: PlainCall, receive: Receive, send: Send) -> None:
     try:
         # The body is in nobody's hands once it is parsed: the call may wait for long.
-        body = await read_body(receive)
-        try:
-            arguments, output = take_argument(call.parse(body), call.output)
-        except AgentMailError:
-            call.charge(RateClass.OTHERS)
-            raise
+        arguments, output = _understood(call, await read_body(receive))
         result = await call.run(arguments)
     except AgentMailError as error:
         await send_error(send, error)

@@ -75,9 +75,7 @@ async def answer_preflight(send: Send) -> None:
 
 
 def _kept_nowhere(pair: Pair) -> Pair:
-    """The SDK says of its event streams that they are asked for anew, which does not keep caches from keeping them. What
-    an answer allows its own reader alone (`private`) is its word.
-    """
+    """The SDK lets caches keep its event streams if they ask anew. What an answer allows its own reader alone stays."""
     name, value = pair
     if name != _CACHE_CONTROL or b"no-store" in value or b"private" in value:
         return pair
