@@ -77,7 +77,7 @@ async def answer_call(call: PlainCall, scope: Scope, receive: Receive, send: Sen
         hearing.close()
 
 
-def _understood(call: PlainCall, body: bytes) -> tuple[JsonObject, Output]:
+def _understood(call: PlainCall, body: bytes) -> tuple[Mapping[str, Json], Output]:
     try:
         return take_argument(call.parse(body), call.output)
     except AgentMailError:

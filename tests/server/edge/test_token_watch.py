@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from starlette.types import Message, Receive
 
-from mcp_agent_mail.server.edge.token_watch import LOOK_EVERY_S, TokenWatch
+from mcp_agent_mail.server.edge.token_watch import LOOK_EVERY_S, BegunAnswer, TokenWatch
 
 BODY: Message = {"type": "http.request", "body": b"{}", "more_body": False}
 LEFT: Message = {"type": "http.disconnect"}
+START: Message = {"type": "http.response.start", "status": 200, "headers": []}
+END: Message = {"type": "http.response.body", "body": b""}
 
 
 class Client:
@@ -115,3 +118,29 @@ async def test_nobody_looks_once_all_have_been_answered() -> None:
         await other.looked.wait()
 
     assert token.looks == looks
+
+
+@pytest.mark.parametrize(
+    ("passed_on", "ends"),
+    [
+        ([], []),
+        ([START], [END]),
+        ([START, {**END, "body": b"a", "more_body": True}], [END]),
+        ([START, {**END, "body": b"all"}], []),
+    ],
+)
+async def test_an_answer_that_was_left_half_sent_is_brought_to_its_end(
+    passed_on: list[Message], ends: list[Message]
+) -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    begun = BegunAnswer(send)
+    for message in passed_on:
+        await begun.send(message)
+    await begun.end()
+    await begun.end()
+
+    assert sent == [*passed_on, *ends]
