@@ -77,6 +77,24 @@ async def test_a_server_tells_where_it_is_answers_and_leaves_nothing_behind(tmp_
         pass
 
 
+@pytest.mark.usefixtures("collector")
+async def test_who_signs_in_is_told_the_port_that_was_bound(tmp_path: Path) -> None:
+    jwts = {"HTTP_JWT_ENABLED": "true", "HTTP_JWT_SECRET": "s" * 40, "HTTP_JWT_ISSUER": "https://id.example"}
+    announced: asyncio.Queue[Running] = asyncio.Queue()
+    serving = asyncio.create_task(run_server(served(tmp_path, **jwts), announced.put_nowait))
+    running = await asyncio.wait_for(announced.get(), ENDS_WITHIN_S)
+
+    async with httpx.AsyncClient(base_url=running.url, timeout=60) as client:
+        document = await client.get("/.well-known/oauth-protected-resource/mcp", headers={"Host": "evil.example"})
+        refused = await client.post("/mcp", json={})
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.wait_for(serving, ENDS_WITHIN_S)
+
+    assert document.json()["resource"] == f"{running.url}/mcp"
+    named = f'Bearer resource_metadata="{running.url}/.well-known/oauth-protected-resource"'
+    assert (refused.status_code, refused.headers["www-authenticate"]) == (401, named)
+
+
 @contextmanager
 def as_stderr(file: Path) -> Iterator[None]:
     """What this process writes to its stderr goes to `file`, as that of a server in the background does."""

@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -239,8 +239,10 @@ async def _serve_http(
     async with AsyncExitStack() as stack:
         tracer = await stack.enter_async_context(opened_spans(settings))
         room = ConnectionLimiter(time.monotonic, size_of_room(settings.http_max_connections))
+        # Where any free port was asked for, this is the one by which clients know the server.
+        bound = replace(settings, http_port=listener.getsockname()[1])
         app = build_http_app(
-            settings,
+            bound,
             services,
             operator_token=operator_token,
             tracer=tracer,

@@ -15,6 +15,8 @@ from starlette.types import Receive, Scope, Send
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, RateLimited
 from mcp_agent_mail.core.tools import Json, JsonObject
+from mcp_agent_mail.server.dispatch import free
+from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat, take_argument
 from mcp_agent_mail.server.rendering.responses import send_detail, send_json, send_text, send_value
@@ -35,6 +37,8 @@ class PlainCall:
     parse: Callable[[bytes], Mapping[str, Json]]
     run: Callable[[Mapping[str, Json]], Awaitable[Json]]
     output: Output
+    charge: Callable[[RateClass], None] = free
+    """Counts what is no call, since its arguments could not be read: `run` counts the others."""
 
 
 def is_json(headers: Headers) -> bool:
@@ -73,10 +77,18 @@ async def answer_call(call: PlainCall, scope: Scope, receive: Receive, send: Sen
         hearing.close()
 
 
+def _understood(call: PlainCall, body: bytes) -> tuple[Mapping[str, Json], Output]:
+    try:
+        return take_argument(call.parse(body), call.output)
+    except AgentMailError:
+        call.charge(RateClass.OTHERS)
+        raise
+
+
 async def _answer(call: PlainCall, receive: Receive, send: Send) -> None:
     try:
         # The body is in nobody's hands once it is parsed: the call may wait for long.
-        arguments, output = take_argument(call.parse(await read_body(receive)), call.output)
+        arguments, output = _understood(call, await read_body(receive))
         result = await call.run(arguments)
     except AgentMailError as error:
         await send_error(send, error)

@@ -35,7 +35,7 @@ class Rpc:
         async def run(arguments: Mapping[str, Json]) -> Json:
             return await self._call(name, arguments, facts)
 
-        call = PlainCall(title=name, parse=parse_object, run=run, output=facts.wishes.output)
+        call = PlainCall(title=name, parse=parse_object, run=run, output=facts.wishes.output, charge=facts.charge)
         await answer_call(call, scope, receive, send)
 
     async def _call(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts) -> Json:
@@ -43,6 +43,7 @@ class Rpc:
             return await self._calls.run_tool(name, arguments, facts)
         uri = arguments.get("uri")
         if not isinstance(uri, str):
+            facts.charge(RateClass.OTHERS)
             hint = 'Send {"uri": "resource://…"}.'
             raise InvalidInput("read_resource needs uri.", hint=hint, data={"required": ["uri"]})
         return await self._calls.read_resource(uri, facts)

@@ -1,3 +1,5 @@
+"""The edge as the settings have it."""
+
 from __future__ import annotations
 
 import os
@@ -5,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.settings.server import load_settings
+from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
-from mcp_agent_mail.server.edge.edge_settings import gate_of
+from mcp_agent_mail.server.edge.browsers import Origins
+from mcp_agent_mail.server.edge.discovery import SignIn
+from mcp_agent_mail.server.edge.edge_settings import gate_of, rates_of, sign_in_of
+from mcp_agent_mail.server.edge.rates import NO_RATES, RateClass
 
 
 @pytest.mark.parametrize(
@@ -28,3 +33,78 @@ def test_the_address_that_the_server_listens_on_is_served_beside_a_list(
     refusal = gate.check_source(list(headers.items()), headers)
 
     assert (None if refusal is None else refusal.status) == status
+
+
+def settings_of(directory: Path, **given: str) -> Settings:
+    environ = {"AGENT_MAIL_ENV_FILE": os.devnull, "STORAGE_ROOT": str(directory), **given}
+    return load_settings(environ, cwd=directory).settings
+
+
+def origins_of(settings: Settings) -> Origins:
+    return gate_of(settings, Bearers(BearerRules())).origins
+
+
+def test_the_name_by_which_others_reach_the_server_is_its_own(tmp_path: Path) -> None:
+    gate = gate_of(settings_of(tmp_path, HTTP_PUBLIC_URL="https://mail.example:8443"), Bearers(BearerRules()))
+    headers = {b"host": b"mail.example", b"origin": b"https://mail.example"}
+
+    assert gate.check_source(list(headers.items()), headers) is None
+
+
+def test_pages_may_ask_where_cors_is_on_alone(tmp_path: Path) -> None:
+    page = {"HTTP_CORS_ORIGINS": "https://app.example"}
+
+    assert not origins_of(settings_of(tmp_path)).are_granted
+    assert not origins_of(settings_of(tmp_path, HTTP_CORS_ENABLED="false", **page)).are_granted
+    assert origins_of(settings_of(tmp_path, HTTP_CORS_ENABLED="true", **page)).grants(b"https://app.example")
+
+
+def test_rates_are_those_of_the_settings_and_off_by_default(tmp_path: Path) -> None:
+    given = {
+        "HTTP_RATE_LIMIT_ENABLED": "true",
+        "HTTP_RATE_LIMIT_TOOLS_PER_MINUTE": "7",
+        "HTTP_RATE_LIMIT_TOOLS_BURST": "2",
+        "HTTP_RATE_LIMIT_RESOURCES_PER_MINUTE": "0",
+        "HTTP_RATE_LIMIT_PER_MINUTE": "3",
+    }
+    rates = rates_of(settings_of(tmp_path, **given))
+
+    passed = {one: sum(rates.take("server", one) == 0 for _ in range(100)) for one in RateClass}
+
+    assert passed == {RateClass.TOOLS: 2, RateClass.RESOURCES: 100, RateClass.OTHERS: 3, RateClass.REFUSED: 30}
+    assert rates_of(settings_of(tmp_path)) is NO_RATES
+
+
+JWT = {"HTTP_JWT_ENABLED": "true", "HTTP_JWT_SECRET": "s" * 40, "HTTP_JWT_ISSUER": "https://id.example/realms/mail"}
+
+
+@pytest.mark.parametrize(
+    ("given", "own"),
+    [
+        ({}, "http://127.0.0.1:8765"),
+        ({"HTTP_PORT": "9000"}, "http://127.0.0.1:9000"),
+        ({"HTTP_HOST": "::1"}, "http://[::1]:8765"),
+        ({"HTTP_PUBLIC_URL": "https://mail.example/"}, "https://mail.example"),
+    ],
+)
+def test_who_signs_in_is_led_to_the_issuer_and_back_to_our_own_address(
+    given: dict[str, str], own: str, tmp_path: Path
+) -> None:
+    assert sign_in_of(settings_of(tmp_path, **JWT, **given)) == SignIn(
+        base_url=own, issuer="https://id.example/realms/mail"
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {**JWT, "HTTP_JWT_ENABLED": "false"},
+        {**JWT, "HTTP_JWT_ISSUER": "agent-mail"},
+        {**JWT, "HTTP_JWT_ISSUER": ""},
+    ],
+)
+def test_without_jwts_of_an_issuer_that_is_a_url_there_is_nowhere_to_sign_in(
+    given: dict[str, str], tmp_path: Path
+) -> None:
+    assert sign_in_of(settings_of(tmp_path, **given)) is None

@@ -229,7 +229,7 @@ async def test_what_no_tool_does_has_a_function_of_its_own(client: httpx.AsyncCl
     answer = await client.get("stream?after=1")
 
     assert answer.json() == {"path": "/rest/v1/stream", "via": "rpc"}
-    assert answer.headers.get_list("cache-control") == ["no-cache"]
+    assert answer.headers.get_list("cache-control") == ["no-cache, no-store"]
 
 
 async def test_no_browser_keeps_an_answer_or_shows_it_to_another_site(client: httpx.AsyncClient) -> None:

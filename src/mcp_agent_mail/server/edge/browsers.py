@@ -17,6 +17,7 @@ _OF_MAIL: tuple[Pair, ...] = ((b"cache-control", b"no-store"), (b"cross-origin-r
 _NAMES = frozenset(name for name, _ in (*ALWAYS, *_OF_MAIL))
 
 _UNAUTHORIZED = 401
+_CACHE_CONTROL = b"cache-control"
 _AUTHENTICATE = b"www-authenticate"
 _METHODS = b"GET, HEAD, POST, DELETE"
 _REQUEST_HEADERS = (
@@ -73,6 +74,14 @@ async def answer_preflight(send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
+def _kept_nowhere(pair: Pair) -> Pair:
+    """The SDK lets caches keep its event streams if they ask anew. What an answer allows its own reader alone stays."""
+    name, value = pair
+    if name != _CACHE_CONTROL or b"no-store" in value or b"private" in value:
+        return pair
+    return name, value + b", no-store"
+
+
 def guarded(send: Send, rule: PathRule | None, also: tuple[Pair, ...], challenge: bytes) -> Send:
     """Each answer says how it may be used, unless whoever answers has said so; `also` are said besides. A 401 says how
     to come in, which is the `challenge`.
@@ -83,6 +92,8 @@ def guarded(send: Send, rule: PathRule | None, also: tuple[Pair, ...], challenge
     async def send_guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             given = list(message.get("headers", ()))
+            if holds_mail:
+                given = [_kept_nowhere(pair) for pair in given]
             said = {name for name, _ in given if name in _NAMES}
             headers = [*given, *(pair for pair in more if pair[0] not in said)]
             if message["status"] == _UNAUTHORIZED and all(name != _AUTHENTICATE for name, _ in given):

@@ -7,8 +7,8 @@ here, before anything of the request's body is read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,9 +22,11 @@ from mcp_agent_mail.server.edge.browsers import answer_preflight, guarded, is_pr
 from mcp_agent_mail.server.edge.proxies import NO_PROXIES, Proxies
 from mcp_agent_mail.server.edge.rates import NO_RATES, WORDS, RateClass, Rates, address_payer
 from mcp_agent_mail.server.edge.routes import PathRule, Showing
-from mcp_agent_mail.server.edge.token_watch import TokenWatch
+from mcp_agent_mail.server.edge.token_watch import BegunAnswer, TokenWatch
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_detail, send_refusal, send_value
+
+Answer = Callable[[Receive, Send], Awaitable[None]]
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 _UNASKED = Admitted(payer="")
@@ -114,14 +116,16 @@ class Edge:
     def charge(self, payer: str, rate_class: RateClass) -> None:
         self._rates.require(payer, rate_class, WORDS[rate_class])
 
-    @contextmanager
-    def while_live(self, admitted: Admitted, receive: Receive) -> Iterator[Receive]:
-        """Inside, what is received ends with the token that was shown."""
+    async def answer_while_live(self, admitted: Admitted, receive: Receive, send: Send, answer: Answer) -> None:
+        """What `answer` receives ends with the token that was shown, and so does what it sends."""
         if admitted.is_live is None:
-            yield receive
+            await answer(receive, send)
             return
         with self._watch.watching(admitted.is_live, receive) as receive_while_live:
-            yield receive_while_live
+            begun = BegunAnswer(send)
+            await answer(receive_while_live, begun.send)
+        if not admitted.is_live():
+            await begun.end()
 
 
 async def refuse_method(scope: Scope, methods: tuple[str, ...], send: Send) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Send
 
 LOOK_EVERY_S = 1.0
 """Streams close within five seconds of a token's end."""
@@ -53,6 +53,26 @@ class TokenWatch:
             if not ended.is_set() and not is_live():
                 ended.set()
         self._plan()
+
+
+class BegunAnswer:
+    """An answer that is on its way through `send`, and may be left half sent: whoever answers takes its client to have
+    left, and it has not.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._is_open = False
+
+    async def send(self, message: Message) -> None:
+        """Pass it on."""
+        self._is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+        await self._send(message)
+
+    async def end(self) -> None:
+        """Bring it to its end, unless it is there."""
+        if self._is_open:
+            await self.send({"type": "http.response.body", "body": b""})
 
 
 async def _first(receive: Receive, ended: asyncio.Event) -> Message:

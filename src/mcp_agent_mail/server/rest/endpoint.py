@@ -116,6 +116,7 @@ class Rest:
         try:
             call = self._call(_Asked(route, keys, read_pairs(scope["query_string"]), is_head), facts)
         except AgentMailError as refused:
+            facts.charge(RateClass.OTHERS)
             await send_error(send, refused)
             return
         await answer_call(call, scope, receive, send, is_shown=not is_head)
@@ -150,7 +151,7 @@ class Rest:
             result = await self._calls.run_tool(spec.name, arguments, facts, way)
             return structured_list(result) if spec.result_list else result
 
-        return PlainCall(title=spec.name, parse=parse, run=run, output=facts.wishes.output)
+        return PlainCall(title=spec.name, parse=parse, run=run, output=facts.wishes.output, charge=facts.charge)
 
     def _resource_call(self, asked: _Asked, target: ResourceRead, spec: ResourceSpec, facts: RequestFacts) -> PlainCall:
         def parse(body: bytes) -> JsonObject:
@@ -167,7 +168,7 @@ class Rest:
             result = await self._calls.read_resource(_uri(spec, arguments), facts)
             return structured_list(result) if spec.result_list else result
 
-        return PlainCall(title=spec.name, parse=parse, run=run, output=facts.wishes.output)
+        return PlainCall(title=spec.name, parse=parse, run=run, output=facts.wishes.output, charge=facts.charge)
 
     async def _describe(self, scope: Scope, facts: RequestFacts, receive: Receive, send: Send) -> None:  # noqa: ARG002  # of every route
         try:

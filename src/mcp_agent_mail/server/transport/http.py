@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 from starlette.types import Message, Receive, Scope, Send
@@ -172,7 +173,7 @@ class HttpApp:
                 logger.debug("the client left before its request was complete")
 
     async def _answer(self, request: _Request, path_class: PathClass | None, receive: Receive, send: Send) -> None:
-        scope, headers, path = request.scope, request.headers, request.scope["path"]
+        scope, headers = request.scope, request.headers
         admitted = await self._admit(request, send)
         if admitted is None:
             return
@@ -205,21 +206,25 @@ class HttpApp:
         # What is posted to MCP is told apart by its body: a tool call or a read counts as one where it is run.
         if request.rule.rate is not None and not (endpoint is not None and scope["method"] == "POST"):
             charge(request.rule.rate)
-        with self._edge.while_live(admitted, receive) as receive_while_live:
-            if endpoint is not None:
-                scope[FACTS] = facts
-                await endpoint.answer(scope, headers, receive_while_live, send)
-            elif path_class is PathClass.RPC:
-                name = path[len(RPC_PREFIX) :]
-                await self._rpc.answer(name, scope, headers, facts, receive_while_live, send)
-            elif (route := self._route_of(path)) is not None:
-                await route(scope, facts, receive_while_live, send)
-            elif (missed := self._doors.find_missed(scope)) is not None:
-                await send_error(send, missed)
-            else:
-                await send_detail(
-                    send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>."
-                )
+        await self._edge.answer_while_live(
+            admitted, receive, send, partial(self._answer_admitted, request, endpoint, facts)
+        )
+
+    async def _answer_admitted(
+        self, request: _Request, endpoint: McpEndpoint | None, facts: RequestFacts, receive: Receive, send: Send
+    ) -> None:
+        scope, path = request.scope, request.scope["path"]
+        if endpoint is not None:
+            scope[FACTS] = facts
+            await endpoint.answer(scope, request.headers, receive, send)
+        elif path.startswith(RPC_PREFIX):
+            await self._rpc.answer(path[len(RPC_PREFIX) :], scope, request.headers, facts, receive, send)
+        elif (route := self._route_of(path)) is not None:
+            await route(scope, facts, receive, send)
+        elif (missed := self._doors.find_missed(scope)) is not None:
+            await send_error(send, missed)
+        else:
+            await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
 
     async def _admit(self, request: _Request, send: Send) -> Admitted | None:
         """None where the request was refused, which is answered."""
@@ -251,8 +256,7 @@ class HttpApp:
         )
         query = read_query(scope["query_string"])
         asked = DoorRequest(scope=scope, headers=headers, query=query, credentials=credentials, request_id=request.id)
-        with self._edge.while_live(admitted, receive) as receive_while_live:
-            await door.answer(asked, receive_while_live, send)
+        await self._edge.answer_while_live(admitted, receive, send, partial(door.answer, asked))
 
     def _endpoint_of(self, path_class: PathClass | None, wishes: ResponsePreferences) -> McpEndpoint | None:
         is_mcp = path_class is PathClass.MCP
@@ -293,7 +297,8 @@ class _Request:
 
 _UNSERVED = PathRule()
 """Of paths that nothing is served at: who may not come in does not learn that."""
-_OPEN_AT_DOOR = PathRule(showing=Showing.NONE)
+_OPEN_AT_DOOR = PathRule(showing=Showing.NONE, rate=None)
+"""Of what a door answers to anybody: a probe, which is free as ours are. Nobody is known there who could pay."""
 
 
 _BLANKS = (b" ", b"\t")

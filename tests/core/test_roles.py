@@ -1,0 +1,34 @@
+"""Roles are nested, and whoever is refused is told what is held and what is needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.core.roles import ROLES_BY_WORD, BeyondRole, Role, require_role
+
+
+def test_roles_are_named_as_settings_and_commands_name_them() -> None:
+    assert {"reader": Role.READER, "writer": Role.WRITER, "operator": Role.OPERATOR} == ROLES_BY_WORD
+    assert [role.word for role in Role] == ["reader", "writer", "operator"]
+
+
+def test_each_role_may_do_what_those_before_it_may_and_nothing_beyond() -> None:
+    refused = []
+    for held in Role:
+        for needed in Role:
+            try:
+                require_role(held, needed, "send_message")
+            except BeyondRole:
+                refused.append((held.word, needed.word))
+
+    assert refused == [("reader", "writer"), ("reader", "operator"), ("writer", "operator")]
+
+
+def test_a_refusal_names_what_was_asked_what_is_held_and_what_is_needed() -> None:
+    with pytest.raises(BeyondRole) as refused:
+        require_role(Role.READER, Role.WRITER, "send_message")
+
+    assert refused.value.code == "PERMISSION_DENIED"
+    assert refused.value.message == "send_message needs the role writer; the token that was shown gives reader."
+    assert refused.value.data == {"held": "reader", "needed": "writer"}
+    assert "am token create --role" in refused.value.hint

@@ -1,0 +1,70 @@
+"""What proves a caller, as the store has it: tokens by their hashes, and agents as JWTs name them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.ids import AgentId, token_hash
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.features.identity.proofs import claimed_agents, proofs_of
+from tests.seeded_store import SeededStore, open_seeded_store
+
+
+@pytest.fixture
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
+        yield opened
+
+
+async def claimed(seeded: SeededStore, *texts: str) -> list[Agent]:
+    found = await seeded.store.read(lambda view: claimed_agents(view, texts))
+    return [next(known for known in everybody(seeded) if known.id == agent.id) for agent in found]
+
+
+def everybody(seeded: SeededStore) -> list[Agent]:
+    return [seeded.blue, seeded.red, seeded.green, seeded.fox, seeded.lib_blue]
+
+
+async def test_an_agent_is_named_with_its_project_by_directory_or_slug(seeded: SeededStore) -> None:
+    by_directory = await claimed(seeded, "BlueLake@/code/app", "BlueLake@/code/lib")
+    by_slug = await claimed(seeded, f"bluelake@{seeded.lib.slug}")
+
+    assert by_directory == [seeded.blue, seeded.lib_blue]
+    assert by_slug == [seeded.lib_blue]
+
+
+async def test_a_bare_name_counts_where_one_project_alone_has_it(seeded: SeededStore) -> None:
+    assert await claimed(seeded, "RedStone", "BlueLake", "QuietFox") == [seeded.red, seeded.fox]
+
+
+async def test_who_is_named_twice_is_proven_once_and_the_order_stays(seeded: SeededStore) -> None:
+    assert await claimed(seeded, "QuietFox@/code/lib", "RedStone", " quietfox ") == [seeded.fox, seeded.red]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Nobody", "Nobody@/code/app", "RedStone@/code/lib", "RedStone@/nowhere"),
+        *("Human", "Human@/code/app", "System@/code/app", "System", "", "@", "@/code/app", "RedStone@", "Red%"),
+    ],
+)
+async def test_what_names_no_agent_proves_nothing(seeded: SeededStore, text: str) -> None:
+    assert await claimed(seeded, text) == []
+
+
+async def test_tokens_are_found_by_their_hash_and_agents_by_their_id(seeded: SeededStore) -> None:
+    await seeded.store.write(lambda tx: tx.agents.set_token_hash(seeded.red.id, token_hash("amt_red")))
+    proofs = proofs_of(seeded.store, seeded.clock)
+
+    of_token = await proofs.find_agent(token_hash("amt_red"))
+    of_id = await proofs.find_agent_by_id(seeded.fox.id)
+    of_claim = await proofs.find_claimed(["QuietFox"])
+
+    assert (of_token and of_token.name, of_id and of_id.name) == ("RedStone", "QuietFox")
+    assert [agent.name for agent in of_claim] == ["QuietFox"]
+    assert await proofs.find_agent(token_hash("amt_other")) is None
+    assert await proofs.find_agent_by_id(AgentId(999)) is None
+    assert await proofs.find_join_code(token_hash("amj_none")) is None
