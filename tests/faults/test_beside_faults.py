@@ -35,9 +35,10 @@ ALL_ON = {
     "WEBHOOK_URLS": "https://mail.example/hook",
     "WEBHOOK_SECRET": "k" * 32,
 }
-_AT_NEED = ("activity", "delivery-marks")
+OPERATOR = Credentials(via="local", bearer_token="unused")
+_AT_NEED = ("activity", "delivery-marks", "issued-tokens")
 """They run while something is to be written; each has a test of its own below."""
-_ALONE = {"idle-mailboxes", "server-log", "store-owner"}
+_ALONE = {"idle-mailboxes", "jwt-keys", "server-log", "store-owner"}
 """Made by the server's own start, and tested there."""
 
 
@@ -168,6 +169,23 @@ async def test_activity_that_could_not_be_written_is_written_later(tmp_path: Pat
         await until(_all(lambda: not services.activity._noted and keeper.error is None), lambda: str(keeper.figures()))
 
         assert keeper.figures().restarts == 1
+
+
+@pytest.mark.parametrize("error", [StoreFailed("injected"), OSError("injected"), ZeroDivisionError("injected")])
+async def test_the_use_of_a_token_that_could_not_be_written_is_written_later(tmp_path: Path, error: Exception) -> None:
+    async with everything_on(tmp_path) as services:
+        made = await services.tools.run("create_issued_token", {}, OPERATOR)
+        book = services.token_book
+        go_on = inject(book.keeper, [error])
+        book._interval_s = 0.0
+        book.note_use(made["id"])
+        go_on()
+
+        await until(_all(lambda: not book._used and book.keeper.error is None), lambda: str(book.keeper.figures()))
+
+        assert book.keeper.figures().restarts == 1
+        (listed,) = await services.tools.run("list_issued_tokens", {}, OPERATOR)
+        assert listed["last_used_ts"] is not None
 
 
 @pytest.mark.parametrize("error", [StoreFailed("injected"), OSError("injected"), ZeroDivisionError("injected")])

@@ -14,6 +14,7 @@ ELSEWHERE = {
     "import_records": "is the operator's, and has histories of its own",
     "link_door_name": "is the operator's; steps of doors link by the service",
     "unlink_door_name": "is the operator's; steps of doors unlink by the service",
+    "remind_acknowledgements": "sends System mail for what is late, and nothing is late in a history",
     "install_precommit_guard": "writes hooks into a code repository",
     "uninstall_precommit_guard": "takes hooks out of a code repository",
 }

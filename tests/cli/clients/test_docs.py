@@ -26,7 +26,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_as_json_each_file_is_an_object(shell: Shell, repository: Path) -> None:
     made = shell.am("docs", "insert", "--json")
 
-    assert (made.code, made.json()) == (0, [{"path": str(repository / "AGENTS.md"), "outcome": "made"}])
+    assert (made.code, made.json()) == (0, {"files": [{"path": str(repository / "AGENTS.md"), "outcome": "made"}]})
 
 
 def test_at_the_top_of_the_repository_a_file_is_made_and_taken_away_again(shell: Shell, repository: Path) -> None:

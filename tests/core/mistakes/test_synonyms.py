@@ -7,7 +7,7 @@ import pytest
 
 from mcp_agent_mail.core.mistakes.synonyms import alike, in_snake_case, meanings, nearest_tools, no_tool_for, ways_for
 
-LISTED = json.loads((Path(__file__).parents[1] / "golden" / "tools_list.json").read_text())
+LISTED = json.loads((Path(__file__).parents[2] / "golden" / "tools_list.json").read_text())
 TOOLS = {tool["name"]: list(tool["inputSchema"]["properties"]) for tool in LISTED}
 NAMES = """
     ensure_project register_agent whois list_agents deregister_agent rename_window send_message reply_message

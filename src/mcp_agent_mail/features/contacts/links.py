@@ -120,7 +120,7 @@ def _require_room(tx: Tx, source: Actor, target: Actor, *, is_new: bool) -> None
 
 def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None, *, by_operator: bool = False) -> LinkAnswer:
     """The target's word: approved until `expires_ts`, or denied when that is None. `by_operator`: the operator's in its
-    place, which is recorded, and told, as that.
+    place, which is recorded, and told, as that; what becomes of mail is the target's copies' history all the same.
 
     Approving needs no request. It delivers what the pair has waiting, in the order in which it was held; denying
     returns that to the sender and tells it so.
@@ -128,20 +128,19 @@ def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None, *, b
     link = tx.contacts.find(source.agent.id, target.agent.id)
     reason = "" if link is None else link.reason
     by = None if by_operator else target
-    acting_id = None if by is None else by.agent.id
     if expires_ts is not None:
         if link is None:
             tx.require_room()
         contact = _put(tx, source, target, LinkStatus.APPROVED, reason, expires_ts, by)
         end_expired_of(tx, tx.held.replace(source.agent.id, target.agent.id))
         delivered = tx.held.deliver(source.agent.id, target.agent.id, tx.now)
-        record_events(tx, delivered, acting_id)
+        record_events(tx, delivered, target.agent.id)
         return LinkAnswer(contact=contact, changed=1, delivered=delivered)
     if link is None or link.relation(tx.now) is Relation.BLOCKED:
         return LinkAnswer(contact=link, changed=0)
     contact = _put(tx, source, target, LinkStatus.BLOCKED, reason, None, by)
     returned = tx.held.refuse(source.agent.id, target.agent.id, tx.now)
-    record_events(tx, returned, acting_id)
+    record_events(tx, returned, target.agent.id)
     if not source.agent.is_retired and not source.project.is_archived:
         called = shown_name(target.agent.name, target.project.id, target.project.slug, source.project.id)
         subjects = [(one, tx.messages.find_head(one)) for one in returned]

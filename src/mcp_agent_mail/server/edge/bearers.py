@@ -43,7 +43,7 @@ class BearerRules:
     """What `WWW-Authenticate` says, without the error."""
 
 
-_MISSING = "This server needs a token: send Authorization: Bearer <HTTP_BEARER_TOKEN>, or a token that it has issued."
+_MISSING = "This server needs its token: send Authorization: Bearer <HTTP_BEARER_TOKEN>, or one that it has issued."
 _WRONG = "The bearer token opens nothing here. An agent's own token belongs in X-Agent-Token."
 _NO_ROLE = "The token gives no role here."
 

@@ -56,7 +56,10 @@ def bearers_of(settings: Settings, services: Services, *, operator_token: str) -
         return Bearers(rules, tokens=services.token_book)
     from mcp_agent_mail.server.jwt.verifier import jwt_verifier  # noqa: PLC0415  # who has none does not wait for it
 
-    return Bearers(rules, tokens=services.token_book, jwts=jwt_verifier(settings, clock=system_clock))
+    jwts = jwt_verifier(settings, clock=system_clock)
+    if jwts.key_set is not None:
+        services.also_kept.append(jwts.key_set.keeper)
+    return Bearers(rules, tokens=services.token_book, jwts=jwts)
 
 
 def rates_of(settings: Settings) -> Rates:
