@@ -92,39 +92,46 @@ def cpu_us_per_request(stand: Stand, server: Server, name: str, pool: Pool, seed
     return 1e6 * used_s / sample.answered
 
 
+def measure(stand: Stand, servers: dict[str, Server], chosen: argparse.Namespace) -> list[dict[str, float]]:
+    """Of each server the same calls in each round; odd rounds run in reverse order."""
+    pools, rounds = {name: Pool(seed=2) for name in servers}, []
+    for number in range(chosen.pairs):
+        order = list(servers) if number % 2 == 0 else list(reversed(servers))
+        seen = {
+            name: cpu_us_per_request(stand, servers[name], name, pools[name], number, chosen.seconds) for name in order
+        }
+        print(f"{number + 1}/{chosen.pairs}: {seen} {seen['on'] / seen['off']:.3f}", file=sys.stderr, flush=True)
+        rounds.append(seen)
+    return rounds
+
+
+def figures_of(rounds: list[dict[str, float]]) -> list[Figure]:
+    return [
+        Figure(
+            name="CPU of the server per request, rates and roles on against off",
+            values=[one["on"] / one["off"] for one in rounds],
+            target=TARGET,
+        ),
+        Figure(name="the same with a JWT shown", values=[one["jwt"] / one["off"] for one in rounds]),
+        *(
+            Figure(name=f"CPU of the server per request, {name}", values=[one[name] for one in rounds], unit="us")
+            for name in SERVERS
+        ),
+    ]
+
+
 def main() -> int:
     chosen = parse(sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="agent-mail-edge-") as scratch, Stand(Path(scratch)) as stand:
         servers = {name: stand.ours(stand.scratch / name, Rpc(), **env) for name, env in SERVERS.items()}
         for server in servers.values():
             populate(server, chosen.messages)
-        pools, pairs = {name: Pool(seed=2) for name in servers}, []
-        for number in range(chosen.pairs):
-            order = list(servers) if number % 2 == 0 else list(reversed(servers))
-            pair = {
-                name: cpu_us_per_request(stand, servers[name], name, pools[name], number, chosen.seconds)
-                for name in order
-            }
-            print(
-                f"pair {number + 1}/{chosen.pairs}: {pair} {pair['on'] / pair['off']:.3f}", file=sys.stderr, flush=True
-            )
-            pairs.append(pair)
-    figures = [
-        Figure(
-            name="CPU of the server per request, rates and roles on against off",
-            values=[pair["on"] / pair["off"] for pair in pairs],
-            target=TARGET,
-        ),
-        Figure(name="the same with a JWT shown", values=[pair["jwt"] / pair["off"] for pair in pairs]),
-        *(
-            Figure(name=f"CPU of the server per request, {one}", values=[p[one] for p in pairs], unit="us")
-            for one in SERVERS
-        ),
-    ]
+        rounds = measure(stand, servers, chosen)
+    figures = figures_of(rounds)
     print(table(f"Mixed load over MCP, {CLIENTS} clients (median of {chosen.pairs} pairs, range)", figures))
-    totals = statistics.fmean(pair["on"] for pair in pairs) / statistics.fmean(pair["off"] for pair in pairs)
+    totals = statistics.fmean(one["on"] for one in rounds) / statistics.fmean(one["off"] for one in rounds)
     print(f"ratio of the means: {totals:.3f}")
-    return publish(figures, stand.seen, chosen.json, pairs=pairs)
+    return publish(figures, stand.seen, chosen.json, rounds=rounds)
 
 
 if __name__ == "__main__":

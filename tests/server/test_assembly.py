@@ -13,7 +13,7 @@ import pytest
 
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.server.assembly import ROUTES, build_http_app
-from mcp_agent_mail.server.edge.routes import RULES, PathClass, Showing
+from mcp_agent_mail.server.edge.paths import RULES, PathClass, Showing
 from mcp_agent_mail.server.transport.http import HttpApp
 from tests.facades.all_doors import open_all_doors
 from tests.server.hosted import hosted

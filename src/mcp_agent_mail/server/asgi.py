@@ -32,7 +32,7 @@ from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.server.door_ports import wanted_ports
-from mcp_agent_mail.server.edge.auth import is_loopback as is_this_machine
+from mcp_agent_mail.server.edge.gate import is_loopback as is_this_machine
 from mcp_agent_mail.server.lifespan import OwnedStore, StopTime, open_services, opened_spans, start_beside, tune_later
 from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file

@@ -20,9 +20,9 @@ from mcp_agent_mail.server.attachments import AttachmentEndpoint
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import open_doors
+from mcp_agent_mail.server.edge.by_settings import bearers_of, edge_of, sign_in_of
 from mcp_agent_mail.server.edge.edge import Edge
-from mcp_agent_mail.server.edge.edge_settings import bearers_of, edge_of, sign_in_of
-from mcp_agent_mail.server.edge.routes import PathClass
+from mcp_agent_mail.server.edge.paths import PathClass
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardEndpoint
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.ids import AgentId, token_hash
-from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.features.identity.proofs import claimed_agents, proofs_of
+from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
 
 
@@ -53,6 +55,25 @@ async def test_who_is_named_twice_is_proven_once_and_the_order_stays(seeded: See
 )
 async def test_what_names_no_agent_proves_nothing(seeded: SeededStore, text: str) -> None:
     assert await claimed(seeded, text) == []
+
+
+async def test_a_mailbox_of_a_door_is_nobody_that_a_jwt_can_name(seeded: SeededStore) -> None:
+    def mailbox(tx: Tx) -> Agent:
+        new = NewAgent(
+            project_id=seeded.app.id,
+            kind=AgentKind.AGENT,
+            name="bob",
+            program=Door.POSTAL,
+            model="",
+            task_description="",
+            attachments_policy=AttachmentsPolicy.AUTO,
+            token_hash=None,
+        )
+        return tx.agents.add(new, tx.now)
+
+    await seeded.store.write(mailbox)
+
+    assert await claimed(seeded, "bob", "bob@/code/app") == []
 
 
 async def test_tokens_are_found_by_their_hash_and_agents_by_their_id(seeded: SeededStore) -> None:

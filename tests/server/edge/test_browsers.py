@@ -6,7 +6,7 @@ import pytest
 from starlette.types import Message
 
 from mcp_agent_mail.server.edge.browsers import NO_ORIGINS, Origins, answer_preflight, guarded, is_preflight
-from mcp_agent_mail.server.edge.routes import RULES, PathClass, PathRule
+from mcp_agent_mail.server.edge.paths import RULES, PathClass, PathRule
 
 PAGE = b"https://app.example"
 CHALLENGE = b'Bearer resource_metadata="x"'

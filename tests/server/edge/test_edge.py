@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from mcp_agent_mail.core.roles import Role
-from mcp_agent_mail.server.edge.auth import Gate
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
 from mcp_agent_mail.server.edge.browsers import Origins
 from mcp_agent_mail.server.edge.edge import Edge
+from mcp_agent_mail.server.edge.gate import Gate
 from mcp_agent_mail.server.edge.proxies import Proxies
 from mcp_agent_mail.server.edge.rates import NO_RATES, Rate, RateClass, Rates
 from tests.server.hosted import hosted

@@ -93,6 +93,19 @@ async def test_a_look_without_waiting_sees_what_is_there_and_takes_nothing() -> 
         assert await waiting == LEFT
 
 
+async def test_what_a_client_sends_in_pieces_comes_while_its_token_lives() -> None:
+    pieces: asyncio.Queue[Message] = asyncio.Queue()
+    begun: Message = {**BODY, "more_body": True}
+    pieces.put_nowait(begun)
+    with TokenWatch(every_s=600).watching(Token(), pieces.get) as receive:
+        first = await heard(receive)
+        waiting = asyncio.ensure_future(heard(receive))
+        await asyncio.sleep(0)
+        pieces.put_nowait(BODY)
+
+        assert (first, await waiting) == (begun, BODY)
+
+
 async def test_tokens_are_told_apart() -> None:
     watch, ended, kept = TokenWatch(every_s=0.001), Token(), Token()
     first, second = Client(), Client()

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Json, ResultList, ToolSpec, ToolTable, tool
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.edge.edge import Edge
-from mcp_agent_mail.server.edge.routes import PathClass
+from mcp_agent_mail.server.edge.paths import PathClass
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.rendering.responses import send_value

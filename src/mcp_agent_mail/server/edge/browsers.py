@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from starlette.types import Message, Scope, Send
 
-from mcp_agent_mail.server.edge.routes import PathRule
+from mcp_agent_mail.server.edge.paths import PathRule
 from mcp_agent_mail.server.identity import Headers
 
 EVERY_ORIGIN = "*"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from starlette.types import Send
 
 from mcp_agent_mail.core.roles import Role
-from mcp_agent_mail.server.edge.routes import WELL_KNOWN
+from mcp_agent_mail.server.edge.paths import WELL_KNOWN
 from mcp_agent_mail.server.rendering.responses import send_value
 
 RESOURCE = f"{WELL_KNOWN}oauth-protected-resource"

@@ -17,11 +17,11 @@ from starlette.types import Receive, Scope, Send
 from mcp_agent_mail.core.roles import BeyondRole
 from mcp_agent_mail.server.dispatch import free
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
-from mcp_agent_mail.server.edge.auth import Gate, is_from_elsewhere
 from mcp_agent_mail.server.edge.browsers import answer_preflight, guarded, is_preflight
+from mcp_agent_mail.server.edge.gate import Gate, is_from_elsewhere
+from mcp_agent_mail.server.edge.paths import PathRule, Showing
 from mcp_agent_mail.server.edge.proxies import NO_PROXIES, Proxies
 from mcp_agent_mail.server.edge.rates import NO_RATES, WORDS, RateClass, Rates, address_payer
-from mcp_agent_mail.server.edge.routes import PathRule, Showing
 from mcp_agent_mail.server.edge.token_watch import BegunAnswer, TokenWatch
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_detail, send_refusal, send_value

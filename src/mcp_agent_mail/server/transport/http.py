@@ -27,11 +27,11 @@ from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.doors import NO_DOORS, Doors
 from mcp_agent_mail.server.edge.admitted import Admitted
-from mcp_agent_mail.server.edge.auth import is_from_elsewhere
 from mcp_agent_mail.server.edge.discovery import Discovery, SignIn
 from mcp_agent_mail.server.edge.edge import Edge, peer, refuse_method
+from mcp_agent_mail.server.edge.gate import is_from_elsewhere
+from mcp_agent_mail.server.edge.paths import LIVENESS, RPC_PREFIX, RULES, PathClass, PathRule, PathTable, Showing
 from mcp_agent_mail.server.edge.rates import address_payer
-from mcp_agent_mail.server.edge.routes import LIVENESS, RPC_PREFIX, RULES, PathClass, PathRule, PathTable, Showing
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint

@@ -10,8 +10,8 @@ import pytest
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
 from mcp_agent_mail.server.edge.browsers import Origins
+from mcp_agent_mail.server.edge.by_settings import gate_of, rates_of, sign_in_of
 from mcp_agent_mail.server.edge.discovery import SignIn
-from mcp_agent_mail.server.edge.edge_settings import gate_of, rates_of, sign_in_of
 from mcp_agent_mail.server.edge.rates import NO_RATES, RateClass
 
 

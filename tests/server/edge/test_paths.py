@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.server.edge.paths import RULES, PathClass, PathRule, PathTable, Showing
 from mcp_agent_mail.server.edge.rates import RateClass
-from mcp_agent_mail.server.edge.routes import RULES, PathClass, PathRule, PathTable, Showing
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "http.md"
 TABLE = PathTable(["/mcp", "/mcp/"], {"/metrics": PathClass.METRICS, "/rest/": PathClass.REST})
