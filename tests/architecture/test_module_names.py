@@ -18,13 +18,13 @@ VERBS = frozenset(
 NOUNS = frozenset(
     """
  ack activity actor addresse admission admitted adoption age agent announcement answer app archive archiver argument
- artifact asgi assembly attachment auth backfill background backpressure backup bearer blob block book boundary branch
+ artifact asgi assembly attachment backfill background backpressure backup bearer blob block book boundary branch
  breaker browser bu budget bundle cache call caller catalog chain change charset check claim client clock code command
  committer completion computation config conflict connection consent contact content context conversion converter
  coordination copie copy correspondent count cue cursor database decision deliverie delivery description descriptor
  digest discovery dispatch doc doctor document door drain dump edge edit end endpoint entry env environment error
  escaping event evidence expansion export extending fact failpoint fault feed field file finding flag folder format
- foundation git grant guard guidance hearing help hint history holder home hook http id idempotency identifier
+ foundation gate git grant guard guidance hearing help hint history holder home hook http id idempotency identifier
  identitie identity image import inbox inboxe index inline inspection instrumentation integrity journal keeper kernel
  key kind ladder layout lease ledger lifespan likenes limit line link listener llm lock log logging look lookup mail
  mailbox maintenance manifest mark markdown marker mcp message meta metric month mount name new note notice number

@@ -50,7 +50,7 @@ def asking(host: Host) -> list[ToolSpec]:
         """Call another."""
         return {"result": await host.call(tool, project_key=project_key, agent_name=agent_name)}
 
-    return [tool(who, title="Who"), tool(relay, title="Relay")]
+    return [tool(who, title="Who"), tool(relay, title="Relay", read_only=True)]
 
 
 async def fail(*, how: Annotated[str, Choice(("bug", "refusal", "exit", "odd refusal", "hang", "time"))]) -> Json:
@@ -165,6 +165,18 @@ async def test_tools_of_the_server_are_called_as_the_caller_with_its_rights_alon
 
     assert anothers["message"] == "The token given belongs to BlueLake, not to RedStone."
     assert own == in_arguments == {"result": []}
+
+
+async def test_a_reader_calls_nothing_that_writes_by_a_tool_that_says_it_only_reads(app: WholeApp) -> None:
+    await registered(app)
+    operator = {"Authorization": f"Bearer {OPERATOR}"}
+    made = await app.client.post("/rpc/create_issued_token", json={"role": "reader"}, headers=operator)
+    reader = {"Authorization": f"Bearer {made.json()['token']}"}
+    status: dict[str, Any] = {"project_key": APP, "agent_name": "BlueLake", "tool": "set_status"}
+
+    error = await refused(app, "relay", reader, **status)
+
+    assert (error["type"], error["data"]) == ("PERMISSION_DENIED", {"held": "reader", "needed": "writer"})
 
 
 async def test_other_custom_tools_are_not_called_and_what_there_is_not_is_refused(app: WholeApp) -> None:

@@ -65,7 +65,8 @@ class Credentials:
     claimed_agents: tuple[str, ...] = ()
     """The agents that a JWT proves, likewise, in its words: `Name@project`, or a name that one project alone has."""
     named_agent: str | None = None
-    """The agent as whom the call says that it acts: which one of several claimed ones is meant."""
+    """The agent as whom the call says that it acts, and its project: which one of several claimed ones is meant."""
+    named_project: str | None = None
     door_name: str | None = None
     """Who a door takes its caller to be, by the door's own ways: a part of the path, a header. It proves nothing."""
     origin: str | None = None

@@ -155,8 +155,17 @@ class Calls:
         spec = self.tools.find(name)
         if spec is not None and spec.cluster == CUSTOM:
             raise unknown_tool(name, (), way="A custom tool calls the server's own tools alone.")
+        self._require_role(name, arguments, credentials := current_credentials())
         run = self._run_in_turn if name in self._long else self.tools.run
-        return await run(name, arguments, current_credentials(), ANY_WAY)
+        return await run(name, arguments, credentials, ANY_WAY)
+
+    def _require_role(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> None:
+        """Raise BeyondRole where the call asks for more than what let it in allows."""
+        spec = self.tools.find(name) if credentials.role < Role.OPERATOR else None
+        if spec is None or (credentials.via == "mcp" and not spec.is_over_mcp):
+            return
+        needed = Role.OPERATOR if spec.operator_only else Role.WRITER if changes(spec, arguments) else Role.READER
+        require_role(credentials.role, needed, name)
 
     async def _told(
         self,
@@ -196,10 +205,7 @@ class Calls:
     async def _run(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts, way: CallWay) -> Json:
         facts.charge(RateClass.TOOLS)
         credentials = facts.credentials
-        if credentials.role < Role.OPERATOR and (spec := self.tools.find(name)) is not None:
-            needed = Role.OPERATOR if spec.operator_only else Role.WRITER if changes(spec, arguments) else Role.READER
-            if credentials.via != "mcp" or spec.is_over_mcp:
-                require_role(credentials.role, needed, name)
+        self._require_role(name, arguments, credentials)
         run = self._run_in_turn if name in self._long else self.tools.run
         return await run(name, arguments, credentials, way)
 

@@ -82,7 +82,7 @@ async def test_tokens_are_found_by_their_hash_and_agents_by_their_id(seeded: See
 
     of_token = await proofs.find_agent(token_hash("amt_red"))
     of_id = await proofs.find_agent_by_id(seeded.fox.id)
-    of_claim = await proofs.find_claimed(["QuietFox"])
+    of_claim = await proofs.find_claimed(["QuietFox"], None)
 
     assert (of_token and of_token.name, of_id and of_id.name) == ("RedStone", "QuietFox")
     assert [agent.name for agent in of_claim] == ["QuietFox"]

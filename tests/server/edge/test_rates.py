@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.errors import RateLimited
-from mcp_agent_mail.server.edge.rates import MAX_BUCKETS, NO_RATES, WORDS, Rate, RateClass, Rates, address_payer
+from mcp_agent_mail.server.edge.rates import MAX_BUCKETS, NO_RATES, Charge, Rate, RateClass, Rates, address_payer
 
 TOOLS, RESOURCES = RateClass.TOOLS, RateClass.RESOURCES
 
@@ -122,10 +122,10 @@ def test_ten_thousand_buckets_are_kept_at_most(clock: StandingClock) -> None:
 
 def test_who_asks_too_often_is_told_how_often_and_when(clock: StandingClock) -> None:
     rates = rates_of(clock, 30, 1)
-    rates.require("server", TOOLS, WORDS[TOOLS])
+    rates.require("server", TOOLS)
 
     with pytest.raises(RateLimited) as refused:
-        rates.require("server", TOOLS, WORDS[TOOLS])
+        rates.require("server", TOOLS)
 
     assert refused.value.message == "Too many tool calls: there may be 30 a minute."
     assert (refused.value.code, refused.value.data) == ("RATE_LIMITED", {"retry_after_s": 2.001})
@@ -147,3 +147,29 @@ def test_who_asks_too_often_is_told_how_often_and_when(clock: StandingClock) -> 
 )
 def test_an_address_pays_for_itself_and_of_ipv6_its_network(address: str | None, payer: str) -> None:
     assert address_payer(address) == payer
+
+
+def test_what_a_request_counts_as_nothing_is_another_request_and_owed_by_the_next(clock: StandingClock) -> None:
+    rates = Rates({RateClass.OTHERS: Rate(per_minute=60, burst=1)}, now=clock)
+
+    def ask() -> None:
+        with Charge(rates, "server").settled():
+            pass
+
+    ask()
+    ask()
+    with pytest.raises(RateLimited) as refused:
+        ask()
+    clock.now_s += refused.value.data["retry_after_s"]
+    ask()
+
+    assert rates.limited[RateClass.OTHERS] == 1
+
+
+def test_what_it_has_counted_is_not_counted_again(clock: StandingClock) -> None:
+    rates = Rates({RateClass.OTHERS: Rate(per_minute=60, burst=1), TOOLS: Rate(per_minute=60)}, now=clock)
+    for _ in range(5):
+        with (charge := Charge(rates, "server")).settled():
+            charge(TOOLS)
+
+    assert rates.take("server", RateClass.OTHERS) == 0.0

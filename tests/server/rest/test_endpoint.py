@@ -251,6 +251,14 @@ async def test_a_page_of_another_site_is_refused_though_its_get_has_no_origin(
     assert statuses == [403, 403, 200, 200]
 
 
+async def test_a_page_whose_origin_the_edge_has_judged_may_ask(client: httpx.AsyncClient) -> None:
+    answer = await client.get(
+        "picked", headers={"Sec-Fetch-Site": "same-site", "Origin": str(client.base_url.copy_with(raw_path=b"/"))[:-1]}
+    )
+
+    assert answer.status_code == 200
+
+
 @pytest.mark.parametrize("header", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}])
 @pytest.mark.parametrize("path", ["picked", "openapi.json", "nothing"])
 async def test_other_hosts_and_their_pages_are_refused(

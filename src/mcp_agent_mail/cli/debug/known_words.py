@@ -19,7 +19,7 @@ from typing import Self
 UNTOLD = "(not told)"
 _BEGINNING = 10
 _WORD = re.compile(r"[a-z][a-z0-9_ -]{0,47}|[A-Z][A-Z_]{2,31}")
-_FACT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)?|\d{1,3}(\.\d{1,4}){1,3}")
+_FACT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)?|\d{1,3}(\.\d{1,4}){1,2}")
 _FRAME = re.compile(r"mcp_agent_mail/([A-Za-z0-9_/]{1,200}\.py)(?::|\", line )(\d{1,6})")
 _NAME = re.compile(r"\b[A-Z][A-Za-z]{2,60}\b")
 _MOST_FRAMES = 12

@@ -30,7 +30,7 @@ class Proofs:
 
     find_agent: Callable[[bytes], Awaitable[Agent | None]]
     find_agent_by_id: Callable[[AgentId], Awaitable[Agent | None]]
-    find_claimed: Callable[[Sequence[str]], Awaitable[Sequence[Agent]]]
+    find_claimed: Callable[[Sequence[str], str | None], Awaitable[Sequence[Agent]]]
     find_join_code: Callable[[bytes], Awaitable[JoinCode | None]]
     clock: Clock
 
@@ -57,7 +57,7 @@ class _Given:
 
 
 def _sort(credentials: Credentials, rules: AuthRules) -> _Given:
-    """The server's own token proves no agent. The operator's proves the operator, as a role of that name does.
+    """The server's own token proves no agent. The operator's proves the operator, over MCP by the role that it gave.
 
     A join code is one where an agent's own token would stand, not as bearer.
     """
@@ -71,7 +71,7 @@ def _sort(credentials: Credentials, rules: AuthRules) -> _Given:
     return _Given(
         tokens=tuple(dict.fromkeys(tokens)),
         codes=tuple(dict.fromkeys(codes)),
-        is_operator=is_operators or credentials.role is Role.OPERATOR,
+        is_operator=credentials.role is Role.OPERATOR or (is_operators and credentials.via != "mcp"),
     )
 
 
@@ -84,9 +84,11 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
     given = _sort(credentials, rules)
     agent = await _proven_agent(given.tokens, credentials, proofs)
     code = await _join_code(given.codes, agent, proofs)
+    is_bound = credentials.issued_to is not None or bool(credentials.claimed_agents)
     caller = Caller(
         kind=CallerKind.OPERATOR if given.is_operator and code is None else CallerKind.ANONYMOUS,
-        auth=rules.auth,
+        # Whoever came in as agents that are not there, or not there alone, is nobody else at its word.
+        auth=AgentAuth.STRICT if is_bound else rules.auth,
         join_code=code,
         token_ways=TokenWays(
             in_arguments=credentials.in_arguments,
@@ -100,6 +102,7 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
         return caller, None
     proven = replace(
         caller,
+        auth=rules.auth,
         kind=CallerKind.AGENT,
         agent_id=agent.id,
         agent_name=agent.name,
@@ -117,7 +120,7 @@ async def _proven_agent(tokens: Sequence[str], credentials: Credentials, proofs:
         issued_to = await proofs.find_agent_by_id(credentials.issued_to)
         brought = () if issued_to is None else (issued_to,)
     elif credentials.claimed_agents:
-        brought = await proofs.find_claimed(credentials.claimed_agents)
+        brought = await proofs.find_claimed(credentials.claimed_agents, credentials.named_project)
     if not brought:
         return agent
     if agent is None:

@@ -164,7 +164,10 @@ class ConnectionTools(ToolTable):
         spec = self.require(name, credentials)
         completed = await self._connection.complete(spec, arguments, credentials)
         if credentials.claimed_agents:
-            credentials = replace(credentials, named_agent=_named_agent(spec, completed.arguments))
+            said = completed.arguments
+            credentials = replace(
+                credentials, named_agent=_named_agent(spec, said), named_project=_named_project(spec, said)
+            )
         try:
             return await self._table.run(name, completed.arguments, credentials, way)
         except AgentMailError as error:

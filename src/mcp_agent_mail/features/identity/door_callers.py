@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.tools import find_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.names import Door, OtherWay, WireName, require_to_speak, second_name
-from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, WrongToken
 from mcp_agent_mail.store.transaction import View
 
 _MADE_BY_DOORS = frozenset(Door)
@@ -46,6 +47,7 @@ def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, a
     """The caller, who may act as this agent and is proven by nothing; and whether the name is the door's own by that
     from now on. A mailbox is one door's by whichever of its names. Raises NameOwnedElsewhere and DoorNotLinked.
     """
+    _require_unbound(agent)
     called = known
     is_somebodys = known.owner is not None or door in known.linked  # Then a token decides nothing.
     if not is_somebodys:
@@ -58,6 +60,20 @@ def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, a
         kind=CallerKind.DOOR, auth=auth, agent_id=agent.id, agent_name=agent.name, project_id=agent.project_id
     )
     return caller, becomes_own
+
+
+def _require_unbound(agent: Agent) -> None:
+    """A token that was issued to an agent, or a JWT that names agents, lets nobody speak as another one."""
+    credentials = find_credentials()
+    if credentials is None:
+        return
+    is_anothers = credentials.issued_to not in (None, agent.id)
+    names = {text.partition("@")[0].strip().casefold() for text in credentials.claimed_agents}
+    if is_anothers or (names and agent.name.casefold() not in names):
+        raise WrongToken(
+            f"The token given is another agent's than {agent.name}'s.",
+            hint="Speak as that agent, or come with a token that is no agent's.",
+        )
 
 
 def _other_way(view: View, door: Door, known: WireName) -> OtherWay:

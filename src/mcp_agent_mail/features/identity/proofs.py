@@ -24,8 +24,8 @@ def proofs_of(store: Store, clock: Clock) -> Proofs:
     async def find_agent_by_id(agent_id: AgentId) -> Agent | None:
         return await store.read(lambda view: view.agents.find(agent_id))
 
-    async def find_claimed(texts: Sequence[str]) -> Sequence[Agent]:
-        return await store.read(lambda view: claimed_agents(view, texts))
+    async def find_claimed(texts: Sequence[str], project_key: str | None) -> Sequence[Agent]:
+        return await store.read(lambda view: claimed_agents(view, texts, project_key))
 
     async def find_join_code(code_hash: bytes) -> JoinCode | None:
         return await store.read(lambda view: view.join_codes.find(code_hash))
@@ -39,11 +39,14 @@ def proofs_of(store: Store, clock: Clock) -> Proofs:
     )
 
 
-def claimed_agents(view: View, texts: Sequence[str]) -> list[Agent]:
+def claimed_agents(view: View, texts: Sequence[str], project_key: str | None = None) -> list[Agent]:
     """The agents that a JWT names, each as `Name@project` (a directory or a slug), or by a name that one project alone
-    has. Who is not there (yet) is proven by nothing; mailboxes of doors, `Human` and `System` never are.
+    has; those of the project that the call names first. Who is not there (yet) is proven by nothing; mailboxes of
+    doors, `Human` and `System` never are.
     """
     found = [agent for text in texts if (agent := _claimed(view, text)) is not None]
+    home = None if project_key is None else find_project(view, project_key)
+    found.sort(key=lambda agent: home is None or agent.project_id != home.id)
     return list({agent.id: agent for agent in found}.values())
 
 

@@ -10,18 +10,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from functools import partial
 
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.core.roles import BeyondRole
-from mcp_agent_mail.server.dispatch import free
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.browsers import answer_preflight, guarded, is_preflight
 from mcp_agent_mail.server.edge.gate import Gate, is_from_elsewhere
 from mcp_agent_mail.server.edge.paths import PathRule, Showing
 from mcp_agent_mail.server.edge.proxies import NO_PROXIES, Proxies
-from mcp_agent_mail.server.edge.rates import NO_RATES, WORDS, RateClass, Rates, address_payer
+from mcp_agent_mail.server.edge.rates import NO_RATES, Charge, RateClass, Rates, address_payer
 from mcp_agent_mail.server.edge.token_watch import BegunAnswer, TokenWatch
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_detail, send_refusal, send_value
@@ -74,6 +72,7 @@ class Edge:
         """None where the request was answered here: refused, or a browser's question."""
         refusal = self._gate.check_source(scope["headers"], headers, has_cors=rule.has_cors)
         if refusal is None and rule.has_cors and self._gate.origins.are_granted and is_preflight(scope, headers):
+            self.charge(address_payer(self.address(scope)), RateClass.OTHERS)
             await answer_preflight(send)
             return None
         admitted = refusal or await self._judge(scope, headers, rule)
@@ -82,6 +81,7 @@ class Edge:
             await send_refusal(send, admitted)
             return None
         if rule.methods is not None and scope["method"] not in rule.methods:
+            self.charge(admitted.payer, RateClass.OTHERS)
             await refuse_method(scope, rule.methods, send)
             return None
         if admitted.role < rule.least:
@@ -109,12 +109,13 @@ class Edge:
         """Of whoever asks, as far as proxies that are trusted say it."""
         return self._proxies.client(peer(scope), scope["headers"])
 
-    def charge_of(self, admitted: Admitted) -> Callable[[RateClass], None]:
-        """Counts what the request asks for; raises RateLimited."""
-        return partial(self.charge, admitted.payer) if self._rates.are_on else free
+    def charge_of(self, admitted: Admitted) -> Charge | None:
+        """Counts what the request asks for; None where nothing is counted."""
+        return Charge(self._rates, admitted.payer) if self._rates.are_on else None
 
     def charge(self, payer: str, rate_class: RateClass) -> None:
-        self._rates.require(payer, rate_class, WORDS[rate_class])
+        """Count one request. Raises RateLimited."""
+        self._rates.require(payer, rate_class)
 
     async def answer_while_live(self, admitted: Admitted, receive: Receive, send: Send, answer: Answer) -> None:
         """What `answer` receives ends with the token that was shown, and so does what it sends."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -98,17 +99,35 @@ class Rates:
         rate = self._rates.get(rate_class)
         if rate is None:
             return 0.0
-        now, burst = self._now(), float(rate.burst or rate.per_minute)
-        bucket = self._bucket((payer, rate_class), now, burst)
-        per_s = rate.per_minute / _MINUTE_S
-        bucket.left = min(burst, bucket.left + (now - bucket.at) * per_s)
-        bucket.at = now
+        bucket, per_s = self._filled(payer, rate_class, rate), rate.per_minute / _MINUTE_S
         if bucket.left >= 1.0:
             bucket.left -= 1.0
             return 0.0
         self.limited[rate_class] += 1
-        # A hair more: what is left after that wait is a whole one, however it is rounded.
-        return math.ceil(((1.0 - bucket.left) / per_s + 0.001) * 1_000) / 1_000
+        return _rounded_up((1.0 - bucket.left) / per_s)
+
+    def overdraw(self, payer: str, rate_class: RateClass) -> None:
+        """Count one request that has been answered already: what is owed is waited out by those that come next."""
+        if (rate := self._rates.get(rate_class)) is None:
+            return
+        bucket = self._filled(payer, rate_class, rate)
+        bucket.left = max(bucket.left - 1.0, -float(rate.burst or rate.per_minute))
+
+    def require_settled(self, payer: str, rate_class: RateClass) -> None:
+        """Raise RateLimited while something is owed."""
+        if (rate := self._rates.get(rate_class)) is None:
+            return
+        bucket = self._filled(payer, rate_class, rate)
+        if bucket.left < 0.0:
+            self.limited[rate_class] += 1
+            raise self._too_many(rate_class, _rounded_up(-bucket.left / (rate.per_minute / _MINUTE_S)))
+
+    def _filled(self, payer: str, rate_class: RateClass, rate: Rate) -> _Bucket:
+        now, burst = self._now(), float(rate.burst or rate.per_minute)
+        bucket = self._bucket((payer, rate_class), now, burst)
+        bucket.left = min(burst, bucket.left + (now - bucket.at) * rate.per_minute / _MINUTE_S)
+        bucket.at = now
+        return bucket
 
     def _bucket(self, key: tuple[str, RateClass], now: float, burst: float) -> _Bucket:
         bucket = self._buckets.get(key)
@@ -120,14 +139,49 @@ class Rates:
         self._buckets[key] = bucket = _Bucket(left=burst, at=now)
         return bucket
 
-    def require(self, payer: str, rate_class: RateClass, what: str) -> None:
+    def require(self, payer: str, rate_class: RateClass) -> None:
         """Count one request. Raises RateLimited, with when it may be made again."""
         if retry_after_s := self.take(payer, rate_class):
-            raise RateLimited(
-                f"Too many {what}: there may be {self._rates[rate_class].per_minute} a minute.",
-                hint=f"Call again in {retry_after_s:g} s.",
-                data={"retry_after_s": retry_after_s},
-            )
+            raise self._too_many(rate_class, retry_after_s)
+
+    def _too_many(self, rate_class: RateClass, retry_after_s: float) -> RateLimited:
+        return RateLimited(
+            f"Too many {WORDS[rate_class]}: there may be {self._rates[rate_class].per_minute} a minute.",
+            hint=f"Call again in {retry_after_s:g} s.",
+            data={"retry_after_s": retry_after_s},
+        )
+
+
+def _rounded_up(seconds: float) -> float:
+    """A hair more: after that wait there is a whole one, however it is rounded."""
+    return math.ceil((seconds + 0.001) * 1_000) / 1_000
+
+
+class Charge:
+    """What one request counts against its payer's rates. What it counts as nothing else is another request in the end,
+    which may have been a large one: whoever owes for such waits.
+    """
+
+    __slots__ = ("_payer", "_rates", "is_made")
+
+    def __init__(self, rates: Rates, payer: str) -> None:
+        self._rates = rates
+        self._payer = payer
+        self.is_made = False
+
+    def __call__(self, rate_class: RateClass) -> None:
+        self.is_made = True
+        self._rates.require(self._payer, rate_class)
+
+    @contextmanager
+    def settled(self) -> Iterator[None]:
+        """Within, the request is answered. Raises RateLimited before while something is owed."""
+        self._rates.require_settled(self._payer, RateClass.OTHERS)
+        try:
+            yield
+        finally:
+            if not self.is_made:
+                self._rates.overdraw(self._payer, RateClass.OTHERS)
 
 
 NO_RATES = Rates({})

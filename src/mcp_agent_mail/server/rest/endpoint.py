@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 MOUNT = "/rest/"
 
 _FOREIGN = (b"cross-site", b"same-site")
-"""What a browser says of a request that another site's page makes. A GET of such a page comes without an Origin."""
+"""What a browser says of a request that another site's page makes. One that comes without an Origin could not be judged
+by it; of others the edge has found that their page may ask.
+"""
 
 
 class UnknownRoute(NotFound):
@@ -82,7 +84,7 @@ class Rest:
         """One request. Raises what `read_body` raises."""
         headers: Headers = dict(scope["headers"])
         method, path = scope["method"], scope["path"]
-        if headers.get(b"sec-fetch-site") in _FOREIGN:
+        if headers.get(b"sec-fetch-site") in _FOREIGN and b"origin" not in headers:
             await send_detail(send, 403, "A page of another site asks. Only pages of this server and programs may.")
             return
         found = [(route, keys) for route in self._routes if (keys := route.match(path)) is not None]

@@ -11,7 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.settings.mcp_paths import MCP_PATHS
 from mcp_agent_mail.facades.asgi import DoorApp, DoorRequest
-from mcp_agent_mail.server.dispatch import Calls, RequestFacts
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts, free
 from mcp_agent_mail.server.doors import NO_DOORS, Doors
 from mcp_agent_mail.server.edge.admitted import Admitted
 from mcp_agent_mail.server.edge.discovery import Discovery, SignIn
@@ -174,17 +174,21 @@ class HttpApp:
 
     async def _answer(self, request: _Request, path_class: PathClass | None, receive: Receive, send: Send) -> None:
         scope, headers = request.scope, request.headers
+        query = read_query(scope["query_string"])
+        is_mcp = path_class is PathClass.MCP or path_class is None
+        wishes = self._wishes(query, headers, is_mcp=is_mcp)
+        endpoint = None if isinstance(wishes, InvalidInput) else self._endpoint_of(path_class, wishes)
+        is_foreign = endpoint is not None and endpoint is not self._endpoint
+        if is_foreign:
+            request = replace(request, rule=replace(request.rule, showing=Showing.NOT_OPERATORS))
         admitted = await self._admit(request, send)
         if admitted is None:
             return
-        query = read_query(scope["query_string"])
-        is_mcp = path_class is PathClass.MCP or path_class is None
-        try:
-            wishes = self._connections.wishes(query, headers, is_rpc=not is_mcp)
-        except InvalidInput as unknown:
-            await send_detail(send, 400, unknown.text)
+        if isinstance(wishes, InvalidInput):
+            await send_detail(send, 400, wishes.text)
             return
-        endpoint = self._endpoint_of(path_class, wishes)
+        if is_foreign:
+            admitted = replace(admitted, role=min(admitted.role, Role.WRITER))
         charge = self._edge.charge_of(admitted)
         facts = RequestFacts(
             credentials=read_credentials(
@@ -199,16 +203,25 @@ class HttpApp:
             ),
             request_id=request.id,
             is_let_in_by_token=admitted.bearer_is_spent,
-            charge=charge,
+            charge=charge or free,
             wishes=wishes,
             trace=read_trace(headers) if self._reads_trace else None,
         )
         # What is posted to MCP is told apart by its body: a tool call or a read counts as one where it is run.
         if request.rule.rate is not None and not (endpoint is not None and scope["method"] == "POST"):
-            charge(request.rule.rate)
-        await self._edge.answer_while_live(
-            admitted, receive, send, partial(self._answer_admitted, request, endpoint, facts)
-        )
+            facts.charge(request.rule.rate)
+        answer = partial(self._answer_admitted, request, endpoint, facts)
+        with nullcontext() if charge is None else charge.settled():
+            await self._edge.answer_while_live(admitted, receive, send, answer)
+
+    def _wishes(
+        self, query: Mapping[str, str], headers: Headers, *, is_mcp: bool
+    ) -> ResponsePreferences | InvalidInput:
+        """What the request asks for beside its call, or why nobody knows: who may not come in is not told."""
+        try:
+            return self._connections.wishes(query, headers, is_rpc=not is_mcp)
+        except InvalidInput as unknown:
+            return unknown
 
     async def _answer_admitted(
         self, request: _Request, endpoint: McpEndpoint | None, facts: RequestFacts, receive: Receive, send: Send
