@@ -198,7 +198,8 @@ class Calls:
         credentials = facts.credentials
         if credentials.role < Role.OPERATOR and (spec := self.tools.find(name)) is not None:
             needed = Role.OPERATOR if spec.operator_only else Role.WRITER if changes(spec, arguments) else Role.READER
-            if credentials.via != "mcp" or not spec.operator_only:
+            # What is not there over MCP is as unknown to a reader as to everybody.
+            if credentials.via != "mcp" or spec.is_over_mcp:
                 require_role(credentials.role, needed, name)
         run = self._run_in_turn if name in self._long else self.tools.run
         return await run(name, arguments, credentials, way)
