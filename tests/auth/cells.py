@@ -36,6 +36,8 @@ from tests.auth.table import (
 )
 
 _REST = "/rest/v1/"
+UNFIT: Mapping[str, Any] = {"no_such_argument": 1}
+"""Roles are judged before arguments: with this one no call that gets through does anything."""
 
 
 @dataclass(slots=True)
@@ -89,13 +91,21 @@ def _rows(kind: str) -> Iterator[_Row]:
     for tool, need in TOOLS.items():
         written = {name: expected(need, role) for name, role in holds.items()}
         over_mcp = {name: expected_over_mcp(tool, role) for name, role in holds.items()}
-        yield _Row(what=f"/rpc/{tool}", ask=_over_rpc(tool, {}), written=written)
-        yield _Row(what=f"MCP {tool}", ask=_over_mcp(tool, {}), written=over_mcp)
+        yield _Row(what=f"/rpc/{tool}", ask=_over_rpc(tool, UNFIT), written=written)
+        yield _Row(what=f"MCP {tool}", ask=_over_mcp(tool, UNFIT), written=over_mcp)
     for tool, argument in MARKS.items():
         marking = {name: expected(Need.WRITER, role) for name, role in holds.items()}
         for value in (True, "true"):
-            yield _Row(what=f"/rpc/{tool} {argument}={value!r}", ask=_over_rpc(tool, {argument: value}), written=marking)
-            yield _Row(what=f"MCP {tool} {argument}={value!r}", ask=_over_mcp(tool, {argument: value}), written=marking)
+            yield _Row(
+                what=f"/rpc/{tool} {argument}={value!r}",
+                ask=_over_rpc(tool, {**UNFIT, argument: value}),
+                written=marking,
+            )
+            yield _Row(
+                what=f"MCP {tool} {argument}={value!r}",
+                ask=_over_mcp(tool, {**UNFIT, argument: value}),
+                written=marking,
+            )
     reading = {name: expected(Need.READER, role) for name, role in holds.items()}
     for uri in sorted(RESOURCES):
         filled = uri.partition("{?")[0].replace("{", "").replace("}", "")
@@ -111,9 +121,10 @@ def _routes(kind: str, holds: Mapping[str, Role | None]) -> Iterator[_Row]:
         yield from _route(path, route, its)
     for said, route in REST.items():
         method, _, path = said.partition(" ")
-        body = {} if method == "POST" else None
+        body = UNFIT if method == "POST" else None
         asked = Route(need=route.need, method=method, body=body, other_method=route.other_method)
-        yield from _route(_REST + path.replace("{id}", "1"), asked, holds)
+        query = "" if body else f"{'&' if '?' in path else '?'}no_such_argument=1"
+        yield from _route(_REST + path.replace("{id}", "1") + query, asked, holds)
 
 
 def _route(path: str, route: Route, holds: Mapping[str, Role | None]) -> Iterator[_Row]:

@@ -114,7 +114,9 @@ async def open_kind(kind: str, directory: Path, mode: str) -> AsyncIterator[tupl
         if kind == "static":
             servers = {
                 role: await entered(
-                    open_server(directory / role, AGENT_AUTH=mode, HTTP_BEARER_TOKEN=SERVER_TOKEN, HTTP_BEARER_ROLE=role)
+                    open_server(
+                        directory / role, AGENT_AUTH=mode, HTTP_BEARER_TOKEN=SERVER_TOKEN, HTTP_BEARER_ROLE=role
+                    )
                 )
                 for role in ROLES
             }
@@ -130,7 +132,10 @@ async def open_kind(kind: str, directory: Path, mode: str) -> AsyncIterator[tupl
         else:
             issuer = await entered(issuing(public(new_key("RS256"), kid="one")))
             server = await entered(open_server(directory, AGENT_AUTH=mode, HTTP_JWT_JWKS_URL=issuer.url, **_JWT))
-            yield server, _signed(server, "RS256", {"kid": "one"}, forged=new_key("RS256", 1), former=new_key("RS256", 2))
+            yield (
+                server,
+                _signed(server, "RS256", {"kid": "one"}, forged=new_key("RS256", 1), former=new_key("RS256", 2)),
+            )
 
 
 async def _static(servers: Mapping[str, Server]) -> dict[str, Shown]:

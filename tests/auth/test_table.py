@@ -25,6 +25,7 @@ from tests.auth.table import (
     RESOURCES,
     REST,
     TOOLS,
+    WRITER,
     WRITES,
     WRONG,
 )
@@ -63,12 +64,12 @@ def _require_as_written(tally: Tally, told: Told) -> None:
     assert tally.cells > 0
 
 
-@pytest.mark.parametrize(("kind", "mode"), [("issued", "strict")])
+@pytest.mark.parametrize(("kind", "mode"), [("issued", "open"), ("JWKS", "strict")])
 async def test_a_part_of_the_table_is_as_it_is_written(
     kind: str, mode: str, tmp_path: Path, record_property: Told
 ) -> None:
     """The rest of it is asked by `make auth`."""
-    tally = await ask_kind(kind, mode, tmp_path, credentials=(NONE, WRONG, READER))
+    tally = await ask_kind(kind, mode, tmp_path, credentials=(NONE, WRONG, READER, WRITER))
 
     _require_as_written(tally, record_property)
 
