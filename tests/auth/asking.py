@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -18,6 +19,7 @@ _META = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 ANSWERED_WITHIN_S = 60
+_ROLES = re.compile(r"needs the role (\w+); the token that was shown gives (\w+)\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,8 @@ def outcome(answer: Answer) -> str:
         return f"failed: {answer.status} {value}"
     if answer.status == 405:
         return WRONG_METHOD
-    if answer.status == 403 and "needs the role" in detail:
-        needed, held = detail.split("needs the role ")[1].split(";")[0], detail.split("gives ")[1].split(".")[0]
-        return f"{held}, needs {needed}"
+    if answer.status == 403 and (roles := _ROLES.search(detail)) is not None:
+        return f"{roles[2]}, needs {roles[1]}"
     return _told_by_error(_error_of(value))
 
 

@@ -89,7 +89,6 @@ def bearer(token: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def open_server(directory: Path, **settings: str) -> AsyncIterator[Server]:
-    directory.mkdir(parents=True, exist_ok=True)
     loaded = settings_of(directory, **{"HTTP_RATE_LIMIT_ENABLED": "false", **_DOORS, **settings})
     async with open_services(loaded) as (services, store):
         app = build_http_app(loaded, services, operator_token=OPERATOR_TOKEN)

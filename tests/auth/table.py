@@ -54,8 +54,8 @@ KINDS = tuple(HOLDS)
 
 
 class Need(Enum):
-    """The least that lets a request through. `NOTHING`: nobody looks at tokens. `DOOR`: a writer, and the operator's own
-    token opens none.
+    """The least that lets a request through. `NOTHING`: nobody looks at tokens. `DOOR`: a writer, and the operator's
+    own token opens none.
     """
 
     NOTHING = "nothing"
@@ -192,7 +192,7 @@ ACTS_AS_AN_AGENT = frozenset(
     macro_file_reservation_cycle macro_contact_handshake read_mail
     """.split()
 )
-"""Tools that name the agent whose call it is: with the proof of another they are refused, and in `strict` without any."""
+"""Tools that name the agent whose call it is: refused with the proof of another, and in `strict` without any."""
 
 # --- What comes of it -------------------------------------------------------------------------------------------------
 

@@ -59,7 +59,6 @@ def test_each_tool_is_of_one_kind() -> None:
 
 def _require_as_written(tally: Tally, told: Told) -> None:
     told("cells", tally.cells)
-    print(f"{tally.cells} cells asked, {len(tally.wrong)} otherwise than written")
     assert tally.wrong == {}
     assert tally.cells > 0
 
