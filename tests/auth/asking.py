@@ -52,10 +52,14 @@ class Asker:
 
     async def ask(self, method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Answer:
         """`body` is sent as JSON unless it is None."""
-        content = b"" if body is None else json.dumps(body).encode()
+        if body is None:
+            return await self.send(method, path, headers, b"")
+        said = {"Content-Type": _JSON, "Accept": f"{_JSON}, text/event-stream", **headers}
+        return await self.send(method, path, said, json.dumps(body).encode())
+
+    async def send(self, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Answer:
+        """Whatever is asked, with the bytes as they are."""
         said = {"Host": "localhost", "Content-Length": str(len(content)), **headers}
-        if body is not None:
-            said = {"Content-Type": _JSON, "Accept": f"{_JSON}, text/event-stream", **said}
         lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in said.items())]
         async with asyncio.timeout(ANSWERED_WITHIN_S):
             return await self._exchange("\r\n".join([*lines, "", ""]).encode("latin-1") + content, method)

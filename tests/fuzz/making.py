@@ -9,12 +9,48 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+LONG = 8_000
+"""Characters of a text that is long: as much as a target, a header or a question may have."""
+
 _LETTERS = "abcXYZ019 _-./@:,;=&?#%+*[]{}()!\\'\"<>|~^$`"
 _STRANGE = (
-    *("\0", "\n", "\r\n", "\t", "\x0b", "\x1b[2J", "\x7f", "\x85", "\xa0", "\xad", "\xff", "ß", "İ", "ı", "\u200b"),
+    *(
+        "\0",
+        "\n",
+        "\r\n",
+        "\t",
+        "\x0b",
+        "\x1b[2J",
+        "\x7f",
+        "\x85",
+        "\xa0",
+        "\xad",
+        "\xff",
+        "ß",
+        "İ",
+        "\u0131",
+        "\u200b",
+    ),
     *("\u202e", "\u2028", "\ufeff", "\ufffd", "\ufffe", "e\u0301", "한", "\U0001f600", "\U000e0041", "\U0010ffff"),
     *("..", "../", "//", "/./", "%00", "%2e%2e%2f", "%c0%ae", "%", "%zz", "${x}", "{{x}}", "' OR '1'='1", "--", "/*"),
-    *("-1", "0", "1e999", "NaN", "1" * 40, "true", "null", "None", "[]", "{}", "amt_", "amk_", "@", "**", "[!", "[z-a]"),
+    *(
+        "-1",
+        "0",
+        "1e999",
+        "NaN",
+        "1" * 40,
+        "true",
+        "null",
+        "None",
+        "[]",
+        "{}",
+        "amt_",
+        "amk_",
+        "@",
+        "**",
+        "[!",
+        "[z-a]",
+    ),
 )
 _NUMBERS: Sequence[Any] = (
     *(0, -1, 1, 2**31, 2**53, 2**63 - 1, 2**63, 2**64, 10**40, -(10**40), 0.1, -0.0, 1e308, 1e-320, 1.5),
@@ -35,7 +71,7 @@ class Maker:
         return among[int(self.random.random() * len(among))]
 
     def text(self, most: int = 12, words: Sequence[str] = ()) -> str:
-        """Of at most so many pieces; now and then one of them a thousand times."""
+        """Of at most so many pieces; now and then one of them a thousand times, or all of them many times."""
         random = self.random
         pieces = []
         for _ in range(int(random.random() * (most + 1))):
@@ -48,7 +84,8 @@ class Maker:
                 pieces.append(self.pick(_STRANGE))
         if pieces and random.random() < 0.01:
             pieces.append(pieces[0] * 1_000)
-        return "".join(pieces)
+        whole = "".join(pieces)
+        return whole * (LONG // len(whole)) if whole and random.random() < 0.002 else whole
 
     def content(self, most: int = 12, words: Sequence[str] = ()) -> bytes:
         """Bytes as a header may have them."""

@@ -90,7 +90,17 @@ _NAMES = (
 )
 _VALUES = (
     *("localhost", "127.0.0.1", "[::1]", ":8765", "::1", "http://", "https://", "null", "Bearer ", "bearer", "Basic "),
-    *("amt_x", "amk_x", "application/json", "; charset=utf-8", "text/event-stream", "*/*", "2026-07-28", "core", "toon"),
+    *(
+        "amt_x",
+        "amk_x",
+        "application/json",
+        "; charset=utf-8",
+        "text/event-stream",
+        "*/*",
+        "2026-07-28",
+        "core",
+        "toon",
+    ),
     *("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "bytes=", "0-", "-1", '"tag"', "W/", "fe80::1%eth0"),
 )
 
@@ -123,7 +133,18 @@ def _read_part(given: Headers) -> None:
 
 
 _PROXIES = Proxies(("127.0.0.0/8", "10.0.0.0/8", "fd00::/8"))
-_HOPS = ("127.0.0.1", "10.1.2.3", "8.8.8.8", "fd00::1", "[fd00::1]:80", "1.2.3.4:80", "::ffff:10.0.0.1", ",", ", ", "fe80::1%x")
+_HOPS = (
+    "127.0.0.1",
+    "10.1.2.3",
+    "8.8.8.8",
+    "fd00::1",
+    "[fd00::1]:80",
+    "1.2.3.4:80",
+    "::ffff:10.0.0.1",
+    ",",
+    ", ",
+    "fe80::1%x",
+)
 
 
 def _forwarded(maker: Maker) -> Headers:
@@ -139,7 +160,17 @@ def _query(maker: Maker) -> bytes:
     return quote(maker.text(10, _KEYS), safe="=&%+").encode() if maker.is_so(0.5) else maker.content(10, _KEYS)
 
 
-_KEYS = ("project_key=", "agent_name=", "&", "limit=", "to=", "format=toon", "profile=core", "mark_read=true", "token=x")
+_KEYS = (
+    "project_key=",
+    "agent_name=",
+    "&",
+    "limit=",
+    "to=",
+    "format=toon",
+    "profile=core",
+    "mark_read=true",
+    "token=x",
+)
 
 
 def _read_query(query: bytes) -> None:
@@ -244,7 +275,19 @@ def _call(maker: Maker) -> tuple[ToolSpec, Mapping[str, Any]]:
     return spec, {maker.pick(names): maker.json_value(2, (*_WORDS, *spec.params)) for _ in range(1 + len(names) // 2)}
 
 
-_WORDS = ("BlueLake", "/code/app", "2026-01-01", "T00:00:00Z", "+02:00", "90d", "1h", "normal", "src/*.py", "[1]", '["a"]')
+_WORDS = (
+    "BlueLake",
+    "/code/app",
+    "2026-01-01",
+    "T00:00:00Z",
+    "+02:00",
+    "90d",
+    "1h",
+    "normal",
+    "src/*.py",
+    "[1]",
+    '["a"]',
+)
 
 
 def _read_call(call: tuple[ToolSpec, Mapping[str, Any]]) -> None:
@@ -335,7 +378,9 @@ TARGETS: Mapping[str, Target] = {
     "queries of URLs": Target(make=_query, read=_read_query, share=2),
     "paths": Target(make=_path, read=_read_path),
     "JWTs": Target(make=_jwt, read=_read_jwt, refusals=(JwtRefused,), share=2),
-    "keys of issuers": Target(make=_key_document, read=lambda body: read_key_set(body, {"ES256"}), refusals=(ValueError,)),
+    "keys of issuers": Target(
+        make=_key_document, read=lambda body: read_key_set(body, {"ES256"}), refusals=(ValueError,)
+    ),
     "JSON-RPC": Target(
         make=_json_rpc, read=_read_json_rpc, refusals=(AgentMailError, BodyTooLarge, TooManyValues), share=3
     ),
