@@ -162,6 +162,7 @@ class Calls:
     def _require_role(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> None:
         """Raise BeyondRole where the call asks for more than what let it in allows."""
         spec = self.tools.find(name) if credentials.role < Role.OPERATOR else None
+        # What is not there over MCP is as unknown to a reader as to everybody.
         if spec is None or (credentials.via == "mcp" and not spec.is_over_mcp):
             return
         needed = Role.OPERATOR if spec.operator_only else Role.WRITER if changes(spec, arguments) else Role.READER

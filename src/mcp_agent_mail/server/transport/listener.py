@@ -26,8 +26,9 @@ def open_listener(host: str, port: int, *, settings: tuple[str, str] = _OWN) -> 
     """A listening socket; port 0 takes any free one. `settings` are those that hold host and port. Raises PortTaken,
     CannotListen.
     """
-    family, _, _, _, address = _resolved(host, port, settings[0])
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    family, _, protocol, _, address = _resolved(host, port, settings[0])
+    # Only where the socket says that it is TCP does asyncio switch Nagle's wait off for what it accepts.
+    listener = socket.socket(family, socket.SOCK_STREAM, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
