@@ -28,8 +28,8 @@ from mcp_agent_mail.domain.search.query import read_query as read_search
 from mcp_agent_mail.domain.threads import parse_thread_id, parse_topic
 from mcp_agent_mail.features.guarding.schemas import read_check, read_events
 from mcp_agent_mail.server.edge.admitted import Admitted
-from mcp_agent_mail.server.edge.auth import Gate, is_from_elsewhere
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
+from mcp_agent_mail.server.edge.gate import Gate, is_from_elsewhere
 from mcp_agent_mail.server.edge.proxies import Proxies
 from mcp_agent_mail.server.edge.rates import address_payer
 from mcp_agent_mail.server.identity import read_credentials, read_query
