@@ -61,7 +61,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks homes deploy extras attack hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, what lies in deploy/, the extras, the attacks, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
+check-all: test cover testers llm hooks homes deploy extras attack auth fuzz hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, what lies in deploy/, the extras, the attacks, who comes in, a million inputs, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
 
 .PHONY: lint
 lint: $(DEV)
@@ -127,6 +127,15 @@ homes: $(DEV) ## `am setup` on made-up homes: ten clients, twelve kinds, each wi
 .PHONY: attack
 attack: $(DEV) ## What an attacker would try: hostile repositories, settings, requests, reports
 	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/attack $(ARGS)
+
+.PHONY: auth
+auth: $(DEV) ## Who comes in as what: every route and tool by every credential against a table, forged tokens, ways around them; prints the cells, and how long a wrong token takes
+	@$(BIN)/python -m tests.auth.timing
+	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/auth tests/server/jwt tests/attack/test_credentials.py tests/attack/test_smuggling.py tests/attack/test_escapes_in_logs.py tests/attack/test_calls_in_anothers_name.py $(ARGS)
+
+.PHONY: fuzz
+fuzz: $(DEV) ## A million inputs that nobody sends on purpose, read and sent; prints the seed and how many (ARGS='--seed N' makes them again)
+	@exec $(BIN)/python -m tests.fuzz $(ARGS)
 
 .PHONY: hostile
 hostile: $(DEV) ## Hostile images and paths against a running server: peak memory, sends beside them, bytes leaked

@@ -104,6 +104,8 @@ def test_a_length_that_is_declared_is_believed() -> None:
     assert declared_too_large({b"content-length": str(MAX_BODY_BYTES + 1).encode()})
     assert not declared_too_large({b"content-length": str(MAX_BODY_BYTES).encode()})
     assert not declared_too_large({b"content-length": b"-1"})
+    assert declared_too_large({b"content-length": b"9" * 5_000})
+    assert not declared_too_large({b"content-length": b"0" * 5_000})
     assert not declared_too_large({})
 
 
@@ -129,6 +131,12 @@ def test_what_stands_beside_the_arguments_is_measured_without_them() -> None:
     assert has_much_beside(message(params=[LONG]))
     assert not has_much_beside(message(params={"name": "echo", "arguments": {"text": LONG}}))
     assert not has_much_beside(message(params={"name": "echo"}))
+
+
+def test_what_is_nested_deeper_than_it_can_be_written_is_much() -> None:
+    deep = b'{"params": {"_meta": ' + b"[" * 600 + b"]" * 600 + b', "name": "' + LONG.encode() + b'"}}'
+
+    assert has_much_beside(deep)
 
 
 def test_a_body_within_the_bound_is_not_weighed_by_what_its_numbers_become() -> None:
