@@ -121,16 +121,14 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("foreign", FOREIGN, ids=str)
-async def test_a_name_that_leads_here_for_a_moment_opens_nothing_even_with_the_operators_token(
-    locked: Server, foreign: dict[str, str]
-) -> None:
+async def test_a_name_that_leads_here_for_a_moment_opens_nothing_even_with_the_operators_token(locked: Server) -> None:
     asked = [(route.method, path, route.body) for path, route in PATHS.items() if route.need is not Need.NOTHING]
     asked += [(said.split(" ")[0], f"/rest/v1/{said.split(' ')[1]}", None) for said in REST]
     asked += [("POST", "/rpc/list_issued_tokens", {}), ("POST", "/rpc/send_message", {})]
     async with Asker(locked.url) as asker:
         statuses = {
             (await asker.ask(method, path, {**bearer(OPERATOR_TOKEN), **foreign}, body)).status
+            for foreign in FOREIGN
             for method, path, body in asked
         }
 
@@ -140,13 +138,16 @@ async def test_a_name_that_leads_here_for_a_moment_opens_nothing_even_with_the_o
 # --- A request inside of another --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sent", PARTED.values(), ids=PARTED)
-async def test_what_two_readers_take_for_two_requests_is_none(locked: Server, sent: bytes) -> None:
+async def test_what_two_readers_take_for_two_requests_is_none(locked: Server) -> None:
     token = f"Authorization: Bearer {OPERATOR_TOKEN}\r\n".encode()
-    heard, _ = await say(locked.url, sent.replace(b"Host: localhost\r\n", b"Host: localhost\r\n" + token, 1))
+    served = {}
+    for what, sent in PARTED.items():
+        heard, _ = await say(locked.url, sent.replace(b"Host: localhost\r\n", b"Host: localhost\r\n" + token, 1))
+        if status_of(heard) != 400 or b"HTTP/1.1 2" in heard or ALIVE in heard:
+            served[what] = heard
 
-    assert status_of(heard) == 400, heard
-    assert (heard.count(b"HTTP/1.1 2"), ALIVE in heard) == (0, False)
+    assert served == {}
+    assert len(PARTED) > 30
 
 
 # --- A path -----------------------------------------------------------------------------------------------------------
