@@ -43,9 +43,15 @@ async def test_every_tool_resource_and_route_of_the_running_server_is_in_the_tab
     assert [path for path in listed if not any(_is_at(path, asked) for asked in PATHS)] == []
     assert {route.shown.replace("/rest/v1/", "") for route in ROUTES} == {said.partition("?")[0] for said in REST}
     assert {spec.name for spec in tools if not spec.is_over_mcp} == BESIDE_MCP
+
+
+async def test_what_a_tool_does_by_its_arguments_is_in_the_table(tmp_path: Path) -> None:
+    async with open_server(tmp_path) as server:
+        tools = server.services.tools.specs()
+
     acting = {spec.name for spec in tools if spec.identity_params["caller"] and not spec.operator_only}
-    assert acting == ACTS_AS_AN_AGENT
     marking = {(spec.name, name) for spec in tools for name, param in spec.params.items() if param.writes}
+    assert acting == ACTS_AS_AN_AGENT
     assert marking == set(MARKS.items())
 
 
