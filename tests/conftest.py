@@ -61,6 +61,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     passed = terminalreporter.stats.get("passed", [])
     if cases := _told(passed, "cases"):
         terminalreporter.write_line(f"{sum(cases)} cases asserted in {len(cases)} tests of many")
+    if cells := sum(_told(passed, "cells")):
+        terminalreporter.write_line(f"{cells:,} cells of who may do what asked, all as they are written")
     rounds = [report for report in passed if "crash" in report.keywords]
     for report in rounds:
         terminalreporter.write(report.capstdout)
