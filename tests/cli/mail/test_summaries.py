@@ -10,9 +10,10 @@ def test_a_thread_is_summarized_with_who_takes_part(either: Shell) -> None:
     as_json = either.am("mail", "summary", "parser", "--no-llm", "--json").json()
 
     told = dict(done.lines())
-    assert (done.code, told["thread"], told["messages"]) == (0, "parser", "2")
-    assert told["participants"] == "BlueLake, RedStone"
-    assert (as_json["thread_id"], as_json["summary"]["total_messages"]) == ("parser", 2)
+    # Other tests answer in the same thread, before this one or after it.
+    assert (done.code, told["thread"], int(told["messages"]) >= 2) == (0, "parser", True)
+    assert set(told["participants"].split(", ")) >= {"BlueLake", "RedStone"}
+    assert (as_json["thread_id"], as_json["summary"]["total_messages"]) == ("parser", int(told["messages"]))
 
 
 def test_several_threads_are_told_one_after_the_other(either: Shell) -> None:

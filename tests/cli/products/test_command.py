@@ -53,10 +53,9 @@ def test_the_mail_of_all_its_projects_is_searched(storefront: Shell) -> None:
     newest = storefront.am("products", "search", "storefront", "quantity", "--json").json()
 
     home = storefront.context().settings.agent_mail_project
-    assert (found.code, {(line[2], line[5]) for line in found.lines()}) == (
-        0,
-        {(OTHER, "Shelves"), (home, "Who takes the parser?")},
-    )
+    # Other tests write to the same project, before this one or after it.
+    assert found.code == 0
+    assert {(line[2], line[5]) for line in found.lines()} >= {(OTHER, "Shelves"), (home, "Who takes the parser?")}
     assert {one["project"] for one in newest["result"]} == {OTHER}
 
 
