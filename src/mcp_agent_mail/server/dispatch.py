@@ -128,7 +128,9 @@ class Calls:
         """The tool's plain result, counted and traced; refused in the words of `way`. Calls of long tools wait for
         their turn: Busy where that takes too long, and where too many are at work. A bug is raised as Internal.
         """
-        running: Awaitable[Json] = self.places.run(self._run(name, arguments, facts, way))
+        running: Awaitable[Json] = self.places.run(
+            self._run(name, arguments, facts, way), is_operators=facts.credentials.role is Role.OPERATOR
+        )
         running = self._guard(running, f"tool {name:.100}", facts)
         if self._tracer is not None:
             target = name if name in self.tools else _UNKNOWN
@@ -222,7 +224,9 @@ class Calls:
     async def read_resource(self, uri: str, facts: RequestFacts) -> Json:
         """The resource's plain content, traced by its template and not counted. A bug is raised as Internal."""
         facts.charge(RateClass.RESOURCES)
-        running: Awaitable[Json] = self.places.run(self.resources.read(uri, facts.credentials))
+        running: Awaitable[Json] = self.places.run(
+            self.resources.read(uri, facts.credentials), is_operators=facts.credentials.role is Role.OPERATOR
+        )
         running = self._guard(running, f"resource {uri.partition('?')[0]:.200}", facts)
         if self._tracer is not None:
             target = self._template_of(uri)

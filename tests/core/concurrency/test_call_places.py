@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from contextlib import ExitStack
 
 import pytest
 
-from mcp_agent_mail.core.concurrency.call_places import CallPlaces, TooManyCalls
+from mcp_agent_mail.core.concurrency.call_places import OPERATORS_PLACES, CallPlaces, TooManyCalls
 from mcp_agent_mail.core.concurrency.work_place import give_up_place
 
 
@@ -54,3 +56,31 @@ async def test_who_waits_gives_its_place_to_others_and_takes_none_again() -> Non
         assert await waiting == "waited"
         assert places.figures().at_work == 1
     assert places.figures().at_work == 0
+
+
+async def test_the_operator_has_places_beside_the_others_and_those_have_an_end_too() -> None:
+    places = CallPlaces(1)
+
+    async def answer() -> str:
+        return "revoked"
+
+    with ExitStack() as held:
+        held.enter_context(places.at_work())
+        with pytest.raises(TooManyCalls):
+            await places.run(answer())
+        assert await places.run(answer(), is_operators=True) == "revoked"
+        for _ in range(OPERATORS_PLACES):
+            held.enter_context(places.at_work(is_operators=True))
+        with pytest.raises(TooManyCalls):
+            await places.run(answer(), is_operators=True)
+
+
+def test_calls_that_are_turned_away_are_a_line_in_the_log_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    now_s = [0.0]
+    places = CallPlaces(1, now=lambda: now_s[0])
+    with caplog.at_level(logging.WARNING), places.at_work():
+        for now_s[0] in (0.0, 1.0, 59.0, 60.0, 61.0):
+            with pytest.raises(TooManyCalls), places.at_work():
+                pass
+
+    assert [vars(record)["facts"]["times"] for record in caplog.records] == [1, 3]

@@ -53,12 +53,17 @@ def send(gateway: Gateway, arguments: dict[str, Any]) -> Any:
 
 
 def body_text(body: str | None) -> str:
-    """The text given, or standard input when it is `-` or, left out, a pipe."""
+    """The text given, or standard input when it is `-` or, left out, a pipe. Scripts have none that says anything where
+    the text was forgotten: nothing is sent then.
+    """
     if body is not None and body != "-":
         return body
     if body is None and sys.stdin.isatty():
         raise typer.BadParameter("Give the text, or - to read it from standard input.", param_hint="BODY")
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    if body is None and not text.strip():
+        raise typer.BadParameter('Standard input is empty. Give the text, or "" to send none.', param_hint="BODY")
+    return text
 
 
 def subject_from(text: str) -> str:

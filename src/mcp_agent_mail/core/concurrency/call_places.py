@@ -6,19 +6,26 @@ never asks for another: what it waited for is there now, and thousands may be wo
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator
+import logging
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, TypeVar
 
 from mcp_agent_mail.core.concurrency.work_place import working_at
 from mcp_agent_mail.core.errors import Busy
 
+logger = logging.getLogger("mcp_agent_mail.server")
+
 T = TypeVar("T")
 
 MAX_CALLS = 256
 """Unless HTTP_MAX_CALLS says otherwise."""
+OPERATORS_PLACES = 8
+"""Beside the others': who turns a flooder away, and looks what is going on, does not stand in its line."""
 _RETRY_AFTER_S = 1
+_SAID_EVERY_S = 60.0
 
 
 class TooManyCalls(Busy):
@@ -36,28 +43,31 @@ class PlaceFigures:
 
 
 class CallPlaces:
-    """For one event loop."""
+    """For one event loop. That they are taken is one line in the log, and then one a minute with how often."""
 
-    def __init__(self, limit: int = MAX_CALLS) -> None:
+    def __init__(self, limit: int = MAX_CALLS, *, now: Callable[[], float] = monotonic) -> None:
         self._limit = limit
+        self._now = now
+        self._said_at: float | None = None
+        self._unsaid = 0
         self._at_work: set[object] = set()
         self._most = 0
         self._refused = 0
 
-    async def run(self, call: Coroutine[Any, Any, T]) -> T:  # Any: what a coroutine is sent and yields
+    async def run(self, call: Coroutine[Any, Any, T], *, is_operators: bool = False) -> T:  # Any: what it is sent
         """Run `call` in a place of its own. Raises TooManyCalls, and then nothing of it was begun."""
         try:
-            with self.at_work():
+            with self.at_work(is_operators=is_operators):
                 return await call
         except TooManyCalls:
             call.close()
             raise
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
+    def at_work(self, *, is_operators: bool = False) -> Iterator[None]:
         """A place for the time of the block, or until `give_up_place`. Raises TooManyCalls."""
-        if len(self._at_work) >= self._limit:
-            self._refused += 1
+        if len(self._at_work) >= self._limit + OPERATORS_PLACES * is_operators:
+            self._note()
             raise TooManyCalls(
                 f"{self._limit} calls are at work already; nothing was done.",
                 retry_after_s=_RETRY_AFTER_S,
@@ -71,6 +81,16 @@ class CallPlaces:
                 yield
         finally:
             self._at_work.discard(place)
+
+    def _note(self) -> None:
+        self._refused += 1
+        self._unsaid += 1
+        now = self._now()
+        if self._said_at is None or now >= self._said_at + _SAID_EVERY_S:
+            self._said_at = now
+            facts = {"times": self._unsaid, "at_work": len(self._at_work)}
+            logger.warning("calls were turned away: HTTP_MAX_CALLS are at work", extra={"facts": facts})
+            self._unsaid = 0
 
     def figures(self) -> PlaceFigures:
         """For the metrics."""

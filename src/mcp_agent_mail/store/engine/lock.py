@@ -75,7 +75,8 @@ class StoreLock:
                     _take_folder(self._storage_root, owner_file, taken)
                 owner_file.unlink(missing_ok=True)  # Of one that was killed: nobody is at its address any more.
                 taken.callback(owner_file.unlink, missing_ok=True)
-            finish_swap(self._swap_places)
+            if finish_swap(self._swap_places):
+                logger.warning("an interrupted restore, rebuild or reset of the store is done now")
             # What a rebuild left that was stopped: nobody has use for it.
             remove_unfinished(rebuilt_aside(self._swap_places.database_path.resolve()))
             self._started = iso(self._clock())
