@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.errors import PermissionDenied
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.doors.names import Door, NameOwnedElsewhere
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission, lets_in
 from mcp_agent_mail.domain.identity.caller import (
@@ -14,6 +15,7 @@ from mcp_agent_mail.domain.identity.caller import (
     Caller,
     NotTheDoors,
     ReservedIdentity,
+    WrongToken,
     find_unproven,
     require_operator,
     require_to_act,
@@ -67,3 +69,43 @@ async def test_no_door_speaks_as_human_or_system(seeded: SeededStore) -> None:
         assert resident is not None
         with pytest.raises(ReservedIdentity):
             require_to_act(newcomers_caller(AgentAuth.OPEN), resident)
+
+
+@pytest.mark.parametrize(
+    ("credentials", "speaks"),
+    [
+        (Credentials(via="mcp"), True),
+        (Credentials(via="mcp", claimed_agents=("bluelake@/code/app",)), True),
+        (Credentials(via="mcp", claimed_agents=("RedStone", "BlueLake")), True),
+        (Credentials(via="mcp", claimed_agents=("RedStone@/code/app",)), False),
+        (Credentials(via="mcp", issued_to=AgentId(9_999)), False),
+    ],
+)
+async def test_a_token_of_an_agents_lets_nobody_speak_as_another_by_a_door(
+    credentials: Credentials, speaks: bool, seeded: SeededStore
+) -> None:
+    def unit(tx: Tx) -> Caller:
+        known = tx.wire_names.own(tx.wire_names.add(seeded.app.id, seeded.blue.id, "bob", tx.now), Door.POSTAL)
+        return resolve_door_caller(tx, Door.POSTAL, known, seeded.blue, AgentAuth.OPEN)[0]
+
+    async def speak() -> Caller:
+        return await seeded.store.write(unit)
+
+    if speaks:
+        assert (await call_as(credentials, speak, {})).agent_id == seeded.blue.id
+    else:
+        with pytest.raises(WrongToken, match="another agent's than BlueLake's"):
+            await call_as(credentials, speak, {})
+
+
+async def test_the_token_that_was_issued_to_an_agent_speaks_as_it(seeded: SeededStore) -> None:
+    def unit(tx: Tx) -> Caller:
+        known = tx.wire_names.own(tx.wire_names.add(seeded.app.id, seeded.blue.id, "bob", tx.now), Door.POSTAL)
+        return resolve_door_caller(tx, Door.POSTAL, known, seeded.blue, AgentAuth.OPEN)[0]
+
+    async def speak() -> Caller:
+        return await seeded.store.write(unit)
+
+    caller: Caller = await call_as(Credentials(via="mcp", issued_to=seeded.blue.id), speak, {})
+
+    assert caller.agent_name == "BlueLake"

@@ -42,6 +42,18 @@ async def test_a_bare_name_counts_where_one_project_alone_has_it(seeded: SeededS
     assert await claimed(seeded, "RedStone", "BlueLake", "QuietFox") == [seeded.red, seeded.fox]
 
 
+async def test_those_of_the_project_that_the_call_names_come_first(seeded: SeededStore) -> None:
+    both = ["BlueLake@/code/app", "BlueLake@/code/lib"]
+    proofs = proofs_of(seeded.store, seeded.clock)
+
+    there = [agent.id for agent in await proofs.find_claimed(both, "/code/lib")]
+    here = [agent.id for agent in await proofs.find_claimed(both, seeded.app.slug)]
+    nowhere = [agent.id for agent in await proofs.find_claimed(both, "/nowhere")]
+
+    assert there == [seeded.lib_blue.id, seeded.blue.id]
+    assert here == nowhere == [seeded.blue.id, seeded.lib_blue.id]
+
+
 async def test_who_is_named_twice_is_proven_once_and_the_order_stays(seeded: SeededStore) -> None:
     assert await claimed(seeded, "QuietFox@/code/lib", "RedStone", " quietfox ") == [seeded.fox, seeded.red]
 

@@ -249,3 +249,15 @@ def test_the_address_of_a_killed_owner_is_nobodys_once_the_store_is_owned_again(
         pass
 
     assert seen == [False]
+
+
+@pytest.mark.parametrize(("was_one", "lines"), [(True, 1), (False, 0)])
+def test_an_interrupted_swap_that_is_finished_with_the_lock_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, *, was_one: bool, lines: int
+) -> None:
+    monkeypatch.setattr("mcp_agent_mail.store.engine.lock.finish_swap", lambda _: was_one)
+
+    with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        told = [record.message for record in caplog.records if "interrupted" in record.message]
+
+    assert len(told) == lines
