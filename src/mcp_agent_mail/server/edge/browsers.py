@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 from starlette.types import Message, Scope, Send
 
+from mcp_agent_mail.core.settings.rows_edge import EVERY_ORIGIN
 from mcp_agent_mail.server.edge.paths import PathRule
 from mcp_agent_mail.server.identity import Headers
 
-EVERY_ORIGIN = "*"
 Pair = tuple[bytes, bytes]
 
 ALWAYS: tuple[Pair, ...] = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))

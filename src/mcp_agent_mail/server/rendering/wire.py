@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import orjson
@@ -12,6 +11,7 @@ from mcp_agent_mail.core.resources import ContentResult
 from mcp_agent_mail.core.tools import Json, ResultList, ToolSpec, UnknownTool
 from mcp_agent_mail.server.rendering.formats import PLAIN, Output, OutputFormat, toon_envelope
 from mcp_agent_mail.server.rendering.markdown import to_markdown
+from mcp_agent_mail.server.rendering.responses import retry_after
 
 _HTTP_STATUS = {
     "NOT_FOUND": 404,
@@ -59,7 +59,7 @@ def retry_headers(error: AgentMailError) -> tuple[tuple[bytes, bytes], ...]:
     retry_after_s = error.data.get("retry_after_s")
     if http_status(error) not in _MAY_REPEAT or not isinstance(retry_after_s, int | float):
         return ()
-    return ((b"retry-after", b"%d" % max(1, math.ceil(retry_after_s))),)
+    return (retry_after(retry_after_s),)
 
 
 def error_object(error: AgentMailError) -> dict[str, Any]:
