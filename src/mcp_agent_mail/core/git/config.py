@@ -22,13 +22,13 @@ MAX_LENGTH = 4_096
 """Of a section's name, and of a value that is wanted: as long as a path may be."""
 
 # Every repetition gives nothing back: none can be tried in more than one way.
-_BLANK = r"(?:[ \t\r\n]++|[#;][^\n]*+)*+"
-_SECTION = r'\[([A-Za-z0-9.-]*+)(?:[ \t\r]++"((?:[^"\\\n]++|\\[^\n])*+)")?\]'
+_BLANK = r"(?>(?:[ \t\r\n]++|[#;][^\n]*+)*)"
+_SECTION = r'\[([A-Za-z0-9.-]*+)(?:[ \t\r]++"((?>(?:[^"\\\n]++|\\[^\n])*))")?\]'
 _KEY = r"([A-Za-z][A-Za-z0-9-]*+)[ \t]*+"
-_VALUE = r'((?:[^"\\#;\n]++|\\(?:[ntb\\"\n]|\Z)|"(?:[^"\\\n]++|\\[ntb\\"\n])*+")*+)'
+_VALUE = r'((?>(?:[^"\\#;\n]++|\\(?:[ntb\\"\n]|\Z)|"(?>(?:[^"\\\n]++|\\[ntb\\"\n])*)")*))'
 _STATEMENT = re.compile(rf"(?:{_SECTION}|{_KEY}(?:={_VALUE}(?=[#;\n]|\Z)|(?=\n|\Z))){_BLANK}")
 _BEGIN = re.compile(_BLANK)
-_BEFORE_VALUE = re.compile(r'(?:[ \t\r]++|\\\n|"(?:\\\n)*+")*+')
+_BEFORE_VALUE = re.compile(r'(?>(?:[ \t\r]++|\\\n|"(?>(?:\\\n)*)")*)')
 _BLANKS = " \t\r"
 _MARK = re.compile(r'"|\\(.?)', re.DOTALL)
 _ESCAPE = "\\"

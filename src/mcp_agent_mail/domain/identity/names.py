@@ -52,7 +52,7 @@ _MODEL_VARIANTS = (
 # Longest first and possessive: each step is taken once, so that no name makes the match try its ways over and over.
 _VARIANT = rf"(?:{'|'.join(sorted(_MODEL_VARIANTS, key=len, reverse=True))}|[a-z]?[0-9]++[bkmox]?)"
 _MODEL = re.compile(
-    rf"(?:{'|'.join(_MODEL_FAMILIES)}){_VARIANT}*+|(?:{'|'.join(_COMMON_FAMILIES)}){_VARIANT}++|o[1-9]{_VARIANT}*+"
+    rf"(?:{'|'.join(_MODEL_FAMILIES)})(?>{_VARIANT}*)|(?:{'|'.join(_COMMON_FAMILIES)})(?>{_VARIANT}+)|o[1-9](?>{_VARIANT}*)"
 )
 _ADJECTIVE_KEYS = frozenset(word.lower() for word in ADJECTIVES)
 _NOUN_KEYS = frozenset(word.lower() for word in NOUNS)

@@ -14,7 +14,10 @@ _SPECIAL = re.compile(r"[\\`<!\[\]]")
 _TICKS = re.compile(r"`++")
 _NAME = r"[A-Za-z_:][A-Za-z0-9_.:-]*+"
 _VALUE = r"""(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+")"""
-TAG = rf"<[A-Za-z][A-Za-z0-9-]*+(?:\s++{_NAME}(?:\s*+=\s*+{_VALUE}|(?!\s*+=)))*+\s*+/?+>|</[A-Za-z][A-Za-z0-9-]*+\s*+>"
+TAG = (
+    rf"<[A-Za-z][A-Za-z0-9-]*+(?>(?:\s++{_NAME}(?:\s*+=\s*+{_VALUE}|(?!\s*+=)))*)\s*+/?+>"
+    r"|</[A-Za-z][A-Za-z0-9-]*+\s*+>"
+)
 """An HTML tag, opening or closing, as a regular expression; its blanks are those of ASCII."""
 _TAG = re.compile(TAG, re.ASCII)
 _LINK = re.compile(

@@ -18,15 +18,15 @@ _PUNCTUATION = r"[!-/:-@\[-`{-~]"
 _ESCAPED = re.compile(
     rf"\\(?P<mark>{_PUNCTUATION})|&(?:#[xX](?P<hex>[0-9a-fA-F]{{1,6}})|#(?P<number>[0-9]{{1,7}})|(?P<name>[A-Za-z][A-Za-z0-9]{{1,31}}));"
 )
-_LABEL = re.compile(rf"\[((?:[^\\\[\]]|\\.){{0,{MAX_LABEL}}}+)\]", re.DOTALL)
-_BLANKS = re.compile(r"[ \t]*+(?:\n[ \t]*+)?+")
+_LABEL = re.compile(rf"\[((?>(?:[^\\\[\]]|\\.){{0,{MAX_LABEL}}}))\]", re.DOTALL)
+_BLANKS = re.compile(r"[ \t]*+(?>(?:\n[ \t]*+)?)")
 _LINE_END = re.compile(r"[ \t]*+(?:\n|\Z)")
-_IN_BRACKETS = re.compile(r"<((?:[^<>\n\\]|\\.)*+)>")
-_PLAIN = re.compile(rf"(?:[^\\()\x00-\x20\x7f]++|\\{_PUNCTUATION}?+)++")
+_IN_BRACKETS = re.compile(r"<((?>(?:[^<>\n\\]|\\.)*))>")
+_PLAIN = re.compile(rf"(?>(?:[^\\()\x00-\x20\x7f]++|\\{_PUNCTUATION}?+)+)")
 _TITLES = {
-    '"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL),
-    "'": re.compile(r"'(?:[^'\\]|\\.)*+'", re.DOTALL),
-    "(": re.compile(r"\((?:[^()\\]|\\.)*+\)", re.DOTALL),
+    '"': re.compile(r'"(?>(?:[^"\\]|\\.)*)"', re.DOTALL),
+    "'": re.compile(r"'(?>(?:[^'\\]|\\.)*)'", re.DOTALL),
+    "(": re.compile(r"\((?>(?:[^()\\]|\\.)*)\)", re.DOTALL),
 }
 
 

@@ -39,7 +39,7 @@ CLASSES: dict[str, CharSet] = {
 _CLASS = rf"\[:(?:{'|'.join(CLASSES)}):\]"
 _ONE = r"(?!\[:[^\]]*:\])(?:\\.|[^\\])"
 _ITEM = rf"(?>{_CLASS}|{_ONE}-(?:\\.|[^\]\\])|{_ONE})"
-BRACKET = rf"\[(?>[!^]?){_ITEM}(?:(?!\]){_ITEM})*+\]"
+BRACKET = rf"\[(?>[!^]?){_ITEM}(?>(?:(?!\]){_ITEM})*)\]"
 """A whole bracket, as the source of a regular expression. `[]a]` and `[!]a]` hold a `]`."""
 
 _PARTS = re.compile(

@@ -13,8 +13,8 @@ MAX_PATTERN_LENGTH = 1_024
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _TOKENS = rf"(?:{BRACKET}|\\[^/]|[^/\[\\])"
-_SEGMENT = re.compile(rf"{_TOKENS}*+", re.DOTALL)
-_READABLE = re.compile(rf"(?:{_TOKENS}|/)*+", re.DOTALL)
+_SEGMENT = re.compile(rf"(?>{_TOKENS}*)", re.DOTALL)
+_READABLE = re.compile(rf"(?>(?:{_TOKENS}|/)*)", re.DOTALL)
 _WILDCARD = re.compile(r"[*?\[]")
 _EVERYTHING = "**"
 

@@ -11,7 +11,8 @@ from mcp_agent_mail.domain.attachments import kind_of
 
 _TOKEN = r"[A-Za-z0-9!#$&^_.+-]++"
 _HEAD = re.compile(
-    rf"data:(?P<type>{_TOKEN}/{_TOKEN})?+(?:;(?!base64,){_TOKEN}=(?:\"[^\"\\]*+\"|[^\s;,\"]*+))*+(?P<base64>;base64)?+,",
+    rf"data:(?>(?P<type>{_TOKEN}/{_TOKEN})?)(?>(?:;(?!base64,){_TOKEN}=(?:\"[^\"\\]*+\"|[^\s;,\"]*+))*)"
+    r"(?>(?P<base64>;base64)?),",
     re.IGNORECASE | re.ASCII,
 )
 _PIECE = 1 << 16

@@ -26,8 +26,8 @@ Json = Any
 Path = Sequence[str | int]
 """Names of members and places of items, from the outermost on."""
 
-_GAP = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*+")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"')
+_GAP = re.compile(r"(?>(?:[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*)")
+_STRING = re.compile(r'"(?>(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*)"')
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
 _COMMENT = re.compile(r"//[^\r\n]*|/\*(?s:.*?)\*/")
 
