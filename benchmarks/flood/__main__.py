@@ -23,6 +23,7 @@ from benchmarks.pressure import rss_mib
 from benchmarks.report import Figure, publish, table
 from benchmarks.stand import Stand
 from benchmarks.wire import Rpc
+from mcp_agent_mail.server.operator_token import FILE_NAME
 
 OTHERS = 40
 EACH_PER_SECOND = 4.0
@@ -90,9 +91,10 @@ class Run:
 
 def run(stand: Stand, size: Size, **env: str) -> Run:
     """One flood at a server of its own."""
-    server = stand.ours(stand.scratch / "flood", Rpc(), **{**SETTINGS, **env})
+    root = stand.scratch / "flood"
+    server = stand.ours(root, Rpc(), **{**SETTINGS, **env})
     port, pid = server.port, server.process.pid
-    tokens = fill(port, OTHERS)
+    tokens = fill(port, OTHERS, (root / FILE_NAME).read_text().strip())
     own = {name: token for name, token in tokens.items() if name not in (FLOODER, LIBRARY)}
     most, alone, beside, after = Felt(), Felt(), Felt(), Felt()
     with closing(Others(port, own)) as others:

@@ -26,7 +26,7 @@ def post(tool: str, arguments: dict[str, Any], token: str) -> bytes:
     body = json.dumps(arguments).encode()
     head = (
         f"POST /rpc/{tool} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-        f"X-Agent-Token: {token}\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"Authorization: Bearer {token}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
 
@@ -46,12 +46,14 @@ def letter(sender: str, to: str, token: str) -> bytes:
     return post("send_message", arguments, token)
 
 
-def fill(port: int, others: int) -> dict[str, str]:
-    """A project with so many agents beside the flooder and the library; the token of each by its name."""
+def fill(port: int, others: int, operator_token: str) -> dict[str, str]:
+    """A project with so many agents beside the flooder and the library; by its name the token issued to each: by that
+    rates tell them apart.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
-    def ask(tool: str, token: str = "", **arguments: object) -> Any:  # noqa: ANN401  # plain JSON
-        headers = {"Content-Type": "application/json", **({"X-Agent-Token": token} if token else {})}
+    def ask(tool: str, token: str = operator_token, **arguments: object) -> Any:  # noqa: ANN401  # plain JSON
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
         connection.request("POST", f"/rpc/{tool}", json.dumps(arguments), headers)
         answer = connection.getresponse()
         text = answer.read()
@@ -62,8 +64,8 @@ def fill(port: int, others: int) -> dict[str, str]:
     ask("ensure_project", human_key=PROJECT)
     tokens = {}
     for name in [FLOODER, LIBRARY, *agent_names(others)]:
-        agent = ask("register_agent", project_key=PROJECT, program="bench", model="none", name=name)
-        tokens[name] = agent["registration_token"]
+        ask("register_agent", project_key=PROJECT, program="bench", model="none", name=name)
+        tokens[name] = ask("create_issued_token", project_key=PROJECT, agent_name=name)["token"]
     mail = {"project_key": PROJECT, "sender_name": LIBRARY, "to": [LIBRARY], "body_md": "a" * LONG_MAIL_BYTES}
     for number in range(LONG_MAILS):
         ask("send_message", tokens[LIBRARY], **mail, subject=f"{number}")

@@ -7,7 +7,6 @@ our kernel has little of it left, which takes megabytes for a client that reads 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
@@ -76,7 +75,7 @@ class AnswerOutput:
         self._is_to_close = False
         self._under_way: list[SentPromise] = []
         self._look_again: asyncio.TimerHandle | None = None
-        self._uncertain: deque[SentPromise] = deque(maxlen=MAX_UNCERTAIN)
+        self._uncertain: Sequence[SentPromise] = ()
         self._believed: Sequence[SentPromise] = ()
         """Taken for read, while no answer after them has been."""
 
@@ -153,7 +152,7 @@ class AnswerOutput:
 
     def _all_written(self) -> None:
         sent, self._under_way = self._under_way, []
-        self._uncertain.extend(sent)
+        self._uncertain = (*self._uncertain, *sent)[-MAX_UNCERTAIN:]
         for promise in sent:
             promise.sent()
 
@@ -198,8 +197,8 @@ class AnswerOutput:
             promise.unread()
         self._believed = ()
 
-    def _settled(self) -> deque[SentPromise]:
-        uncertain, self._uncertain = self._uncertain, deque(maxlen=MAX_UNCERTAIN)
+    def _settled(self) -> Sequence[SentPromise]:
+        uncertain, self._uncertain = self._uncertain, ()
         return uncertain
 
     def close(self) -> None:

@@ -73,6 +73,8 @@ class BoundedHttp(ConnectionEnd):
         if self._running is not None:  # uvicorn tells the last request alone
             self._running.disconnected = True
             self._running.message_event.set()
+        else:
+            self._forget_request()
 
     def eof_received(self) -> None:
         """The client has ended its side, and the transport closes: what has not been sent yet counts for nothing."""
@@ -215,10 +217,16 @@ class BoundedHttp(ConnectionEnd):
 
     def _rest(self) -> None:
         """Nothing is asked and nothing is due: what the last request said is not kept for as long as nobody asks."""
-        self.scope = self.headers = self.cycle.scope = None  # type: ignore[assignment]  # as before the first request
+        self._forget_request()
         self._room.release(self)
         self._room.idle[self] = None
         self._dropped_bytes = 0
+
+    def _forget_request(self) -> None:
+        """As before the first one. Its call may go on a little, behind its answer."""
+        if self.cycle is not None:
+            self.cycle.scope = None  # type: ignore[assignment]  # nobody asks for it behind the answer
+        self.scope = self.headers = self.cycle = None  # type: ignore[assignment]  # as uvicorn has it then
 
     def write_answer(self, data: bytes) -> None:
         """Write a piece of an answer, and count anew what the client has not taken where it takes nothing."""
