@@ -61,7 +61,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks homes deploy extras attack auth fuzz hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, what lies in deploy/, the extras, the attacks, who comes in, a million inputs, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
+check-all: test cover testers llm hooks homes deploy packages extras attack auth fuzz hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, what lies in deploy/, the packages, the extras, the attacks, who comes in, a million inputs, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
 
 .PHONY: lint
 lint: $(DEV)
@@ -119,6 +119,10 @@ faults: $(DEV) ## Every fault of store, archive, server and stores that are brou
 .PHONY: deploy
 deploy: $(DEV) ## What lies in deploy/, by nginx, Caddy, promtool, systemd-analyze and hadolint where they are, and in an empty folder; says what was skipped
 	@$(BIN)/pytest -n 0 -m "deploy or not deploy" tests/deploy $(ARGS)
+
+.PHONY: packages
+packages: $(DEV) ## Wheel and sdist, installed into an empty environment of each Python that is here (ARGS='--python FILE' for more), with `am demo`
+	@exec $(BIN)/python -m tests.packages $(ARGS)
 
 .PHONY: homes
 homes: $(DEV) ## `am setup` on made-up homes: ten clients, twelve kinds, each with the proof by a real server; a kill at each write
