@@ -20,8 +20,8 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 ROOT = Path(__file__).parents[2]
 INSTALL_WITHIN_S = 900
 TRY_WITHIN_S = 180
-LAST_COMMIT = "BlueLake acknowledged"
-"""What the demo's mail is in the end: the commit that says so is read back from Git."""
+READ_IN_GIT = "commits in Git, newest first:"
+"""Above what the demo reads back from the archive in the end."""
 
 
 class PackageFailed(Exception):
@@ -60,7 +60,7 @@ def try_out(package: Path, python: str, folder: Path) -> None:
     run(install, cwd=folder, within_s=INSTALL_WITHIN_S)
     run([str(own / "am"), "--version"], cwd=folder, within_s=TRY_WITHIN_S)
     told = run([str(own / "am"), "demo", "--fast", "--no-keep"], cwd=folder, within_s=TRY_WITHIN_S)
-    if LAST_COMMIT not in told:
+    if READ_IN_GIT not in told:
         raise PackageFailed(f"am demo told nothing:\n{told}")
     run([str(own / "python"), "-c", "from mcp_agent_mail.asgi import app"], cwd=folder, within_s=TRY_WITHIN_S)
 
