@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
+import weakref
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from mcp_agent_mail.server.transport.protocol import BoundedHttp
 PIECE = 1024 * 1024
 HIGH_WATER = 64 * 1024
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HALF_BODY = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n" + b"a" * 1_000
 ENDS_WITHIN_S = 20
 
 
@@ -123,3 +126,45 @@ async def test_what_is_answered_to_a_connection_that_was_cut_off_is_dropped(
 
     assert transport.written == b""
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "end"),
+    [
+        pytest.param(REQUEST, "close", id="answered"),
+        pytest.param(REQUEST[:20], "close", id="half a head"),
+        pytest.param(REQUEST[:20], "evict", id="half a head, refused"),
+        pytest.param(HALF_BODY, "close", id="half a body"),
+        pytest.param(HALF_BODY, "evict", id="half a body, refused"),
+        pytest.param(REQUEST, "reset", id="reset"),
+    ],
+)
+async def test_a_connection_that_has_ended_is_forgotten_without_the_collector(sent: bytes, end: str) -> None:
+    """Dead connections that refer to each other in circles lie about with their bodies until the collector comes."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001  # ASGI's
+        while (message := await receive())["type"] == "http.request":
+            if not message.get("more_body", False):
+                await answer(send, b"there")
+                return
+
+    protocol, transport, _ = connected(app)
+    protocol.data_received(sent)
+    tasks = set(protocol.tasks)
+    if sent == REQUEST:
+        await asyncio.wait(tasks, timeout=ENDS_WITHIN_S)
+    gc.collect()
+    gc.disable()
+    try:
+        if end == "evict":
+            protocol.evict(408, "Too late.")
+        protocol.connection_lost(ConnectionResetError() if end == "reset" else None)
+        if tasks:
+            await asyncio.wait(tasks, timeout=ENDS_WITHIN_S)
+        tasks.clear()
+        await asyncio.sleep(0)
+        left = weakref.ref(protocol)
+        del protocol, transport
+        assert left() is None, [str(one)[:200] for one in gc.get_referrers(left())]
+    finally:
+        gc.enable()

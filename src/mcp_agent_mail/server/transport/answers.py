@@ -46,6 +46,28 @@ class AnsweredConnection(Protocol):
         """It waits no more."""
 
 
+class _NobodyAnswered:
+    """In the place of a connection that is gone: nothing is kept of it for whoever answers it all the same."""
+
+    transport: asyncio.Transport
+    is_streaming = False
+
+    def write_answer(self, data: bytes) -> None:
+        pass
+
+    def close_after_answer(self) -> None:
+        pass
+
+    def await_taking(self) -> None:
+        pass
+
+    def answer_taken(self) -> None:
+        pass
+
+
+_NOBODY = _NobodyAnswered()
+
+
 class AnswerOutput:
     """What a request's answer is written to: the connection, which is closed only once its client can have read it.
 
@@ -67,7 +89,7 @@ class AnswerOutput:
     )
 
     def __init__(self, connection: AnsweredConnection) -> None:
-        self._connection = connection
+        self._connection: AnsweredConnection = connection
         self._transport = connection.transport
         self.is_closing = connection.transport.is_closing
         self._is_cut = False
@@ -190,6 +212,7 @@ class AnswerOutput:
         if is_reset:
             self._disprove()
         self._settled()
+        self._connection = _NOBODY
 
     def _disprove(self) -> None:
         """Asking again has proven nothing of the last answers that were taken for read."""

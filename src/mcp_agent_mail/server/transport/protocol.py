@@ -64,11 +64,12 @@ class BoundedHttp(ConnectionEnd):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Give back what the connection took up, forget requests that have not begun, and tell the running one that its
-        client is gone.
+        client is gone. Nothing that refers to the connection stays with it: the collector comes late.
         """
         self._room.leave(self)
         self._forget_pipeline()
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()
         self._outlet.ended(is_reset=exc is not None)
         if self._running is not None:  # uvicorn tells the last request alone
             self._running.disconnected = True
@@ -212,6 +213,8 @@ class BoundedHttp(ConnectionEnd):
                 await app(scope, receive, send)
             finally:
                 self._end_call(cycle)
+                if self not in self.connections:  # It is gone.
+                    self._forget_request()
 
         return call
 
