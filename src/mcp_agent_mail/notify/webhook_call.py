@@ -115,7 +115,7 @@ class WebhookCaller:
         self._secret = secret
         self._allows_private = allows_private
         self._tls = tls
-        self._looks = Looks(threads=4)
+        self._looks = Looks(threads=4, subject="a webhook's host")
 
     def close(self) -> None:
         self._looks.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 
@@ -117,6 +118,21 @@ async def test_a_directory_that_hangs_is_told_and_refused_at_once_then(dead: Dea
     assert again.data["retry_after_s"] == FIRST_SILENCE_S
     assert (looks.silent(), looks.lost_threads()) == (1, 1)
     dead.mend()
+
+
+async def test_the_log_calls_what_hangs_what_it_is(dead: Dead, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="mcp_agent_mail.looks")
+    for looks in (Looks(), Looks(subject="an uncle's host")):
+        await silenced(looks, dead)
+    dead.mend()
+    await until(lambda: looks.lost_threads() == 0)
+
+    told = {(one.getMessage(), *one.__dict__["facts"]) for one in caplog.records}
+    assert told >= {
+        ("a directory does not answer", "directory", "lost_threads"),
+        ("an uncle's host does not answer", "host", "lost_threads"),
+        ("an uncle's host answers again", "host"),
+    }
 
 
 async def test_more_dead_directories_than_threads_do_not_stop_the_next_one(dead: Dead) -> None:

@@ -128,6 +128,16 @@ async def test_one_that_says_nothing_or_no_end_is_given_up_and_cut_off(sent: byt
     await until(lambda: issuer.ended == 1)
 
 
+async def test_the_log_says_whose_host_it_is_that_hangs(issuer: Issuer, caplog: pytest.LogCaptureFixture) -> None:
+    issuer.hangs = True
+
+    await read(issuer.url, within_s=0.3)
+
+    (told,) = (one for one in caplog.records if one.name == "mcp_agent_mail.looks" and one.levelname == "WARNING")
+    assert told.getMessage() == "the key set's host does not answer"
+    assert told.__dict__["facts"] == {"host": "127.0.0.1", "lost_threads": 1}
+
+
 @pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 100 Go on\r\n\r\n"])
 async def test_one_that_drips_is_cut_off(start: bytes, issuer: Issuer) -> None:
     issuer.before, issuer.drip = start, b"x"

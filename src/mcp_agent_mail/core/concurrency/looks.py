@@ -78,17 +78,22 @@ class _Look:
 
 
 class Looks:
-    """For use on one event loop. `threads` work at once; a directory has one of them."""
+    """For use on one event loop. `threads` work at once; a directory has one of them.
+
+    `subject` is what the log calls whatever is looked at by its path or name, with the article that goes before it.
+    """
 
     def __init__(
         self,
         *,
         threads: int = THREADS,
         within_s: float = WITHIN_S,
+        subject: str = "a directory",
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._threads = threads
         self._within_s = within_s
+        self._subject = subject
         self._elapsed = elapsed
         self._directories: dict[str, _Directory] = {}
         self._answered: OrderedDict[str, None] = OrderedDict()
@@ -212,8 +217,7 @@ class Looks:
         directory.silence_s = min(max(SILENCE_GROWS * directory.silence_s, FIRST_SILENCE_S), LAST_SILENCE_S)
         directory.silent_until = self._elapsed() + directory.silence_s
         self._answered.pop(directory.path, None)
-        facts = {"directory": directory.path, "lost_threads": self._lost}
-        _log.warning("a directory does not answer", extra={"facts": facts})
+        self._log(logging.WARNING, "does not answer", directory, lost_threads=self._lost)
         for other in [look, *(other for other in self._waiting if other.directory is directory)]:
             _answer(other, error=self._silent(directory))
             self._leave(other)
@@ -226,7 +230,7 @@ class Looks:
         if look.is_lost:
             self._lost -= 1
             directory.lost -= 1
-            _log.info("a directory answers again", extra={"facts": {"directory": directory.path}})
+            self._log(logging.INFO, "answers again", directory)
             thread.end()
         else:
             self._at_work.discard(look)
@@ -239,6 +243,10 @@ class Looks:
         _answer(look, result=result, error=error)
         self._begin()
         self._forget(directory)
+
+    def _log(self, level: int, says: str, directory: _Directory, **facts: object) -> None:
+        name = self._subject.split()[-1]
+        _log.log(level, "%s %s", self._subject, says, extra={"facts": {name: directory.path, **facts}})
 
     def _remember(self, directory: _Directory) -> None:
         self._answered[directory.path] = None

@@ -19,7 +19,7 @@ from mcp_agent_mail.features.delivery.feed import require_kept
 from mcp_agent_mail.features.delivery.last_look import last_look_of
 from mcp_agent_mail.features.delivery.presence import require_listener
 from mcp_agent_mail.features.delivery.requests import WaitRequest
-from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
+from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, Waiters, why_left
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.visibility import open_inbox
 from mcp_agent_mail.store.database import Store
@@ -172,4 +172,4 @@ async def wait_for_mail(
 
 def _require_caller(waiter: MailWaiter) -> None:
     if waiter.has_left:
-        raise WaiterLeft("The caller has left.")
+        raise why_left()

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TypeVar
 
+from mcp_agent_mail.core.concurrency.token_end import TokenEnded, token_ended
 from mcp_agent_mail.core.concurrency.work_place import give_up_place
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId
@@ -42,6 +43,11 @@ class WaitingEnds(Unavailable):
 
 class WaiterLeft(Unavailable):
     """The caller hung up. Its call ends with this, which nobody is there to read."""
+
+
+def why_left() -> WaiterLeft | TokenEnded:
+    """With what the running call ends whose waiter has left: whoever lost its token by that may be there still."""
+    return token_ended() or WaiterLeft("The caller has left.")
 
 
 class WaiterKind(StrEnum):

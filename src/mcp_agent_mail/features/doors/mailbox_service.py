@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.mailbox_rules import IdleRules
 from mcp_agent_mail.domain.doors.names import Door, require_wire_name
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
+from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, Waiters, why_left
 from mcp_agent_mail.features.doors import mailbox_changes as units
 from mcp_agent_mail.features.doors import pop as popping
 from mcp_agent_mail.features.doors.homes import UnitAtHome
@@ -106,7 +106,7 @@ class MailboxService:
                 if waiter.has_left:
                     if isinstance(seen, Popped):
                         self._doors.give_back_soon([seen])
-                    raise WaiterLeft("The caller has left.")
+                    raise why_left()
                 if seen is not None or is_last:
                     break
                 self._waiters.require_open()

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.doors.names import Door, UnknownWireName, WireName, r
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.identity.names import did_you_mean, nearest
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.delivery.waiters import WaiterKind, WaiterLeft, Waiters
+from mcp_agent_mail.features.delivery.waiters import WaiterKind, Waiters, why_left
 from mcp_agent_mail.features.doors import pop as popping
 from mcp_agent_mail.features.doors.homes import Homes
 from mcp_agent_mail.features.doors.names import (
@@ -206,7 +206,7 @@ class DoorService:
                 if waiter.has_left:
                     if popped is not None:
                         self.give_back_soon([popped])
-                    raise WaiterLeft("The caller has left.")
+                    raise why_left()
                 if popped is not None or is_last:
                     return popped
                 waiters.require_open()

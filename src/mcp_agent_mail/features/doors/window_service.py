@@ -16,7 +16,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, WireName, require_wire_name, shown_to, wire_key
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, WaiterLeft, Waiters
+from mcp_agent_mail.features.delivery.waiters import MailWaiter, WaiterKind, Waiters, why_left
 from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_former, give_name, is_nobodys, speak_as
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
@@ -194,7 +194,7 @@ class WindowMailboxService:
                 found = await self._store.read(look)
                 state = WatchedState.of([mailbox for _, mailbox in found])
                 if waiter.has_left:
-                    raise WaiterLeft("The caller has left.")
+                    raise why_left()
                 if state.seen != seen or is_last:
                     return state
                 # A window without a mailbox may get one: whose it is then, nobody knows yet.

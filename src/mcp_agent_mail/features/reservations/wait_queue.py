@@ -17,6 +17,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.concurrency.token_end import TokenEnded, token_ended
 from mcp_agent_mail.core.concurrency.work_place import give_up_place
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
@@ -50,8 +51,9 @@ class TurnLost(Unavailable):
     """The waiting agent was retired, or its project archived: nothing can be granted to it any more."""
 
 
-def gave_up() -> CallerLeft:
-    return CallerLeft("The caller has left.")
+def gave_up() -> CallerLeft | TokenEnded:
+    """Whoever lost its place with its token may be there still, and is told."""
+    return token_ended() or CallerLeft("The caller has left.")
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -160,7 +162,9 @@ class WaitQueue:
             del self._waiters[waiter.project_id]
 
     async def wait(self, waiter: Waiter, seconds: float) -> None:
-        """Until `waiter` should look again, at most so long. Raises QueueClosed, CallerLeft and TurnLost."""
+        """Until `waiter` should look again, at most so long. Raises QueueClosed, CallerLeft, TokenEnded and
+        TurnLost.
+        """
         until = asyncio.get_running_loop().time() + seconds
         # Before it joined nobody looked whether it may hold anything.
         self._dismiss([waiter])

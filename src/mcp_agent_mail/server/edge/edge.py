@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from starlette.types import Receive, Scope, Send
 
+from mcp_agent_mail.core.concurrency.token_end import called_by_token
 from mcp_agent_mail.core.roles import BeyondRole
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.browsers import answer_preflight, guarded, is_preflight
@@ -118,13 +119,16 @@ class Edge:
         self._rates.require(payer, rate_class)
 
     async def answer_while_live(self, admitted: Admitted, receive: Receive, send: Send, answer: Answer) -> None:
-        """What `answer` receives ends with the token that was shown, and so does what it sends."""
+        """What `answer` receives ends with the token that was shown, and so does what it sends. A call that waited ends
+        with TokenEnded then.
+        """
         if admitted.is_live is None:
             await answer(receive, send)
             return
         with self._watch.watching(admitted.is_live, receive) as receive_while_live:
             begun = BegunAnswer(send)
-            await answer(receive_while_live, begun.send)
+            with called_by_token(admitted.is_live):
+                await answer(receive_while_live, begun.send)
         if not admitted.is_live():
             await begun.end()
 

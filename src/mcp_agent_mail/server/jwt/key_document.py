@@ -38,7 +38,7 @@ class KeyDocument:
         self._algorithms = frozenset(algorithms)
         self._tls = tls
         self._within_s = within_s
-        self._looks = Looks(threads=2)
+        self._looks = Looks(threads=2, subject="the key set's host")
 
     def close(self) -> None:
         self._looks.close()
