@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.cli.top.screen import _ENDING
 from tests.cli.command_line import environment
 from tests.cli.top.terminal_session import ENTER, LEAVE, TerminalSession
 
@@ -21,13 +22,35 @@ except Ended as ended:
     sys.exit(100 + ended.number)
 """
 FOREVER = "while True: screen.rest(60)"
+FOREVER_UNTIL_Q = "assert screen.rest(60)"
+SHELL = """
+import os, signal, sys, termios
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+before = termios.tcgetattr(0)
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
+def waited():
+    _, status = os.waitpid(child, os.WUNTRACED)
+    os.tcsetpgrp(0, os.getpgrp())
+    modes = "as before" if termios.tcgetattr(0) == before else "changed"
+    how = "stopped" if os.WIFSTOPPED(status) else f"ended {os.waitstatus_to_exitcode(status)}"
+    print(how, modes, flush=True)
+waited()
+os.tcsetpgrp(0, child)
+os.kill(child, signal.SIGCONT)
+waited()
+"""
 
 
 def session(then: str, home: Path) -> TerminalSession:
     return TerminalSession("-c", PROGRAM.format(then=then), environment=environment(home), cwd=home)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
+@pytest.mark.parametrize("number", _ENDING, ids=lambda one: one.name)
 def test_a_signal_ends_it(number: signal.Signals, tmp_path: Path) -> None:
     with session(FOREVER, tmp_path) as running:
         running.until(b"a frame")
@@ -52,6 +75,36 @@ def test_ctrl_c_on_its_keyboard_ends_it(tmp_path: Path) -> None:
         running.type(b"\x03")
 
         assert running.ended() == 100 + signal.SIGINT
+        assert running.is_restored()
+
+
+def test_ctrl_backslash_on_its_keyboard_ends_it(tmp_path: Path) -> None:
+    with session(FOREVER, tmp_path) as running:
+        running.until(b"a frame")
+        running.type(b"\x1c")
+
+        assert running.ended() == 100 + signal.SIGQUIT
+        assert running.is_restored()
+
+
+def test_q_is_told_without_enter_and_without_an_echo_and_other_keys_are_passed_over(tmp_path: Path) -> None:
+    with session("print('left' if screen.rest(60) else 'stayed', file=sys.stderr)", tmp_path) as running:
+        running.until(b"a frame")
+        running.type(b"xQ\r\n\x1b[A")
+        running.type(b"q")
+
+        assert running.ended() == 0
+        assert running.is_restored()
+        shown = running.seen[running.seen.index(b"a frame") :]
+        assert b"left" in shown
+        assert b"xQ" not in shown
+
+
+def test_the_keys_of_who_reads_no_terminal_never_come(tmp_path: Path) -> None:
+    program = "import os; os.dup2(os.open(os.devnull, os.O_RDONLY), 0)\n" + PROGRAM
+    then = "sys.exit(7 if screen.rest(0.1) else 8)"
+    with TerminalSession("-c", program.format(then=then), environment=environment(tmp_path), cwd=tmp_path) as running:
+        assert running.ended() == 8
         assert running.is_restored()
 
 
@@ -80,6 +133,21 @@ def test_ctrl_z_gives_the_terminal_back_until_it_goes_on(tmp_path: Path) -> None
         running.send(signal.SIGTERM)
 
         assert running.ended() == 100 + signal.SIGTERM
+        assert running.is_restored()
+
+
+def test_a_shell_that_it_was_stopped_in_has_its_modes_and_goes_on_with_it(tmp_path: Path) -> None:
+    """A child in a process group of its own, as a shell has it: the kernel does stop it."""
+    with TerminalSession(
+        "-c", SHELL, PROGRAM.format(then=FOREVER_UNTIL_Q), environment=environment(tmp_path), cwd=tmp_path
+    ) as running:
+        running.until(b"a frame")
+        running.type(b"\x1a")
+        running.until(LEAVE, b"stopped as before", ENTER, b"a frame")
+        running.type(b"q")
+        running.until(b"ended 0 as before")
+
+        assert running.ended() == 0
         assert running.is_restored()
 
 

@@ -1,4 +1,4 @@
-"""`am top`: the server at work, again and again until Ctrl-C, or once for a script. Changes nothing."""
+"""`am top`: the server at work, again and again until `q`, or once for a script. Changes nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def top(
     every: Annotated[int, typer.Option("--every", metavar="S", min=1, max=60, help="Seconds between two looks.")] = 2,
     json: JsonFlag = False,
 ) -> int:
-    """Watch agents, unread mail, leases, calls and the archive, live until Ctrl-C.
+    """Watch agents, unread mail, leases, calls and the archive, live until q or Ctrl-C.
 
     A look costs the server some ten small questions: agents and leases of four projects in turn, calls of the last
     minute from /metrics. A restart is survived; without a server it shows what the store says. --once and --json, or an
@@ -96,17 +96,23 @@ def _watch(looks: LookSource, every_s: int) -> int:
         with open_screen() as screen:
             while True:
                 screen.show(frame(looks.look(), now=system_clock()))
-                screen.rest(every_s)
+                if screen.rest(every_s):
+                    return ExitCode.DONE
     except Ended as ended:
         return _exit_code(ended.number)
 
 
 def _exit_code(number: int) -> int:
-    """Ctrl-C is how one leaves. Where the terminal has gone, nothing more can be said on it."""
+    """Ctrl-C is how one leaves, as `q` is. Where the terminal has gone, nothing more can be said on it. What asks for a
+    core, or is nobody's usual way to end a command, ends it as a signal does.
+    """
     import signal
 
     if number == signal.SIGINT:
         return ExitCode.DONE
+    if number not in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
     if number == signal.SIGHUP:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (sys.stdout, sys.stderr):
