@@ -61,9 +61,13 @@ SILENCE = Scripted(body=None)
 
 
 class ScriptedServer:
-    """`with ScriptedServer(first, second) as server`: a request takes the next answer, the last one again and again."""
+    """`with ScriptedServer(first, second) as server`: a request takes the next answer, the last one again and again.
+    With `late_s` it comes so late, unless the server ends first; paths of `at_once` have answers of their own.
+    """
 
-    def __init__(self, *answers: Scripted) -> None:
+    def __init__(self, *answers: Scripted, late_s: float = 0, at_once: Mapping[str, Scripted] | None = None) -> None:
+        ended = self._ended = threading.Event()
+        own = at_once or {}
         left = list(answers)
         asked = self.asked = list[Asked]()
 
@@ -74,7 +78,10 @@ class ScriptedServer:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 asked.append(Asked(method=self.command, path=self.path, headers=headers, body=body))
-                given = left.pop(0) if len(left) > 1 else left[0]
+                given = own.get(self.path)
+                if given is None:
+                    ended.wait(late_s)
+                    given = left.pop(0) if len(left) > 1 else left[0]
                 self.close_connection = given.closes or given.body is None
                 if given.body is not None:
                     self.send_response(given.status)
@@ -112,6 +119,7 @@ class ScriptedServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
         self._server.shutdown()
         self._serving.join()
         self._server.server_close()

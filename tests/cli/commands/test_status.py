@@ -12,9 +12,10 @@ from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import shipped_migrations
 from tests.cli.command_line import am, modules_after
 from tests.cli.conftest import Post
-from tests.cli.scripted_server import ScriptedServer, answer
+from tests.cli.scripted_server import Scripted, ScriptedServer, answer
 from tests.cli.shell import Shell
 
+WITHIN_S = 60.0
 SCHEMA = len(shipped_migrations())
 
 
@@ -64,6 +65,49 @@ def test_a_named_server_that_does_not_answer_is_told(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert done.returncode == 69
     assert (report["status"], report["url"]) == ("unreachable", "http://127.0.0.1:1")
+
+
+NO_ROOM = {
+    "error": {"type": "UNAVAILABLE", "message": "Full.", "hint": "Call again in 1 s.", "data": {"retry_after_s": 1}}
+}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        answer(NO_ROOM, status=503),
+        answer({"detail": "The server has no room for another request just now."}, status=503),
+        answer({"detail": "Too often.", "retry_after_s": 2}, status=429),
+    ],
+)
+def test_a_server_that_has_no_room_is_up_and_busy(told: Scripted, shell: Shell) -> None:
+    with ScriptedServer(told) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        report = shell.am("status", "--json")
+        words = shell.am("status")
+
+    assert (report.code, report.json()["running"], report.json()["status"]) == (1, True, "busy")
+    assert words.code == 1
+    assert dict(words.lines())["server"].startswith("up, and busy: look again in a moment")
+
+
+def test_a_server_that_is_slow_and_lives_is_busy(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "_ANSWER_TIMEOUT_S", 0.2)
+    alive = {"/health/liveness": answer({"status": "alive"})}
+    with ScriptedServer(answer(health()), late_s=WITHIN_S, at_once=alive) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("status", "--json")
+
+    assert (done.code, done.json()["status"]) == (1, "busy")
+    assert "did not answer in time" in done.json()["problem"]
+
+
+def test_what_answers_503_and_is_no_server_of_ours_is_not_busy(shell: Shell) -> None:
+    with ScriptedServer(answer(["Bad gateway"], status=503)) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("status", "--json")
+
+    assert (done.code, done.json()["status"]) == (69, "unreachable")
 
 
 def test_a_store_of_another_program_is_told_and_left_alone(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.command_line import environment
 from tests.cli.conftest import Post
+from tests.cli.scripted_server import ScriptedServer, answer
 from tests.cli.shell import Shell
 from tests.cli.top.terminal_session import TerminalSession
 
@@ -127,6 +128,36 @@ def test_without_a_server_the_store_tells_what_it_knows(at_stopped: Shell) -> No
     value = done.json()
     assert (done.code, value["server"], value["agents"], value["unread"]) == (0, "none", 2, 1)
     assert value["calls"] is None
+
+
+# As `health_check` answers.
+ERROR = {
+    "status": "error",
+    "version": "1",
+    "archive": {},
+    "store": {"last_error": "The disk is gone."},
+}
+
+
+def test_once_of_a_server_that_says_error_is_a_refusal_with_the_reason(shell: Shell) -> None:
+    with ScriptedServer(answer([]), at_once={"/rpc/health_check": answer(ERROR)}) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("top", "--once")
+
+    assert done.code == 1
+    assert dict(done.lines())["server"] == "error"
+    assert dict(done.lines())["problem"] == "store: The disk is gone."
+
+
+@pytest.mark.parametrize(("kind", "status"), [("UNAVAILABLE", 503), ("RATE_LIMITED", 429), ("PERMISSION_DENIED", 403)])
+def test_once_of_a_server_that_refuses_is_a_refusal_too(kind: str, status: int, shell: Shell) -> None:
+    refusal = {"error": {"type": kind, "message": "Not now.", "data": {"retry_after_s": 1}}}
+    with ScriptedServer(answer(refusal, status=status)) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("top", "--once")
+
+    assert done.code == 1
+    assert f"Error ({kind}): Not now." in done.err
 
 
 def test_with_neither_it_says_how_to_start_one(shell: Shell) -> None:

@@ -17,6 +17,7 @@ import typer
 
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, code_of
+from mcp_agent_mail.cli.gateway.busy import asked_to_wait_s
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger
 from mcp_agent_mail.cli.gateway.port import find_server, require_server
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
@@ -68,8 +69,8 @@ def wait(
 ) -> int:
     """Wait for an agent's mail; it ends at the first.
 
-    Nothing is marked as read. A restart of the server is survived. Exit codes: 0 mail, 75 none in that time, 1 refused,
-    2 usage, 69 no server, or none that answered for a minute or as the time ended.
+    Nothing is marked as read. A restart of the server is survived, and so is a busy one. Exit codes: 0 mail, 75 none in
+    that time, 1 refused, 2 usage, 69 no server, or none that answered for a minute or as the time ended.
     """
     context = load_context()
     _, of_git = look_at_git(os.getcwd(), os.environ)  # noqa: PTH109  # as hooks are told it
@@ -111,7 +112,8 @@ class _Wait:
     # The answer is plain JSON.
     def run(self) -> dict[str, Any]:
         """The first answer with mail, or the last one. Raises what the server refuses, and Unavailable where there is
-        none at first, for GONE_FOR_S, or as the time ends: who was not heard has not said that there is no mail.
+        none at first, for GONE_FOR_S, or as the time ends: who was not heard has not said that there is no mail. A
+        server that has no room, and says when to come again, is there: it is asked until the time ends.
         """
         until = self.now() + self.timeout_s
         server = require_server(self.context, within_s=min(_FOUND_WITHIN_S, self.timeout_s))
@@ -128,14 +130,17 @@ class _Wait:
                 heard_at, failures = self.now(), 0
             except AgentMailError as failed:
                 now_there = find_server(self.context) or server
-                is_gone = code_of(failed) == Unavailable.code
+                asked_s = asked_to_wait_s(failed)
+                is_gone = asked_s is not None or code_of(failed) == Unavailable.code
+                if asked_s is not None:
+                    give_up_at = min(until, (heard_at := self.now()) + GONE_FOR_S)
                 is_wrong_place = answer is None and isinstance(failed, Stranger)
                 left_s = give_up_at - self.now()
                 # Started anew it has another proof of the operator: what was refused may have been the old one.
                 if left_s <= 0 or is_wrong_place or not (is_gone or now_there != server):
                     raise
                 server = now_there
-                self.pause(min(left_s, _PAUSES_S[min(failures, len(_PAUSES_S) - 1)]))
+                self.pause(min(left_s, max(asked_s or 0, _PAUSES_S[min(failures, len(_PAUSES_S) - 1)])))
                 failures += 1
         return answer
 

@@ -10,7 +10,8 @@ import typer
 
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
-from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
+from mcp_agent_mail.cli.gateway.busy import is_alive, is_busy
+from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger, Unreachable
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, time_of
@@ -36,7 +37,7 @@ class _Listener(Enum):
 def status(json: JsonFlag = False) -> int:
     """Say whether the server is up, who owns the store and what is pending.
 
-    Works when nothing runs. Exit codes: 0 up and well, 1 up and degraded or it refuses you, 69 not up.
+    Works when nothing runs. Exit codes: 0 up and well, 1 up and degraded, busy, or it refuses you, 69 not up.
     A server of another store at the same address is named, and is not taken for this one's.
     """
     context = load_context()
@@ -51,7 +52,7 @@ def status(json: JsonFlag = False) -> int:
 
 
 def status_report(context: CliContext) -> Report:
-    """`status` is the server's own (ok, degraded, error), or refusing, stopped, starting, unreachable, absent,
+    """`status` is the server's own (ok, degraded, error), or busy, refusing, stopped, starting, unreachable, absent,
     lost (all of the store but its database), damaged (a server says that it is well, and its database is not).
     """
     owner = context.owner()
@@ -94,13 +95,16 @@ def _ask(report: Report, server: Server) -> _Listener:
         health = gateway.call("health_check", {})
     except WireError as refused:
         report["problem"] = f"{refused.message} {refused.hint}".rstrip()
-        if refused.wire_code == NoServer.code:
+        if isinstance(refused, Stranger):
             return _Listener.STRANGER
         # Whoever refuses is there.
-        report |= {"running": True, "status": "refusing"}
+        report |= {"running": True, "status": "busy" if is_busy(refused) else "refusing"}
         return _Listener.SERVER
     except NoServer as silent:
         report["problem"] = silent.message
+        if not isinstance(silent, Unreachable) and is_alive(server):
+            report |= {"running": True, "status": "busy"}
+            return _Listener.SERVER
         return _Listener.NOBODY if isinstance(silent, Unreachable) else _Listener.STRANGER
     finally:
         gateway.close()
@@ -206,6 +210,7 @@ _IN_WORDS = {
     "stopped": "not running (start it with: am serve)",
     "starting": "not up yet: a server that starts, or a command at work",
     "refusing": "up, and refuses us",
+    "busy": "up, and busy: look again in a moment; if it stays so, the server's log and am top say why",
     "unreachable": "does not answer",
     "lost": "not running, and its database is not there: nothing starts before it is",
     "absent": "not running, and there is no store yet (start both with: am serve)",

@@ -107,7 +107,7 @@ class HttpGateway:
             self.close()
             raise _stranger("more than a server of ours ever answers")
         if response.status != HTTPStatus.OK:
-            raise _refusal(response.status, _value(content))
+            raise _refusal(response, _value(content))
         return content.decode(errors="replace")
 
     def download(self, slug: str, sha256: str) -> Iterator[bytes]:
@@ -119,7 +119,7 @@ class HttpGateway:
             connection.request("GET", f"{prefix}/attachments/{quote(slug)}/{quote(sha256)}", headers=self._headers())
             response = self._response(connection)
             if response.status != HTTPStatus.OK:
-                raise _refusal(response.status, _value(response.read(_MAX_ANSWER_BYTES)))
+                raise _refusal(response, _value(response.read(_MAX_ANSWER_BYTES)))
             while piece := response.read(_PIECE_BYTES):
                 yield piece
         except (OSError, http.client.HTTPException) as broken:
@@ -152,7 +152,7 @@ class HttpGateway:
         except (OSError, http.client.HTTPException) as broken:
             self.close()
             raise _broken(broken, self._server.url) from broken
-        return _answer(response.status, content)
+        return _answer(response, content)
 
     def _response(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
         """Raises TimeoutError where no answer begins in time."""
@@ -198,21 +198,23 @@ def _value(content: bytes) -> Any:
 
 
 # The answer is plain JSON.
-def _answer(status: int, content: bytes) -> Any:
+def _answer(response: http.client.HTTPResponse, content: bytes) -> Any:
     answer = _value(content)
-    if status == HTTPStatus.OK and answer is not None:
+    if response.status == HTTPStatus.OK and answer is not None:
         return answer
-    raise _refusal(status, answer)
+    raise _refusal(response, answer)
 
 
-def _refusal(status: int, answer: object) -> WireError:
+def _refusal(response: http.client.HTTPResponse, answer: object) -> WireError:
     """A typed error of ours, a refusal below the tools (`{"detail": ...}`), or no answer of this product at all."""
     if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
         return WireError(answer["error"])
     if isinstance(answer, dict) and "detail" in answer:
-        kind, hint = _BELOW_THE_TOOLS.get(status, ("UNAVAILABLE", ""))
-        return WireError({"type": kind, "message": str(answer["detail"]), "hint": hint})
-    return _stranger(f"HTTP {status}")
+        kind, hint = _BELOW_THE_TOOLS.get(response.status, ("UNAVAILABLE", ""))
+        again = response.getheader("Retry-After") or ""
+        data = {"retry_after_s": int(again)} if again.isascii() and again.isdigit() else {}
+        return WireError({"type": kind, "message": str(answer["detail"]), "hint": hint, "data": data})
+    return _stranger(f"HTTP {response.status}")
 
 
 def _stranger(what: str) -> Stranger:

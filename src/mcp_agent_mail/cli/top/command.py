@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcp_agent_mail.cli.context import load_context
-from mcp_agent_mail.cli.exit_codes import ExitCode
+from mcp_agent_mail.cli.exit_codes import ExitCode, tell_error
+from mcp_agent_mail.cli.gateway.busy import is_busy
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import (
     Column,
@@ -22,8 +23,10 @@ from mcp_agent_mail.cli.output import (
     print_json,
     print_rows,
 )
+from mcp_agent_mail.core.errors import AgentMailError
 
 if TYPE_CHECKING:
+    from mcp_agent_mail.cli.top.full_look import FullLook
     from mcp_agent_mail.cli.top.look_source import LookSource
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -52,7 +55,8 @@ def top(
 
     A look costs the server some ten small questions: agents and leases of four projects in turn, calls of the last
     minute from /metrics. A restart is survived; without a server it shows what the store says. --once and --json, or an
-    output that is no terminal, look once: 0 done, 69 neither server nor store.
+    output that is no terminal, look once: 0 done, 1 the server says error, is busy or refuses, 69 neither server
+    nor store.
     """
     context = load_context()
     # What looks is imported here: --help does without.
@@ -62,21 +66,38 @@ def top(
     try:
         looks.require_first()
         if once or json or not is_terminal() or os.environ.get("TERM") in (None, "", "dumb"):
-            _look_once(looks, json=json)
-            return ExitCode.DONE
+            return _look_once(looks, json=json)
         return _watch(looks, every)
     finally:
         looks.close()
 
 
-def _look_once(looks: LookSource, *, json: bool) -> None:
-    """Calls are those of one second; every project is asked, the newest 200 at most."""
-    from mcp_agent_mail.cli.top.page import figures
+def _look_once(looks: LookSource, *, json: bool) -> int:
+    """Calls are those of one second; every project is asked, the newest 200 at most. A server that says `error`, or is
+    busy, is a refusal.
+    """
+    try:
+        overview = _one_look(looks)
+    except AgentMailError as refused:
+        if not is_busy(refused):
+            raise
+        tell_error(refused)
+        return ExitCode.REFUSED
+    _print(overview, json=json)
+    return ExitCode.REFUSED if overview.server == "error" else ExitCode.DONE
 
+
+def _one_look(looks: LookSource) -> FullLook:
     overview = looks.require_look(projects=_ONCE_PROJECTS)
     if overview.server != "none":
         time.sleep(_ONCE_WINDOW_S)
         overview = looks.require_look(projects=0)
+    return overview
+
+
+def _print(overview: FullLook, *, json: bool) -> None:
+    from mcp_agent_mail.cli.top.page import figures
+
     value = overview.to_json()
     if json:
         print_json(value)

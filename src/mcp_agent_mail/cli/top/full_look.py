@@ -61,7 +61,8 @@ class CallLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullLook:
-    """One look. `server` is what it says of itself (ok, degraded, error), or `none`: then the figures are the store's.
+    """One look. `server` is what it says of itself (ok, degraded, error), or `busy` or `refusing` where it
+    answered nothing else, or `none`: with these three the figures are the store's.
     `problem` is why there is less than there could be.
     """
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcp_agent_mail.cli.context import CliContext
-from mcp_agent_mail.cli.exit_codes import Misread, NoServer
-from mcp_agent_mail.cli.gateway.http import Server
+from mcp_agent_mail.cli.exit_codes import Misread, NoServer, WireError
+from mcp_agent_mail.cli.gateway.busy import is_busy
+from mcp_agent_mail.cli.gateway.http import Server, Stranger
 from mcp_agent_mail.cli.gateway.port import find_server, require_server
 from mcp_agent_mail.cli.top.full_look import FullLook
 from mcp_agent_mail.cli.top.server_look import ANSWER_WITHIN_S, ServerLook
@@ -50,6 +51,8 @@ class LookSource:
             if server is not None:
                 return server.look()
         except (AgentMailError, *_MISREAD) as failed:
+            if isinstance(failed, WireError) and not isinstance(failed, Stranger):
+                return self._refused(failed)
             self.close()
             told = failed if isinstance(failed, AgentMailError) else Misread.because(failed)
             return self._without_server(told.message)
@@ -60,6 +63,14 @@ class LookSource:
             found = find_server(self._context) or self._first
             self._server = None if found is None else ServerLook(found)
         return self._server
+
+    def _refused(self, refused: WireError) -> FullLook:
+        """By a server that is there: what it has told before it keeps, unless it is asked by somebody else now."""
+        url = None if self._server is None else self._server.url
+        if not is_busy(refused):
+            self.close()
+        told = self._without_server(refused.message)
+        return replace(told, server="busy" if is_busy(refused) else "refusing", url=url)
 
     def _without_server(self, problem: str | None) -> FullLook:
         try:

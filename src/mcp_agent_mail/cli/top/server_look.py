@@ -123,7 +123,7 @@ class ServerLook:
         for part in ("store", "archive"):
             if told := self._health[part].get("last_error"):
                 return f"{part}: {told}"
-        return None
+        return "its store cannot be read or written" if self._health["status"] == "error" else None
 
 
 def call_look(first: CallFigures, last: CallFigures) -> CallLook | None:
