@@ -199,11 +199,23 @@ def _pending(storage_root: Path, owner: Owner | None) -> StoreUnfinished:
             hint="Try again when that is done.",
             data={"pid": owner.pid},
         )
+    # Only where a swap was interrupted.
+    from mcp_agent_mail.store.engine.swap import noted_reset
+
+    journal = storage_root / SWAP_FILE
+    if (reset := noted_reset(journal)) is not None:
+        where = "It had saved nothing" if reset.saved is None else f"What it saved is in {reset.saved}"
+        return StoreUnfinished(
+            f"A reset of the store in {storage_root} was interrupted while it emptied the store. {where}.",
+            hint="Whoever takes the store finishes it: `am reset`, or `am serve`."
+            + ("" if reset.saved is None else f" The mail comes back by: am archive restore {reset.saved}"),
+            data={"journal": str(journal), "saved": None if reset.saved is None else str(reset.saved)},
+        )
     return StoreUnfinished(
         f"A restore or a rebuild of the store in {storage_root} was interrupted while it put the new store in place.",
         hint="Nothing is lost. Whoever takes the store finishes it: `am doctor repair --dry-run`, or `am serve`. "
         "Then try again.",
-        data={"journal": str(storage_root / SWAP_FILE)},
+        data={"journal": str(journal)},
     )
 
 

@@ -96,10 +96,18 @@ def test_killed_half_way_it_finishes_when_it_is_run_again(stopped_post: Post, po
         [sys.executable, "-c", KILLED, point], env=server.environment(), cwd=server.root.parent, check=False
     )
     assert ended.returncode == -signal.SIGKILL
+    (saved,) = (server.root.parent / "store-backups").glob("reset-*.tar")
+    checked = server.am("doctor", "check")
 
     done = server.am("reset", "--json")
 
     assert done.returncode == 0, done.stderr
     assert "A reset was interrupted; it is done now." in json.loads(done.stdout)["finished"]
+    assert json.loads(done.stdout)["archive"] == str(saved)
+    assert f"What it saved is in {saved}." in json.loads(done.stdout)["finished"]
+    assert f"an interrupted reset of the store is done now; what it saved is in {saved}" in done.stderr
     assert not server.database.exists()
-    assert len(list((server.root.parent / "store-backups").glob("reset-*.tar"))) == 1
+    assert checked.returncode != 0
+    assert "A reset of the store" in checked.stdout + checked.stderr
+    assert f"What it saved is in {saved}." in checked.stdout + checked.stderr
+    assert "`am reset`" in checked.stdout + checked.stderr

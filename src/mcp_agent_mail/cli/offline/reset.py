@@ -70,7 +70,8 @@ def reset_offline(
     with lone_owner(settings):
         saved = _save(context, told, clock) if saves else None
         stays = what_stays(place)
-        empty(place, clock, fault_hook=fault_hook)
+        saved_in = None if saved is None else Path(saved["file"])
+        empty(place, clock, saved=saved_in, fault_hook=fault_hook)
         _remove_signals(settings)
     return {
         "path": str(settings.storage_root),

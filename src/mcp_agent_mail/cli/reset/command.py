@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -41,9 +42,12 @@ def reset(
     context = load_context()
     # The services of the archive: 0.1 s.
     from mcp_agent_mail.cli.offline.reset import is_finished, reset_offline
+    from mcp_agent_mail.core.store_owner import SWAP_FILE
+    from mcp_agent_mail.store.engine.swap import noted_reset
 
+    noted = noted_reset(context.storage_root / SWAP_FILE)
     if is_finished(context):
-        _print(_finished(context), json=json)
+        _print(_finished(context, None if noted is None else noted.saved), json=json)
         return ExitCode.DONE
     _require_confirmed(context, confirm, json=json)
     with progress_bars() as bars:
@@ -72,14 +76,15 @@ def _require_confirmed(context: CliContext, confirm: str | None, *, json: bool) 
 
 
 # As `--json` prints it.
-def _finished(context: CliContext) -> dict[str, Any]:
+def _finished(context: CliContext, saved: Path | None) -> dict[str, Any]:
+    where = saved or context.settings.backup_dir
     return {
         "path": str(context.storage_root),
-        "archive": None,
+        "archive": None if saved is None else str(saved),
         "sha256": None,
         "projects": 0,
         "stays": [],
-        "finished": f"A reset was interrupted; it is done now. What it saved is in {context.settings.backup_dir}.",
+        "finished": f"A reset was interrupted; it is done now. What it saved is in {where}.",
     }
 
 

@@ -17,7 +17,7 @@ from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.recovery.backups.place import FOLDERS, StorePlace
 from mcp_agent_mail.features.recovery.backups.undo import new_undo
 from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, UNDO_FOLDER, database_files
-from mcp_agent_mail.store.engine.swap import swap
+from mcp_agent_mail.store.engine.swap import NotedReset, swap
 from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 
 LEFT_MOST = 100
@@ -29,8 +29,9 @@ def is_empty(place: StorePlace) -> bool:
     return not any(os.path.lexists(path) for path in _parts(place))
 
 
-def empty(place: StorePlace, clock: Clock, *, fault_hook: FaultHook = no_fault) -> None:
-    """Remove the store for good; the caller holds its lock, and has saved what is to be kept. Raises OSError and
+def empty(place: StorePlace, clock: Clock, *, saved: Path | None = None, fault_hook: FaultHook = no_fault) -> None:
+    """Remove the store for good; the caller holds its lock, and has saved what is to be kept, in the file `saved`,
+    which whoever finishes an interrupted reset names. Raises OSError and
     SwapRefused, and nothing has moved; SwapUnfinished, and the next holder of the lock goes on.
     """
     kept = new_undo(place, clock)
@@ -41,7 +42,8 @@ def empty(place: StorePlace, clock: Clock, *, fault_hook: FaultHook = no_fault) 
         if os.path.lexists(part)
     ]
     places = SwapPlaces(storage_root=place.storage_root, database_path=place.database_path)
-    swap(places, moves, leftovers=[*database_files(kept.database), kept.folder], fault_hook=fault_hook)
+    leftovers = [*database_files(kept.database), kept.folder]
+    swap(places, moves, leftovers=leftovers, reset=NotedReset(saved=saved), fault_hook=fault_hook)
 
 
 def what_stays(place: StorePlace) -> list[Path]:

@@ -28,7 +28,7 @@ from mcp_agent_mail.core.private_files import replace_private
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
 from mcp_agent_mail.store.engine.database_files import beside, rebuilt_aside, remove_unfinished
 from mcp_agent_mail.store.engine.folder import require_own_links, require_private_place
-from mcp_agent_mail.store.engine.swap import finish_swap
+from mcp_agent_mail.store.engine.swap import NotedReset, finish_swap, noted_reset
 from mcp_agent_mail.store.engine.swap_places import SwapPlaces
 
 logger = logging.getLogger(__name__)
@@ -75,8 +75,9 @@ class StoreLock:
                     _take_folder(self._storage_root, owner_file, taken)
                 owner_file.unlink(missing_ok=True)  # Of one that was killed: nobody is at its address any more.
                 taken.callback(owner_file.unlink, missing_ok=True)
+            reset = noted_reset(self._swap_places.journal)
             if finish_swap(self._swap_places):
-                logger.warning("an interrupted restore, rebuild or reset of the store is done now")
+                _tell_of_finished(reset)
             # What a rebuild left that was stopped: nobody has use for it.
             remove_unfinished(rebuilt_aside(self._swap_places.database_path.resolve()))
             self._started = iso(self._clock())
@@ -155,6 +156,15 @@ def _take_folder(storage_root: Path, owner_file: Path, taken: ExitStack) -> None
             return
         else:
             return
+
+
+def _tell_of_finished(reset: NotedReset | None) -> None:
+    if reset is None:
+        logger.warning("an interrupted restore or rebuild of the store is done now")
+    elif reset.saved is None:
+        logger.warning("an interrupted reset of the store is done now; it had saved nothing")
+    else:
+        logger.warning("an interrupted reset of the store is done now; what it saved is in %s", reset.saved)
 
 
 def _holds(owner_file: Path, text: str) -> bool:

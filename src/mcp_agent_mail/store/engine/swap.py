@@ -25,6 +25,7 @@ from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
 _VERSION = 1
 _MAX_JOURNAL_BYTES = 4 * 1024 * 1024
 _MAX_MOVES = 1_000
+_MAX_PATH = 4_096
 _OWNER_ONLY = 0o700
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -34,17 +35,31 @@ class SwapUnfinished(Unavailable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotedReset:
+    """A swap that empties the store: which file has its mail, None where nothing was saved."""
+
+    saved: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Journal:
     moves: Sequence[Move]
     leftovers: Sequence[Path]
+    reset: NotedReset | None = None
 
 
 def swap(
-    places: SwapPlaces, moves: Sequence[Move], *, leftovers: Sequence[Path] = (), fault_hook: FaultHook = no_fault
+    places: SwapPlaces,
+    moves: Sequence[Move],
+    *,
+    leftovers: Sequence[Path] = (),
+    reset: NotedReset | None = None,
+    fault_hook: FaultHook = no_fault,
 ) -> None:
     """Once this returns all of `moves` are done, and survive a loss of power. The caller holds the store's lock.
 
     `leftovers`: files and folders that nobody needs then; whoever finishes the swap removes them, as far as it can.
+    `reset`: what `noted_reset` tells of the swap until then.
 
     On OSError and SwapRefused, which come before the first rename, nothing has moved; later (SwapUnfinished)
     `finish_swap` goes on. What was built is synced here.
@@ -60,7 +75,7 @@ def swap(
         _make_folder(move.kept.parent)
         _make_folder(move.place.parent)
         _require_one_file_system(move)
-    _write_journal(journal, _Journal(moves=moves, leftovers=leftovers))
+    _write_journal(journal, _Journal(moves=moves, leftovers=leftovers, reset=reset))
     fault_hook(FailPoint.SWAP_BEGUN)
     finish_swap(places, fault_hook=fault_hook)
 
@@ -88,6 +103,22 @@ def finish_swap(places: SwapPlaces, *, fault_hook: FaultHook = no_fault) -> bool
     except OSError as failed:
         raise _unfinished(journal, f"{failed.strerror}: {failed.filename}") from failed
     return True
+
+
+def noted_reset(journal: Path) -> NotedReset | None:
+    """What the journal of an interrupted reset says of it, to be told and not obeyed; None of any other swap, and where
+    there is none, or none to be read.
+    """
+    try:
+        content = read_plain(str(journal), _MAX_JOURNAL_BYTES, follow=False)
+        noted = None if content is None else json.loads(content).get("reset")
+        if noted is None:
+            return None
+        saved = noted["saved"]
+        is_told = isinstance(saved, str) and len(saved) <= _MAX_PATH and saved.isprintable()
+        return NotedReset(saved=Path(saved) if is_told else None)
+    except (UnfitFile, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
 
 
 def _sync_names(path: Path, root: Path) -> None:
@@ -162,10 +193,12 @@ def _write_journal(journal: Path, written: _Journal) -> None:
         {"place": str(move.place), "built": str(move.built) if move.built else None, "kept": str(move.kept)}
         for move in written.moves
     ]
-    leftovers = [str(path) for path in written.leftovers]
+    value = {"version": _VERSION, "moves": listed, "leftovers": [str(path) for path in written.leftovers]}
+    if written.reset is not None:
+        value["reset"] = {"saved": None if written.reset.saved is None else str(written.reset.saved)}
     try:
         with os.fdopen(os.open(fresh, _NEW, 0o600), "w", encoding="ascii") as file:
-            file.write(json.dumps({"version": _VERSION, "moves": listed, "leftovers": leftovers}, indent=1))
+            file.write(json.dumps(value, indent=1))
             file.flush()
             os.fsync(file.fileno())
         fresh.rename(journal)
