@@ -17,7 +17,7 @@ import typer
 
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, code_of
-from mcp_agent_mail.cli.gateway.busy import asked_to_wait_s
+from mcp_agent_mail.cli.gateway.busy_server import asked_to_wait_s
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger
 from mcp_agent_mail.cli.gateway.port import find_server, require_server
 from mcp_agent_mail.cli.lazy_typer import LeanCommand

@@ -10,7 +10,7 @@ import typer
 
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
-from mcp_agent_mail.cli.gateway.busy import is_alive, is_busy
+from mcp_agent_mail.cli.gateway.busy_server import is_alive, is_busy
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger, Unreachable
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.lazy_typer import LeanCommand

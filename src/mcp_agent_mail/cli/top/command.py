@@ -11,7 +11,7 @@ import typer
 
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, tell_error
-from mcp_agent_mail.cli.gateway.busy import is_busy
+from mcp_agent_mail.cli.gateway.busy_server import is_busy
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import (
     Column,

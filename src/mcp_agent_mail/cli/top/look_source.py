@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import Misread, NoServer, WireError
-from mcp_agent_mail.cli.gateway.busy import is_busy
+from mcp_agent_mail.cli.gateway.busy_server import is_busy
 from mcp_agent_mail.cli.gateway.http import Server, Stranger
 from mcp_agent_mail.cli.gateway.port import find_server, require_server
 from mcp_agent_mail.cli.top.full_look import FullLook

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.cli.exit_codes import NoServer, WireError
-from mcp_agent_mail.cli.gateway.busy import asked_to_wait_s, is_alive, is_busy
+from mcp_agent_mail.cli.gateway.busy_server import asked_to_wait_s, is_alive, is_busy
 from mcp_agent_mail.cli.gateway.http import Server, Stranger
 from mcp_agent_mail.core.errors import AgentMailError
 from tests.cli.scripted_server import Scripted, ScriptedServer, answer
