@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.clock import SECOND
 from mcp_agent_mail.core.ids import AgentId, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.doors.names import Door
@@ -68,9 +67,9 @@ async def test_the_operator_is_told_of_such_names_once_a_minute(
     unheard = await call("RedStone", "Nobody")
     (first,) = await call("BlueLake")
     again = await call("BlueLake"), await call("BlueLake")
-    seeded.clock.now += 59 * SECOND
+    seeded.clock.step(59)
     early = await call("BlueLake")
-    seeded.clock.now += SECOND
+    seeded.clock.step(1)
     (second,) = await call("BlueLake")
 
     assert (unheard, again, early) == ([], ([], []), [])
