@@ -23,7 +23,7 @@ from mcp_agent_mail.domain.identity.caller import (
 from mcp_agent_mail.domain.identity.token_agents import AmbiguousClaim
 from mcp_agent_mail.features.identity.callers import (
     AuthRules,
-    Claimed,
+    JwtAgents,
     Proofs,
     ProofsDiffer,
     UnknownToken,
@@ -57,9 +57,9 @@ async def find_agent_by_id(agent_id: AgentId) -> Agent | None:
     return next((agent for agent in AGENTS.values() if agent.id == agent_id), None)
 
 
-async def find_claimed(texts: Sequence[str], _project_key: str | None) -> Claimed:
+async def find_claimed(texts: Sequence[str], _project_key: str | None) -> JwtAgents:
     agents = [agent for text in texts for agent in AGENTS.values() if agent.name == text.partition("@")[0]]
-    return Claimed(agents=agents, ambiguous=[TWICE] if TWICE.name in texts else [])
+    return JwtAgents(agents=agents, ambiguous=[TWICE] if TWICE.name in texts else [])
 
 
 PROOFS = Proofs(

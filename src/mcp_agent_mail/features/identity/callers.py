@@ -26,7 +26,7 @@ class ProofsDiffer(PermissionDenied):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
+class JwtAgents:
     """The agents that a JWT proves by naming them, and the names in it that could mean several: these prove none."""
 
     agents: Sequence[Agent] = ()
@@ -39,7 +39,7 @@ class Proofs:
 
     find_agent: Callable[[bytes], Awaitable[Agent | None]]
     find_agent_by_id: Callable[[AgentId], Awaitable[Agent | None]]
-    find_claimed: Callable[[Sequence[str], str | None], Awaitable[Claimed]]
+    find_claimed: Callable[[Sequence[str], str | None], Awaitable[JwtAgents]]
     find_join_code: Callable[[bytes], Awaitable[JoinCode | None]]
     clock: Clock
 

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.admission import JoinCode
 from mcp_agent_mail.domain.identity.token_agents import AmbiguousClaim
-from mcp_agent_mail.features.identity.callers import Claimed, Proofs
+from mcp_agent_mail.features.identity.callers import JwtAgents, Proofs
 from mcp_agent_mail.features.identity.door_callers import is_mailbox
 from mcp_agent_mail.features.projects.lookup import find_project
 from mcp_agent_mail.store.database import Store
@@ -55,7 +55,7 @@ def proofs_of(store: Store, clock: Clock) -> Proofs:
     async def find_agent_by_id(agent_id: AgentId) -> Agent | None:
         return await store.read(lambda view: view.agents.find(agent_id))
 
-    async def find_claimed(texts: Sequence[str], project_key: str | None) -> Claimed:
+    async def find_claimed(texts: Sequence[str], project_key: str | None) -> JwtAgents:
         claimed = await store.read(lambda view: claimed_agents(view, texts, project_key))
         if claimed.ambiguous:
             ambiguity.note(claimed.ambiguous)
@@ -73,7 +73,7 @@ def proofs_of(store: Store, clock: Clock) -> Proofs:
     )
 
 
-def claimed_agents(view: View, texts: Sequence[str], project_key: str | None = None) -> Claimed:
+def claimed_agents(view: View, texts: Sequence[str], project_key: str | None = None) -> JwtAgents:
     """The agents that a JWT names, each as `Name@project` (a directory or a slug), or by a name that one project alone
     has; those of the project that the call names first. Who is not there (yet) is proven by nothing; mailboxes of
     doors, `Human` and `System` never are.
@@ -82,7 +82,7 @@ def claimed_agents(view: View, texts: Sequence[str], project_key: str | None = N
     found = [agents[0] for agents in meant.values() if len(agents) == 1]
     home = None if project_key is None else find_project(view, project_key)
     found.sort(key=lambda agent: home is None or agent.project_id != home.id)
-    return Claimed(
+    return JwtAgents(
         agents=list({agent.id: agent for agent in found}.values()),
         ambiguous=[
             AmbiguousClaim(name=text.strip(), addresses=_addresses(view, agents[:_SHOWN]))
