@@ -84,6 +84,7 @@ def test_a_content_is_served_to_whoever_sees_the_mail(world: World) -> None:
     blob = world.connection.mcp("resources/read", uri=f"resource://attachment/{sent['sha256']}")["result"]
 
     assert (whole.status_code, whole.text) == (200, "notes")
+    assert whole.headers.get_list("cache-control") == known.headers.get_list("cache-control") == ["no-store"]
     assert (part.status_code, part.text) == (206, "ot")
     assert (known.status_code, head.status_code, head.headers["content-length"]) == (304, 200, "5")
     assert blob["contents"] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from mcp_agent_mail.server.edge.paths import RULES, PathClass, Showing
 from mcp_agent_mail.server.transport.http import HttpApp
 from tests.facades.all_doors import open_all_doors
 from tests.server.hosted import hosted
+from tests.server.jwt.issuing import AUDIENCE, ISSUER, SECRET, claims, signed
 from tests.server.whole_app import OPERATOR, open_services, settings_of
 
 SERVER = "the-token-of-this-whole-server"
@@ -178,3 +180,27 @@ async def test_a_wait_ends_once_the_token_that_began_it_is_revoked(tmp_path: Pat
             answer = await waiting
 
     assert (answer.status_code, answer.json()["error"]["type"]) == (503, "UNAVAILABLE")
+
+
+async def test_a_name_in_a_jwt_that_another_project_takes_too_is_told_to_whom_it_proved(tmp_path: Path) -> None:
+    jwts = {"HTTP_JWT_ENABLED": "true", "HTTP_JWT_SECRET": SECRET, "HTTP_JWT_AUDIENCE": AUDIENCE}
+    one, two = (str(tmp_path / name) for name in ("one", "two"))
+    token = signed(claims(role="writer", agent="BlueLake", exp=int(time.time()) + 900, iat=None))
+    inbox = {"project_key": one, "agent_name": "BlueLake"}
+    async with running(tmp_path, HTTP_JWT_ISSUER=ISSUER, **jwts) as (_, client):
+        for project in (one, two):
+            await rpc(client, "ensure_project", OPERATOR, human_key=project)
+        blue = {"name": "BlueLake", "program": "tests", "model": "none"}
+        await rpc(client, "register_agent", OPERATOR, project_key=one, **blue)
+        before = await client.post("/rpc/fetch_inbox", json=inbox, headers=bearer(token))
+        await rpc(client, "register_agent", OPERATOR, project_key=two, **blue)
+        after = await client.post("/rpc/fetch_inbox", json=inbox, headers=bearer(token))
+
+    assert (before.status_code, after.status_code) == (200, 401)
+    error = after.json()["error"]
+    assert error["message"] == (
+        "Acting as BlueLake needs a token that proves it. "
+        "The token that let you in names BlueLake without a project, and several projects have that name."
+    )
+    assert error["hint"].startswith("Have its issuer write Name@project in the token: BlueLake@")
+    assert "AGENT_AUTH" not in after.text

@@ -54,7 +54,7 @@ async def test_what_is_no_picture_is_kept_as_a_file_whatever_it_says_it_is(door:
         "content-security-policy": "default-src 'none'; sandbox",
         "cross-origin-resource-policy": "same-origin",
         "referrer-policy": "no-referrer",
-        "cache-control": "private, no-cache",
+        "cache-control": "no-store",
         "accept-ranges": "bytes",
         "content-type": "application/octet-stream",
         "content-disposition": "attachment; filename=\"p_ge.html\"; filename*=UTF-8''p%C3%A4ge.html",

@@ -34,8 +34,8 @@ _ALWAYS = (
     (b"content-security-policy", b"default-src 'none'; sandbox"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
-    # The content stays what it is; who may read it does not.
-    (b"cache-control", b"private, no-cache"),
+    # The content stays what it is; who may read it does not, and a copy on a disk asks nobody.
+    (b"cache-control", b"no-store"),
     (b"accept-ranges", b"bytes"),
 )
 

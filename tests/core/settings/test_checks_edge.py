@@ -53,3 +53,60 @@ def test_a_word_means_one_role(machine: Machine) -> None:
     (mistake,) = machine.mistakes(HTTP_RBAC_READER_ROLES="staff", HTTP_RBAC_OPERATOR_ROLES="boss,staff")
 
     assert (mistake.name, "staff" in mistake.expected) == ("HTTP_RBAC_OPERATOR_ROLES", True)
+
+
+@pytest.mark.parametrize(
+    ("given", "warned"),
+    [
+        ({"HTTP_BEARER_ROLE": "reader"}, ["HTTP_BEARER_ROLE"]),
+        ({"HTTP_BEARER_ROLE": "reader", "HTTP_RBAC_ENABLED": "false"}, []),
+        ({"HTTP_BEARER_ROLE": "reader", "HTTP_BEARER_TOKEN": KEY}, []),
+        ({"HTTP_BEARER_ROLE": "reader", "HTTP_JWT_ENABLED": "true", "HTTP_JWT_SECRET": KEY}, []),
+        ({"HTTP_BEARER_TOKEN": KEY}, []),
+        ({}, []),
+    ],
+)
+def test_a_readers_token_that_nobody_has_to_show_is_warned_of(
+    given: dict[str, str], warned: list[str], machine: Machine
+) -> None:
+    assert machine.notices(**given) == [("warning", name) for name in warned]
+
+
+@pytest.mark.parametrize(
+    ("given", "is_warned"),
+    [
+        ({"HTTP_BEARER_TOKEN": KEY, "HTTP_BEARER_ROLE": "reader"}, True),
+        ({"HTTP_JWT_ENABLED": "true", "HTTP_JWT_SECRET": KEY}, True),
+        ({"HTTP_JWT_ENABLED": "true", "HTTP_JWT_SECRET": KEY, "HTTP_RBAC_ENABLED": "false"}, False),
+        ({"HTTP_BEARER_TOKEN": KEY}, False),
+        ({}, False),
+    ],
+)
+def test_so_is_a_machine_that_needs_none_beside_readers(
+    given: dict[str, str], *, is_warned: bool, machine: Machine
+) -> None:
+    name = "HTTP_ALLOW_LOCALHOST_UNAUTHENTICATED"
+
+    assert machine.notices(HTTP_ALLOW_LOCALHOST_UNAUTHENTICATED="true", **given) == [("warning", name)] * is_warned
+
+
+@pytest.mark.parametrize(
+    ("given", "is_warned"),
+    [
+        ({"HTTP_HOST": "0.0.0.0"}, True),  # asked about, not bound to
+        ({"HTTP_HOST": "::"}, True),
+        ({"HTTP_HOST": "0.0.0.0", "HTTP_PUBLIC_URL": "https://mail.example"}, False),
+        ({"HTTP_HOST": "10.0.0.1"}, False),
+        ({}, False),
+        ({"HTTP_HOST": "0.0.0.0", "HTTP_JWT_ISSUER": "deploy"}, False),
+        ({"HTTP_HOST": "0.0.0.0", "HTTP_JWT_ENABLED": "false", "HTTP_BEARER_TOKEN": KEY}, False),
+    ],
+)
+def test_where_others_are_told_to_sign_in_they_have_to_reach_it(
+    given: dict[str, str], *, is_warned: bool, machine: Machine
+) -> None:
+    jwts = {"HTTP_JWT_ENABLED": "true", "HTTP_JWT_SECRET": KEY, "HTTP_JWT_ISSUER": "https://id.example"}
+
+    warned = machine.notices(**{"HTTP_ALLOWED_HOSTS": "mail.example", "AGENT_AUTH": "strict", **jwts, **given})
+
+    assert warned == [("warning", "HTTP_PUBLIC_URL")] * is_warned

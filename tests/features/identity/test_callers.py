@@ -12,8 +12,23 @@ from mcp_agent_mail.core.ids import AgentId, token_hash
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.identity.caller import AgentAuth, CallerKind, TokenMissing, require_proof, require_to_act
-from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, ProofsDiffer, UnknownToken, resolve_caller
+from mcp_agent_mail.domain.identity.caller import (
+    AgentAuth,
+    CallerKind,
+    TokenMissing,
+    WrongToken,
+    require_proof,
+    require_to_act,
+)
+from mcp_agent_mail.domain.identity.token_agents import AmbiguousClaim
+from mcp_agent_mail.features.identity.callers import (
+    AuthRules,
+    JwtAgents,
+    Proofs,
+    ProofsDiffer,
+    UnknownToken,
+    resolve_caller,
+)
 from tests.features.samples import an_agent
 
 BLUE, RED, GONE, WRONG = "amt_blue", "amt_red", "amt_gone", "amt_wrong"
@@ -25,6 +40,9 @@ AGENTS = {
     token_hash(RED): an_agent(2, "RedStone"),
     token_hash(GONE): an_agent(3, "GoneElm", retired=True),
 }
+
+
+TWICE = AmbiguousClaim(name="QuietFox", addresses=("QuietFox@app", "QuietFox@lib"))
 
 
 async def find_agent(token: bytes) -> Agent | None:
@@ -39,8 +57,9 @@ async def find_agent_by_id(agent_id: AgentId) -> Agent | None:
     return next((agent for agent in AGENTS.values() if agent.id == agent_id), None)
 
 
-async def find_claimed(texts: Sequence[str], _project_key: str | None) -> list[Agent]:
-    return [agent for text in texts for agent in AGENTS.values() if agent.name == text.partition("@")[0]]
+async def find_claimed(texts: Sequence[str], _project_key: str | None) -> JwtAgents:
+    agents = [agent for text in texts for agent in AGENTS.values() if agent.name == text.partition("@")[0]]
+    return JwtAgents(agents=agents, ambiguous=[TWICE] if TWICE.name in texts else [])
 
 
 PROOFS = Proofs(
@@ -188,3 +207,98 @@ async def test_a_caller_from_another_machine_is_known_as_one(token: str | None, 
     caller, _ = await resolve_caller(credentials, AuthRules(auth=AgentAuth.OPEN), PROOFS)
 
     assert caller.is_remote is is_remote
+
+
+@pytest.mark.parametrize("auth", AgentAuth)
+@pytest.mark.parametrize(
+    ("given", "acting_as", "refusal", "why", "next_step"),
+    [
+        (
+            {"claimed_agents": ("QuietFox",)},
+            "QuietFox",
+            TokenMissing,
+            "The token that let you in names QuietFox without a project, and several projects have that name.",
+            "Have its issuer write Name@project in the token: QuietFox@app or QuietFox@lib.",
+        ),
+        (
+            {"claimed_agents": ("RedStone", "QuietFox")},
+            "quietfox",
+            WrongToken,
+            "The token that let you in names QuietFox without a project, and several projects have that name.",
+            "Have its issuer write Name@project in the token: QuietFox@app or QuietFox@lib.",
+        ),
+        (
+            {"claimed_agents": ("Nobody@app", "QuietFox")},
+            "BlueLake",
+            TokenMissing,
+            "The token that let you in is for Nobody@app and QuietFox alone.",
+            "Act as Nobody@app or QuietFox, or come with a token for BlueLake.",
+        ),
+        (
+            {"claimed_agents": ("RedStone",)},
+            "BlueLake",
+            WrongToken,
+            "The token that let you in is for RedStone alone.",
+            "Act as RedStone, or come with a token for BlueLake.",
+        ),
+        (
+            {"issued_to": 2},
+            "BlueLake",
+            WrongToken,
+            "The token that let you in is for RedStone alone.",
+            "Act as RedStone, or come with a token for BlueLake.",
+        ),
+        (
+            {"issued_to": 99},
+            "BlueLake",
+            TokenMissing,
+            "The token that let you in is an agent's that is not there any more.",
+            "Come with a token for BlueLake.",
+        ),
+    ],
+)
+async def test_who_came_in_as_certain_agents_is_told_so_and_not_of_a_setting(
+    given: dict[str, Any], acting_as: str, refusal: type[Exception], why: str, next_step: str, auth: AgentAuth
+) -> None:
+    caller, _ = await resolve_caller(Credentials(via="mcp", **given), AuthRules(auth=auth), PROOFS)
+
+    with pytest.raises((TokenMissing, WrongToken)) as acting:
+        require_to_act(caller, an_agent(7, acting_as))
+
+    assert type(acting.value) is refusal
+    assert (str(acting.value), acting.value.hint) == (
+        f"Acting as {acting_as} needs a token that proves it. {why}",
+        next_step,
+    )
+
+
+@pytest.mark.parametrize("auth", AgentAuth)
+@pytest.mark.parametrize(
+    ("given", "why", "next_step"),
+    [
+        (
+            {"claimed_agents": ("Nobody@app", "QuietFox")},
+            "The token that let you in names QuietFox without a project, and several projects have that name.",
+            "Have its issuer write Name@project in the token: QuietFox@app or QuietFox@lib.",
+        ),
+        (
+            {"claimed_agents": ("A", "B", "C" * 5_000, "D", "E")},
+            f"The token that let you in is for A, B, {'C' * 100} and 2 more alone, of whom none is there.",
+            f"Register as A, B, {'C' * 100} or 2 more, or come with a token for an agent that is there, or for none.",
+        ),
+        (
+            {"issued_to": 99},
+            "The token that let you in is an agent's that is not there any more.",
+            "Come with a token for an agent that is there, or for none.",
+        ),
+    ],
+)
+async def test_who_came_in_as_nobody_that_is_there_is_told_why_it_may_not_read(
+    given: dict[str, Any], why: str, next_step: str, auth: AgentAuth
+) -> None:
+    caller, _ = await resolve_caller(Credentials(via="mcp", **given), AuthRules(auth=auth), PROOFS)
+
+    with pytest.raises(TokenMissing) as reading:
+        require_proof(caller, "Reading mail")
+
+    assert (str(reading.value), reading.value.hint) == (f"Reading mail needs an agent's token. {why}", next_step)

@@ -72,6 +72,22 @@ async def test_at_the_very_instant_of_its_end_nobody_finds_it(seeded: SeededStor
     assert (book.find(TEXT), book.is_live(token.id)) == (None, False)
 
 
+async def test_those_that_let_their_holder_look_alone_are_counted_while_they_are_in_force(
+    seeded: SeededStore, book: IssuedTokenBook
+) -> None:
+    await stored(seeded, "amk_one")
+    await stored(seeded, "amk_two", expires_in_s=60)
+    writers = NewIssuedToken(
+        token_hash=token_hash("amk_three"), role=Role.WRITER, agent_id=None, note="", expires_ts=None
+    )
+    await seeded.store.write(lambda tx: tx.issued_tokens.add(writers, tx.now))
+
+    before = book.count_readers()
+    seeded.clock.step(60)
+
+    assert (before, book.count_readers()) == (2, 1)
+
+
 async def test_what_is_revoked_is_not_found_nor_in_force(seeded: SeededStore, book: IssuedTokenBook) -> None:
     token, other = await stored(seeded), await stored(seeded, "amk_other")
 

@@ -49,9 +49,16 @@ async def test_a_path_that_nothing_is_served_at_tells_no_less() -> None:
 
 
 async def test_whoever_answers_has_the_last_word_on_what_it_says() -> None:
-    own = [(b"cache-control", b"private, no-cache"), (b"referrer-policy", b"same-origin")]
+    own = [(b"cross-origin-resource-policy", b"same-site"), (b"referrer-policy", b"same-origin")]
 
-    assert await told(own) == [*own, ALWAYS[0], OF_MAIL[1]]
+    assert await told(own) == [*own, ALWAYS[0], OF_MAIL[0]]
+
+
+@pytest.mark.parametrize("said", [b"private, no-cache", b"max-age=60", b"public, immutable"])
+async def test_but_not_that_somebody_may_keep_it(said: bytes) -> None:
+    told_of_mail = dict(await told([(b"cache-control", said)]))
+
+    assert told_of_mail[b"cache-control"] == said + b", no-store"
 
 
 async def test_a_stream_of_the_sdk_is_kept_by_nobody_either() -> None:

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.settings.server import Settings, load_settings
+from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
 from mcp_agent_mail.server.edge.browsers import Origins
-from mcp_agent_mail.server.edge.by_settings import gate_of, rates_of, sign_in_of
+from mcp_agent_mail.server.edge.by_settings import bearers_of, gate_of, rates_of, sign_in_of
 from mcp_agent_mail.server.edge.discovery import SignIn
 from mcp_agent_mail.server.edge.rates import NO_RATES, RateClass
+from tests.server.whole_app import OPERATOR, open_services
+from tests.server.whole_app import settings_of as whole_settings
 
 
 @pytest.mark.parametrize(
@@ -108,3 +111,32 @@ def test_without_jwts_of_an_issuer_that_is_a_url_there_is_nowhere_to_sign_in(
     given: dict[str, str], tmp_path: Path
 ) -> None:
     assert sign_in_of(settings_of(tmp_path, **given)) is None
+
+
+KEY = "b" * 40
+
+
+@pytest.mark.parametrize(
+    ("given", "role", "where"),
+    [
+        ({}, "reader", ["anywhere"]),
+        ({}, "writer", []),
+        ({"HTTP_RBAC_ENABLED": "false"}, "reader", []),
+        ({"HTTP_BEARER_TOKEN": KEY}, "reader", []),
+        (JWT, "reader", []),
+        ({"HTTP_BEARER_TOKEN": KEY, "HTTP_ALLOW_LOCALHOST_UNAUTHENTICATED": "true"}, "reader", ["this machine"]),
+    ],
+)
+async def test_a_start_tells_of_readers_tokens_that_keep_nobody_from_writing(
+    given: dict[str, str], role: str, where: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = whole_settings(tmp_path, **given)
+    async with open_services(settings) as (services, _):
+        operator = Credentials(via="local", bearer_token=OPERATOR)
+        await services.tools.run("create_issued_token", {"role": role}, operator)
+        caplog.clear()
+
+        bearers_of(settings, services, operator_token=OPERATOR)
+
+    told = [record.args for record in caplog.records if str(record.msg).startswith("readers' tokens keep nobody")]
+    assert told == [(one,) for one in where]

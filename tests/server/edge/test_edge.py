@@ -211,6 +211,22 @@ async def test_a_page_that_is_granted_asks_mcp_rpc_and_rest_and_no_cookie_is_all
     assert (asked.status_code, refused.status_code) == (200, 401)
 
 
+async def test_a_page_that_is_granted_reads_where_to_sign_in_before_it_has_a_token() -> None:
+    path = "/.well-known/oauth-protected-resource/mcp"
+    async with asking(server_token=SERVER, origins=(PAGE,)) as client:
+        asked = await client.get(path, headers={"Origin": PAGE})
+        question = await client.options(path, headers={**QUESTION, "Access-Control-Request-Method": "GET"})
+        evil = await client.get(path, headers={"Origin": "https://evil.example"})
+    async with asking(server_token=SERVER) as client:
+        ungranted = await client.get(path, headers={"Origin": PAGE})
+
+    assert (asked.status_code, asked.json(), question.status_code) == (404, {"mcp_oauth": False}, 405)
+    assert (asked.headers["access-control-allow-origin"], asked.headers["vary"]) == (PAGE, "Origin")
+    assert not any("credentials" in name or "allow-headers" in name for name in (*asked.headers, *question.headers))
+    for answer in (evil, ungranted):
+        assert not any(name.startswith("access-control") for name in answer.headers)
+
+
 @pytest.mark.parametrize("path", ["/nowhere", "/health/liveness"])
 async def test_no_other_path_is_opened_to_pages(path: str) -> None:
     async with asking(origins=(PAGE,)) as client:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from mcp_agent_mail.core.settings.rows_edge import EVERY_ORIGIN, SHARED_KEY_ALGORITHMS
-from mcp_agent_mail.core.settings.sources import Given, SettingFindings
+from mcp_agent_mail.core.settings.sources import DEFAULT, Given, SettingFindings
 
 MAKE_KEY = "make one: openssl rand -hex 32"
 
@@ -15,11 +16,20 @@ def is_guarded(values: Mapping[str, object]) -> bool:
     return values.get("HTTP_BEARER_TOKEN") is not None or bool(values.get("HTTP_JWT_ENABLED"))
 
 
+def leads_to_sign_in(issuer: object) -> bool:
+    """Whether clients can ask this issuer for tokens: it is a URL."""
+    return isinstance(issuer, str) and issuer.lower().startswith(("https://", "http://"))
+
+
 def check_edge(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
-    """JWTs need one key of their own kind; any origin may call only where every act needs its agent's token."""
+    """JWTs need one key of their own kind; any origin may call only where every act needs its agent's token. Warned of:
+    roles that nobody has to show, and a place to sign in for that others cannot reach.
+    """
     _check_jwt(values, givens, findings)
     _check_origins(values, givens, findings)
     _check_roles(values, givens, findings)
+    _check_readers(values, givens, findings)
+    _check_own_address(values, findings)
 
 
 def _check_jwt(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
@@ -84,3 +94,37 @@ def _check_roles(values: Mapping[str, object], givens: Mapping[str, Given], find
             given = givens.get(name) or givens.get(other)
             if other != name and given is not None:
                 findings.mistake(given, f"a list without {word!r:.100}", f"{other} has it too.")
+
+
+def _check_readers(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
+    """Whoever shows nothing where nothing has to be shown is a writer: a reader's token keeps nobody from that."""
+    parsed = {"HTTP_BEARER_TOKEN", "HTTP_BEARER_ROLE", "HTTP_JWT_ENABLED", "HTTP_ALLOW_LOCALHOST_UNAUTHENTICATED"}
+    if not values.get("HTTP_RBAC_ENABLED") or parsed - values.keys():
+        return
+    is_readers = values["HTTP_BEARER_ROLE"] == "reader"
+    if not is_guarded(values):
+        if is_readers:
+            message = "This server needs no token, and whoever brings none is a writer: set HTTP_BEARER_TOKEN."
+            findings.warning("HTTP_BEARER_ROLE", message, givens["HTTP_BEARER_ROLE"].place)
+    elif values["HTTP_ALLOW_LOCALHOST_UNAUTHENTICATED"] and (is_readers or values["HTTP_JWT_ENABLED"]):
+        name = "HTTP_ALLOW_LOCALHOST_UNAUTHENTICATED"
+        message = "Whatever asks from this machine without a token is a writer, also who has a reader's."
+        findings.warning(name, message, givens[name].place)
+
+
+def _check_own_address(values: Mapping[str, object], findings: SettingFindings) -> None:
+    """Of every address none is its own, and no header of a request is believed."""
+    parsed = {"HTTP_HOST", "HTTP_PUBLIC_URL", "HTTP_JWT_ENABLED", "HTTP_JWT_ISSUER"}
+    if parsed - values.keys() or not values["HTTP_JWT_ENABLED"] or not leads_to_sign_in(values["HTTP_JWT_ISSUER"]):
+        return
+    if values["HTTP_PUBLIC_URL"] is None and _is_every_address(str(values["HTTP_HOST"])):
+        message = "Clients elsewhere learn a loopback address and cannot sign in: set it to the one that they use."
+        findings.warning("HTTP_PUBLIC_URL", message, DEFAULT)
+
+
+def _is_every_address(host: str) -> bool:
+    import ipaddress  # noqa: PLC0415  # hooks start without it
+
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_unspecified
+    return False

@@ -277,8 +277,8 @@ JWT_ROWS = (
         name="HTTP_JWT_ROLE_CLAIM",
         kind=CLAIM,
         default="role",
-        does="The claim that holds the roles, a text or a list: the highest counts. Points lead into objects "
-        "(`realm_access.roles`).",
+        does="The claim that holds the roles, a list, or a text that is split at blanks as `scope` is: the highest "
+        "counts. Points lead into objects (`realm_access.roles`).",
         group="JWT",
     ),
     Row(
@@ -286,7 +286,7 @@ JWT_ROWS = (
         kind=CLAIM,
         default="agent",
         does="The claim that names the agents which a token proves: `Name@project` or a list. A bare name counts where "
-        "one project alone has it.",
+        "one project alone has it; once another has it too it proves nobody, and the log says so.",
         group="JWT",
     ),
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from mcp_agent_mail.core.arguments import TOKEN_ARGUMENT
 from mcp_agent_mail.core.errors import AuthenticationRequired, PermissionDenied, listed
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
+from mcp_agent_mail.domain.identity.token_agents import TokenAgents
 
 
 class CallerKind(StrEnum):
@@ -54,6 +56,7 @@ class Caller:
     `linked_projects` are those that are part of a product together with the agent's. `join_code` is the hash of a
     code that came along: it may let a new name in, and proves no agent. `is_remote`: it calls from another machine, so
     that no path of it means a file of this one. `is_over_mcp`: not even the operator acts as `Human` there.
+    `token_agents`: what let it in is for these alone; unproven it is under `strict` then, whatever the server is.
     """
 
     kind: CallerKind
@@ -67,6 +70,7 @@ class Caller:
     token_ways: TokenWays = TokenWays()
     is_remote: bool = False
     is_over_mcp: bool = False
+    token_agents: TokenAgents | None = None
 
     @property
     def is_operator(self) -> bool:
@@ -99,7 +103,7 @@ class NotTheDoors(PermissionDenied):
 
 
 class TokenMissing(AuthenticationRequired):
-    """Strict mode: the act needs the agent's token and none came."""
+    """The act needs the agent's token and none came: in strict mode, or where what let the caller in is for others."""
 
 
 def _send_the_token(caller: Caller, name: str) -> str:
@@ -121,7 +125,7 @@ def require_to_act(caller: Caller, agent: Agent) -> bool:
         )
     if caller.kind is CallerKind.AGENT:
         if caller.agent_id != agent.id:
-            raise WrongToken(
+            raise _of_others(caller.token_agents, agent.name, WrongToken) or WrongToken(
                 f"The token given belongs to {caller.agent_name}, not to {agent.name}.",
                 hint=_send_the_token(caller, agent.name),
             )
@@ -136,16 +140,30 @@ def require_to_act(caller: Caller, agent: Agent) -> bool:
             hint=f"Register under a name of your own, or send the registration_token of {agent.name}.",
         )
     if caller.auth is AgentAuth.STRICT:
-        raise TokenMissing(
+        raise _of_others(caller.token_agents, agent.name, TokenMissing) or TokenMissing(
             f"Acting as {agent.name} needs its token (AGENT_AUTH=strict).", hint=_send_the_token(caller, agent.name)
         )
     return False
+
+
+_Refusal = TypeVar("_Refusal", WrongToken, TokenMissing)
+
+
+def _of_others(token_agents: TokenAgents | None, name: str, refusal: type[_Refusal]) -> _Refusal | None:
+    """Where what let the caller in is for certain agents, the agent's own token beside it would help nobody."""
+    if token_agents is None:
+        return None
+    return refusal(
+        f"Acting as {name} needs a token that proves it. {token_agents.why(name)}", hint=token_agents.remedy(name)
+    )
 
 
 def find_unproven(caller: Caller, act: str) -> TokenMissing | None:
     """Why `caller` may not do this at all: under `strict` it must be proven, as any agent or the operator."""
     if caller.auth is not AgentAuth.STRICT or caller.is_verified:
         return None
+    if (token_agents := caller.token_agents) is not None:
+        return TokenMissing(f"{act} needs an agent's token. {token_agents.why()}", hint=token_agents.remedy())
     return TokenMissing(
         f"{act} needs an agent's token (AGENT_AUTH=strict).",
         hint=f"Send your registration_token {caller.token_ways}. "

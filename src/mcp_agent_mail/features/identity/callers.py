@@ -14,6 +14,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.admission import JoinCode, require_open
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, TokenWays
+from mcp_agent_mail.domain.identity.token_agents import AmbiguousClaim, TokenAgents
 
 
 class UnknownToken(PermissionDenied):
@@ -25,12 +26,20 @@ class ProofsDiffer(PermissionDenied):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JwtAgents:
+    """The agents that a JWT proves by naming them, and the names in it that could mean several: these prove none."""
+
+    agents: Sequence[Agent] = ()
+    ambiguous: Sequence[AmbiguousClaim] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proofs:
     """Where tokens and join codes are looked up, by their hashes, and agents as JWTs name them."""
 
     find_agent: Callable[[bytes], Awaitable[Agent | None]]
     find_agent_by_id: Callable[[AgentId], Awaitable[Agent | None]]
-    find_claimed: Callable[[Sequence[str], str | None], Awaitable[Sequence[Agent]]]
+    find_claimed: Callable[[Sequence[str], str | None], Awaitable[JwtAgents]]
     find_join_code: Callable[[bytes], Awaitable[JoinCode | None]]
     clock: Clock
 
@@ -82,13 +91,14 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
     asks to act as that agent alone. So does a join code: who sends one comes as a newcomer.
     """
     given = _sort(credentials, rules)
-    agent = await _proven_agent(given.tokens, credentials, proofs)
+    agent = await _one_agent(given.tokens, proofs.find_agent)
+    brought, token_agents = await _brought(credentials, proofs)
+    agent = _proven_agent(agent, brought, credentials)
     code = await _join_code(given.codes, agent, proofs)
-    is_bound = credentials.issued_to is not None or bool(credentials.claimed_agents)
     caller = Caller(
         kind=CallerKind.OPERATOR if given.is_operator and code is None else CallerKind.ANONYMOUS,
         # Whoever came in as agents that are not there, or not there alone, is nobody else at its word.
-        auth=AgentAuth.STRICT if is_bound else rules.auth,
+        auth=rules.auth if token_agents is None else AgentAuth.STRICT,
         join_code=code,
         token_ways=TokenWays(
             in_arguments=credentials.in_arguments,
@@ -97,6 +107,7 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
         ),
         is_remote=credentials.is_remote,
         is_over_mcp=credentials.via == "mcp",
+        token_agents=token_agents,
     )
     if agent is None:
         return caller, None
@@ -112,15 +123,20 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
     return proven, agent
 
 
-async def _proven_agent(tokens: Sequence[str], credentials: Credentials, proofs: Proofs) -> Agent | None:
-    """Whom the agents' own tokens prove, and what let the request in: all of them the same agent."""
-    agent = await _one_agent(tokens, proofs.find_agent)
-    brought: Sequence[Agent] = ()
+async def _brought(credentials: Credentials, proofs: Proofs) -> tuple[Sequence[Agent], TokenAgents | None]:
+    """The agents that what let the request in proves, and those that it is for; None where it is for anybody."""
     if credentials.issued_to is not None:
         issued_to = await proofs.find_agent_by_id(credentials.issued_to)
-        brought = () if issued_to is None else (issued_to,)
-    elif credentials.claimed_agents:
-        brought = await proofs.find_claimed(credentials.claimed_agents, credentials.named_project)
+        agents = () if issued_to is None else (issued_to,)
+        return agents, TokenAgents(names=tuple(agent.name for agent in agents))
+    if credentials.claimed_agents:
+        claimed = await proofs.find_claimed(credentials.claimed_agents, credentials.named_project)
+        return claimed.agents, TokenAgents(names=credentials.claimed_agents, ambiguous=tuple(claimed.ambiguous))
+    return (), None
+
+
+def _proven_agent(agent: Agent | None, brought: Sequence[Agent], credentials: Credentials) -> Agent | None:
+    """Whom the agents' own tokens prove, and what let the request in: all of them the same agent."""
     if not brought:
         return agent
     if agent is None:

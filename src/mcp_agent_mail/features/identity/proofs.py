@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
-from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.admission import JoinCode
-from mcp_agent_mail.features.identity.callers import Proofs
+from mcp_agent_mail.domain.identity.token_agents import AmbiguousClaim
+from mcp_agent_mail.features.identity.callers import JwtAgents, Proofs
 from mcp_agent_mail.features.identity.door_callers import is_mailbox
 from mcp_agent_mail.features.projects.lookup import find_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import View
 
+logger = logging.getLogger("mcp_agent_mail.identity")
+
+_SAID_EVERY = 60 * SECOND
+_SHOWN = 3
+
+
+class _AmbiguityLog:
+    """Tells the operator of names in JWTs that several projects have: once a minute, however many calls there are."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._said_ts: Micros | None = None
+        self._calls = 0
+
+    def note(self, ambiguous: Sequence[AmbiguousClaim]) -> None:
+        """One call. A clock that was set back does not silence it."""
+        self._calls += 1
+        now = self._clock()
+        if self._said_ts is not None and 0 <= now - self._said_ts < _SAID_EVERY:
+            return
+        facts = {
+            "names": [claim.name for claim in ambiguous[:_SHOWN]],
+            "write": [address for claim in ambiguous[:_SHOWN] for address in claim.addresses],
+            "calls": self._calls,
+        }
+        self._said_ts, self._calls = now, 0
+        logger.warning("a JWT names an agent without its project: several have one", extra={"facts": facts})
+
 
 def proofs_of(store: Store, clock: Clock) -> Proofs:
     """Each asked costs a look into the store; a call that brought nothing costs none."""
+    ambiguity = _AmbiguityLog(clock)
 
     async def find_agent(token_hash: bytes) -> Agent | None:
         return await store.read(lambda view: view.agents.find_by_token_hash(token_hash))
@@ -24,8 +55,11 @@ def proofs_of(store: Store, clock: Clock) -> Proofs:
     async def find_agent_by_id(agent_id: AgentId) -> Agent | None:
         return await store.read(lambda view: view.agents.find(agent_id))
 
-    async def find_claimed(texts: Sequence[str], project_key: str | None) -> Sequence[Agent]:
-        return await store.read(lambda view: claimed_agents(view, texts, project_key))
+    async def find_claimed(texts: Sequence[str], project_key: str | None) -> JwtAgents:
+        claimed = await store.read(lambda view: claimed_agents(view, texts, project_key))
+        if claimed.ambiguous:
+            ambiguity.note(claimed.ambiguous)
+        return claimed
 
     async def find_join_code(code_hash: bytes) -> JoinCode | None:
         return await store.read(lambda view: view.join_codes.find(code_hash))
@@ -39,18 +73,27 @@ def proofs_of(store: Store, clock: Clock) -> Proofs:
     )
 
 
-def claimed_agents(view: View, texts: Sequence[str], project_key: str | None = None) -> list[Agent]:
+def claimed_agents(view: View, texts: Sequence[str], project_key: str | None = None) -> JwtAgents:
     """The agents that a JWT names, each as `Name@project` (a directory or a slug), or by a name that one project alone
     has; those of the project that the call names first. Who is not there (yet) is proven by nothing; mailboxes of
     doors, `Human` and `System` never are.
     """
-    found = [agent for text in texts if (agent := _claimed(view, text)) is not None]
+    meant = {text: _meant_by(view, text) for text in texts}
+    found = [agents[0] for agents in meant.values() if len(agents) == 1]
     home = None if project_key is None else find_project(view, project_key)
     found.sort(key=lambda agent: home is None or agent.project_id != home.id)
-    return list({agent.id: agent for agent in found}.values())
+    return JwtAgents(
+        agents=list({agent.id: agent for agent in found}.values()),
+        ambiguous=[
+            AmbiguousClaim(name=text.strip(), addresses=_addresses(view, agents[:_SHOWN]))
+            for text, agents in meant.items()
+            if len(agents) > 1
+        ],
+    )
 
 
-def _claimed(view: View, text: str) -> Agent | None:
+def _meant_by(view: View, text: str) -> list[Agent]:
+    """Several only of a name without a project."""
     name, separator, key = text.strip().partition("@")
     if separator:
         project = find_project(view, key)
@@ -58,5 +101,10 @@ def _claimed(view: View, text: str) -> Agent | None:
         candidates = [] if named is None else [named]
     else:
         candidates = view.agents.find_everywhere(name)
-    agents = [one for one in candidates if one.kind is AgentKind.AGENT and not is_mailbox(one)]
-    return agents[0] if len(agents) == 1 else None
+    return [one for one in candidates if one.kind is AgentKind.AGENT and not is_mailbox(one)]
+
+
+def _addresses(view: View, agents: Sequence[Agent]) -> tuple[str, ...]:
+    """How a token names each so that no other is meant."""
+    projects = [(agent, view.projects.find(agent.project_id)) for agent in agents]
+    return tuple(f"{agent.name}@{project.slug}" for agent, project in projects if project is not None)

@@ -14,6 +14,7 @@ from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX, IssuedTokenId, token_hash
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.identity.issued_tokens import IssuedToken
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx
@@ -57,6 +58,12 @@ class IssuedTokenBook:
         self.load()
         token = self._find_by_id(token_id)
         return token is not None and token.is_live(self._clock())
+
+    def count_readers(self) -> int:
+        """How many of those in force let whoever has them look alone."""
+        self.load()
+        now = self._clock()
+        return sum(token.role is Role.READER and token.is_live(now) for token in self._by_hash.values())
 
     def note_use(self, token_id: IssuedTokenId) -> None:
         """Note that a request has just come with it; of one that is not in force nothing is noted."""

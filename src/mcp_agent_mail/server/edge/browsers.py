@@ -75,9 +75,9 @@ async def answer_preflight(send: Send) -> None:
 
 
 def _kept_nowhere(pair: Pair) -> Pair:
-    """The SDK lets caches keep its event streams if they ask anew. What an answer allows its own reader alone stays."""
+    """The SDK lets caches keep its event streams if they ask anew."""
     name, value = pair
-    if name != _CACHE_CONTROL or b"no-store" in value or b"private" in value:
+    if name != _CACHE_CONTROL or b"no-store" in value:
         return pair
     return name, value + b", no-store"
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from urllib.parse import urlsplit
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.roles import ROLES_BY_WORD
+from mcp_agent_mail.core.settings.checks_edge import leads_to_sign_in
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
 from mcp_agent_mail.server.edge.browsers import Origins
@@ -16,6 +18,8 @@ from mcp_agent_mail.server.edge.gate import Gate
 from mcp_agent_mail.server.edge.proxies import Proxies
 from mcp_agent_mail.server.edge.rates import NO_RATES, REFUSED_A_MINUTE, Rate, RateClass, Rates
 from mcp_agent_mail.server.transport.listener import base_url
+
+logger = logging.getLogger("mcp_agent_mail.http")
 
 
 def edge_of(settings: Settings, bearers: Bearers) -> Edge:
@@ -52,6 +56,7 @@ def bearers_of(settings: Settings, services: Services, *, operator_token: str) -
         trust_loopback=settings.http_allow_localhost_unauthenticated,
         challenge=_challenge(settings),
     )
+    _warn_of_readers(settings, services.token_book.count_readers())
     if not settings.http_jwt_enabled:
         return Bearers(rules, tokens=services.token_book)
     from mcp_agent_mail.server.jwt.verifier import jwt_verifier  # noqa: PLC0415  # who has none does not wait for it
@@ -60,6 +65,20 @@ def bearers_of(settings: Settings, services: Services, *, operator_token: str) -
     if jwts.key_set is not None:
         services.also_kept.append(jwts.key_set.keeper)
     return Bearers(rules, tokens=services.token_book, jwts=jwts)
+
+
+def _warn_of_readers(settings: Settings, readers: int) -> None:
+    """Whoever shows nothing where nothing has to be shown is a writer. Of the settings alone `check_edge` warns."""
+    is_locked = settings.http_bearer_token is not None or settings.http_jwt_enabled
+    if not readers or not settings.http_rbac_enabled:
+        return
+    if not is_locked or settings.http_allow_localhost_unauthenticated:
+        where = "this machine" if is_locked else "anywhere"
+        logger.warning(
+            "readers' tokens keep nobody from writing: without a token whoever asks from %s is a writer",
+            where,
+            extra={"facts": {"readers": readers}},
+        )
 
 
 def rates_of(settings: Settings) -> Rates:
@@ -84,7 +103,7 @@ def rates_of(settings: Settings) -> Rates:
 def sign_in_of(settings: Settings) -> SignIn | None:
     """None without JWTs of an issuer that is a URL: there is nowhere to sign in."""
     issuer = settings.http_jwt_issuer
-    if not settings.http_jwt_enabled or issuer is None or not issuer.lower().startswith(("https://", "http://")):
+    if not settings.http_jwt_enabled or issuer is None or not leads_to_sign_in(issuer):
         return None
     own = settings.http_public_url or base_url(settings.http_host, settings.http_port)
     return SignIn(base_url=own.rstrip("/"), issuer=issuer)

@@ -1,0 +1,44 @@
+"""What is said to who comes with a token that is for certain agents."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.domain.identity.token_agents import AmbiguousClaim, TokenAgents
+
+TWICE = AmbiguousClaim(name=" bluelake", addresses=("BlueLake@app", "BlueLake@lib"))
+THRICE = AmbiguousClaim(name="RedStone", addresses=("RedStone@app", "RedStone@lib", "RedStone@web"))
+
+
+@pytest.mark.parametrize("name", ["BlueLake", " BLUELAKE ", None])
+def test_a_name_that_may_mean_several_is_named_with_the_addresses_that_would_do(name: str | None) -> None:
+    agents = TokenAgents(names=(" bluelake", "QuietFox@app"), ambiguous=(TWICE,))
+
+    assert agents.why(name) == (
+        "The token that let you in names bluelake without a project, and several projects have that name."
+    )
+    assert agents.remedy(name) == "Have its issuer write Name@project in the token: BlueLake@app or BlueLake@lib."
+
+
+def test_of_several_such_names_the_one_that_is_meant_counts() -> None:
+    agents = TokenAgents(names=(" bluelake", "RedStone"), ambiguous=(TWICE, THRICE))
+
+    assert "names bluelake and RedStone without" in agents.why()
+    assert agents.remedy().endswith("BlueLake@app, BlueLake@lib, RedStone@app or 2 more.")
+    assert agents.remedy("RedStone").endswith(": RedStone@app, RedStone@lib or RedStone@web.")
+    assert agents.why("QuietFox") == "The token that let you in is for bluelake and RedStone alone."
+
+
+def test_a_long_list_and_a_long_name_are_cut() -> None:
+    agents = TokenAgents(names=("A" * 5_000, "B", "C", "D"))
+
+    assert agents.why("E") == f"The token that let you in is for {'A' * 100}, B, C and 1 more alone."
+    assert agents.remedy("E") == f"Act as {'A' * 100}, B, C or 1 more, or come with a token for E."
+
+
+def test_of_an_agent_that_is_gone_nothing_can_be_named() -> None:
+    gone = TokenAgents(names=())
+
+    assert gone.why("BlueLake") == gone.why() == "The token that let you in is an agent's that is not there any more."
+    assert gone.remedy("BlueLake") == "Come with a token for BlueLake."
+    assert gone.remedy() == "Come with a token for an agent that is there, or for none."
