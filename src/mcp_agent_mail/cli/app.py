@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from mcp_agent_mail import __version__
+from mcp_agent_mail.cli.arguments import not_text
 from mcp_agent_mail.cli.exit_codes import ExitCode, Misread, tell_error
 from mcp_agent_mail.cli.lazy_typer import Entry, LazyGroup, OlderCommand
 from mcp_agent_mail.cli.root_help import CommandSection
@@ -127,6 +128,8 @@ _MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 def _exit_code_of(arguments: Sequence[str]) -> int:
     """What a damaged database, or a failing disk, raises wherever a command reads it, is told too."""
+    if (mistake := not_text(arguments)) is not None:
+        return _tell_not_text(arguments[0], mistake)
     try:
         return _ended(arguments)
     except Exception as error:
@@ -158,6 +161,16 @@ def _ended(arguments: Sequence[str]) -> int:
     except OSError as failed:
         return _tell_failed(failed)
     return outcome if isinstance(outcome, int) else ExitCode.DONE
+
+
+def _tell_not_text(command: str, mistake: str) -> int:
+    if command == "robot":
+        from mcp_agent_mail.cli.robot.refusals import USAGE, tell_refusal
+
+        tell_refusal({"type": USAGE, "message": mistake, "hint": "am robot --help"})
+    else:
+        sys.stderr.write(f"Error: {mistake}\n")
+    return ExitCode.USAGE
 
 
 def _tell_failed(failed: OSError) -> int:
