@@ -188,3 +188,21 @@ async def test_a_caller_from_another_machine_is_known_as_one(token: str | None, 
     caller, _ = await resolve_caller(credentials, AuthRules(auth=AgentAuth.OPEN), PROOFS)
 
     assert caller.is_remote is is_remote
+
+
+@pytest.mark.parametrize(
+    ("given", "places"),
+    [
+        ({"bearer_token": WRONG}, ["Authorization"]),
+        ({"agent_token": f" {WRONG} ", "bearer_token": BLUE}, ["X-Agent-Token"]),
+        ({"token_argument": WRONG, "agent_token": BLUE}, ["registration_token"]),
+        ({"bearer_token": WRONG, "agent_token": "amk_issued"}, ["Authorization", "X-Agent-Token"]),
+    ],
+    ids=str,
+)
+async def test_a_token_that_is_nobodys_is_told_by_where_it_was_given(given: dict[str, str], places: list[str]) -> None:
+    with pytest.raises(UnknownToken) as refused:
+        await resolve_caller(Credentials(via="rpc", **given), AuthRules(auth=AgentAuth.OPEN), PROOFS)
+
+    assert refused.value.data == {"given_in": places}
+    assert ("amk_" in refused.value.hint) is ("amk_issued" in given.values())

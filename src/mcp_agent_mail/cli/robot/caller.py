@@ -43,7 +43,8 @@ def open_caller(project: str | None) -> Iterator[RobotCaller]:
     if not agent:
         raise CallerUnsaid(
             "Which agent asks? Neither AGENT_NAME nor Git's agent-mail.name says.",
-            hint="export AGENT_NAME=NAME, and AGENT_MAIL_AGENT_TOKEN with the token that registering gave.",
+            hint="export AGENT_NAME=NAME, and AGENT_MAIL_AGENT_TOKEN with the token that registering gave, or "
+            "AGENT_MAIL_TOKEN with one that am token create issued.",
         )
     with open_gateway(context) as gateway:
         yield RobotCaller(gateway=gateway, agent=agent, project=_project(project, context, of_git))
