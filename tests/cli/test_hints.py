@@ -87,8 +87,10 @@ AWKWARD = '/code/it\'s "my" (old) app'
         *(
             (
                 f"Send BlueLake's registration_token {ways}. You are not BlueLake? Register under a name of your own.",
-                "Send BlueLake's registration_token in AGENT_MAIL_AGENT_TOKEN, or one that was issued for it in "
-                "AGENT_MAIL_TOKEN. You are not BlueLake? Register under a name of your own (over MCP).",
+                (
+                    "Send BlueLake's registration_token in AGENT_MAIL_AGENT_TOKEN, or one that was issued for it in "
+                    "AGENT_MAIL_TOKEN. You are not BlueLake? Register under a name of your own (over MCP)."
+                ),
             )
             for ways in (
                 TokenWays(),

@@ -215,7 +215,8 @@ def test_a_server_that_refuses_is_up(shell: Shell) -> None:
     assert done.code == 1
     assert lines["server"] == "up, and refuses us"
     assert lines["problem"] == (
-        "No token. Set AGENT_MAIL_TOKEN to a token that was issued (am token create), or the server's HTTP_BEARER_TOKEN."
+        "No token. Set AGENT_MAIL_TOKEN to a token that was issued (am token create), "
+        "or the server's HTTP_BEARER_TOKEN."
     )
 
 

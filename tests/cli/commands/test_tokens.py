@@ -71,7 +71,7 @@ def test_a_project_alone_gets_no_token(shell: Shell) -> None:
     assert "--project goes with --agent" in done.err
 
 
-@pytest.mark.parametrize(("option", "value"), [("--expires", "soon"), ("--role", "admin"), ("--agent", "NoBody")])
+@pytest.mark.parametrize(("option", "value"), [("--expires", "soon"), ("--agent", "NoBody")])
 def test_what_cannot_be_issued_is_refused_by_its_name_and_nothing_is(
     option: str, value: str, at_stopped: Shell
 ) -> None:

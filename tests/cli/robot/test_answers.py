@@ -6,12 +6,11 @@ import json
 import time
 
 import pytest
-from joserfc.jwk import OctKey
 
 from mcp_agent_mail.cli.robot.line import MAX_BYTES
 from tests.cli.robot.conftest import AGENT, PEER, RobotPost
 from tests.cli.shell import Shell
-from tests.server.jwt.issuing import AUDIENCE, ISSUER, SECRET, claims, signed
+from tests.server.jwt.issuing import AUDIENCE, ISSUER, SECRET, claims, new_key, signed
 
 
 def unread(post: RobotPost) -> int:
@@ -107,7 +106,7 @@ def test_a_jwt_proves_the_agents_that_it_names(at_shell: Shell, robot_post: Robo
     with robot_post.served_with(HTTP_JWT_SECRET=SECRET, **jwts):
         for agents in (None, AGENT, [PEER, AGENT], PEER):
             said = claims(role="writer", agent=agents, iat=now_s, exp=now_s + 900)
-            at_shell.set(AGENT_MAIL_TOKEN=signed(said, key=OctKey.import_key(SECRET)))
+            at_shell.set(AGENT_MAIL_TOKEN=signed(said, key=new_key("HS256")))
             answer = at_shell.am("robot", "whoami").json()
             told[str(agents)] = answer["error"]["type"] if "error" in answer else answer["verified"]
 
