@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
 
 import pytest
 
@@ -45,10 +44,10 @@ class RobotPost:
         return str(answer.value["token"])
 
     @contextmanager
-    def served_with(self, **settings: str) -> Iterator[Self]:
+    def served_with(self, **settings: str) -> Iterator[RobotPost]:
         """The same store behind another server with these settings."""
         self.server.stop()
-        with Served(self.server.root, HOME=str(self.server.root.parent), **settings) as server:
+        with Served(self.server.root, port=None, HOME=str(self.server.root.parent), **settings) as server:
             yield replace(self, server=server)
 
 

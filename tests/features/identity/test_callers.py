@@ -200,7 +200,7 @@ async def test_a_caller_from_another_machine_is_known_as_one(token: str | None, 
     ],
     ids=str,
 )
-async def test_a_token_that_is_nobodys_is_told_by_where_it_was_given(given: dict[str, str], places: list[str]) -> None:
+async def test_a_token_that_is_nobodys_is_told_by_where_it_was_given(given: dict[str, Any], places: list[str]) -> None:
     with pytest.raises(UnknownToken) as refused:
         await resolve_caller(Credentials(via="rpc", **given), AuthRules(auth=AgentAuth.OPEN), PROOFS)
 
