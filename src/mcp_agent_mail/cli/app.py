@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.cli.arguments import not_text
 from mcp_agent_mail.cli.exit_codes import ExitCode, Misread, tell_error
 from mcp_agent_mail.cli.lazy_typer import Entry, LazyGroup, OlderCommand
 from mcp_agent_mail.cli.root_help import CommandSection
@@ -128,7 +127,7 @@ _MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 def _exit_code_of(arguments: Sequence[str]) -> int:
     """What a damaged database, or a failing disk, raises wherever a command reads it, is told too."""
-    if (mistake := not_text(arguments)) is not None:
+    if (mistake := _not_text(arguments)) is not None:
         return _tell_not_text(arguments[0], mistake)
     try:
         return _ended(arguments)
@@ -161,6 +160,15 @@ def _ended(arguments: Sequence[str]) -> int:
     except OSError as failed:
         return _tell_failed(failed)
     return outcome if isinstance(outcome, int) else ExitCode.DONE
+
+
+def _not_text(arguments: Sequence[str]) -> str | None:
+    if all(argument.isascii() for argument in arguments):
+        return None
+    # A root that only shows its help imports no more than it needs.
+    from mcp_agent_mail.cli.arguments import not_text
+
+    return not_text(arguments)
 
 
 def _tell_not_text(command: str, mistake: str) -> int:
