@@ -131,3 +131,42 @@ def test_every_older_name_leads_to_a_command_that_is_there_or_is_unknown(shell: 
         done = shell.am(*name.split(), "--help")
 
         assert (done.code == 0) is (former.words[0] in ENTRIES), name
+
+
+@pytest.mark.parametrize(
+    "words", [("\udcff",), ("mail", "send", "--to", "x\udcff"), ("--\udcff",), ("status", "\udcff")]
+)
+def test_arguments_that_are_no_text_are_misuse(words: tuple[str, ...], shell: Shell) -> None:
+    done = shell.am(*words)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"Error: Argument {len(words)} is not UTF-8: ")
+    assert done.err.rstrip().endswith(r"\xff")
+
+
+def test_a_command_that_is_run_has_its_own_arguments(tmp_path: Path) -> None:
+    program = "import os, sys; sys.exit(os.fsencode(sys.argv[1]) != b'\\xff')"
+
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mcp_agent_mail",
+            "run",
+            "--anyway",
+            "--agent",
+            "BlueLake",
+            "slot",
+            "--",
+            sys.executable,
+            "-c",
+            program,
+            b"\xff",
+        ],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment(tmp_path, HTTP_PORT="1"),
+    )
+
+    assert done.returncode == 0, done.stderr

@@ -127,6 +127,8 @@ _MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 def _exit_code_of(arguments: Sequence[str]) -> int:
     """What a damaged database, or a failing disk, raises wherever a command reads it, is told too."""
+    if (mistake := _not_text(arguments)) is not None:
+        return _tell_not_text(arguments[0], mistake)
     try:
         return _ended(arguments)
     except Exception as error:
@@ -158,6 +160,25 @@ def _ended(arguments: Sequence[str]) -> int:
     except OSError as failed:
         return _tell_failed(failed)
     return outcome if isinstance(outcome, int) else ExitCode.DONE
+
+
+def _not_text(arguments: Sequence[str]) -> str | None:
+    if all(argument.isascii() for argument in arguments):
+        return None
+    # A root that only shows its help imports no more than it needs.
+    from mcp_agent_mail.cli.arguments import not_text
+
+    return not_text(arguments)
+
+
+def _tell_not_text(command: str, mistake: str) -> int:
+    if command == "robot":
+        from mcp_agent_mail.cli.robot.refusals import USAGE, tell_refusal
+
+        tell_refusal({"type": USAGE, "message": mistake, "hint": "am robot --help"})
+    else:
+        sys.stderr.write(f"Error: {mistake}\n")
+    return ExitCode.USAGE
 
 
 def _tell_failed(failed: OSError) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.home_folder import expand_home
 
 
@@ -18,6 +19,24 @@ class UsageMistake(typer.BadParameter):
 
     def format_message(self) -> str:
         return self.message
+
+
+_SHOWN_BYTES = 100
+_RUNS = ("run", "am-run")
+"""Commands that run another, whose arguments come behind `--` and are its own."""
+
+
+def not_text(arguments: Sequence[str]) -> str | None:
+    """Which of a command's arguments is no UTF-8, as a sentence; None where all are. No name, path or text that is sent
+    to a server is made of other bytes.
+    """
+    runs = bool(arguments) and arguments[0] in _RUNS and "--" in arguments
+    ours = arguments[: arguments.index("--")] if runs else arguments
+    for place, argument in enumerate(ours, start=1):
+        if any("\ud800" <= letter <= "\udfff" for letter in argument):
+            shown = os.fsencode(argument)[:_SHOWN_BYTES].decode(errors="backslashreplace")
+            return f"Argument {place} is not UTF-8: {visible(shown)}"
+    return None
 
 
 @contextmanager

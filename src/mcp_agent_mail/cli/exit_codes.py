@@ -89,9 +89,12 @@ def exit_code_of(error: AgentMailError) -> int:
 
 def tell_error(error: AgentMailError) -> int:
     """Print the fact, then the next step; return the exit code."""
+    # 2 ms, which only an error, or an answer with a hint, need pay.
+    from mcp_agent_mail.cli.hints import in_variables
+
     code = code_of(error)
     sys.stdout.flush()
-    _tell(f"Error ({code}): ", error.message)
+    _tell(f"Error ({code}): ", in_variables(error))
     tell_hint(error.hint, error.data)
     return exit_code_of(error)
 
@@ -99,7 +102,6 @@ def tell_error(error: AgentMailError) -> int:
 def tell_hint(hint: str | None, data: object = None) -> None:
     """Print the next step, in commands; nothing where there is none."""
     if hint:
-        # 2 ms, which only an error, or an answer with a hint, need pay.
         from mcp_agent_mail.cli.hints import in_commands
 
         _tell("Hint: ", in_commands(hint, data))

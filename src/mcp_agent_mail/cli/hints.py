@@ -10,8 +10,9 @@ import ast
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
+from mcp_agent_mail.core.errors import AgentMailError, listed
 from mcp_agent_mail.core.escaping import written_on_one_line
 from mcp_agent_mail.core.profiles import CLUSTERS
 
@@ -79,7 +80,13 @@ RESOURCES = {
     "resource://message": "am mail read",
 }
 
+VARIABLES = {"Authorization": "AGENT_MAIL_TOKEN", "X-Agent-Token": "AGENT_MAIL_AGENT_TOKEN"}
+"""The setting whose value a command sends in the header."""
+
 _AGENTS_ONLY = frozenset(tool for tools in CLUSTERS.values() for tool in tools) - COMMANDS.keys()
+NOTHING_INSTEAD: Mapping[str, str] = {}
+_OVER_MCP = " (over MCP)"
+_IN_TOKEN = "in AGENT_MAIL_TOKEN"
 _NAMED = ("project_key", "agent_name", "human_key")
 """Arguments that the command takes as its first word, where the call in the hint has just one of them."""
 
@@ -103,6 +110,13 @@ _TO_ALL = r"\b(?:with |set )?broadcast=true\b(?: and without to\b)?"
 _OPTION = rf"\b(?:{'|'.join(_OPTIONS)})\b(?!=)"
 _ONLY_IN_CALLS = r"(?<!agent's )\b(?:auto_contact_if_blocked|register_if_missing|wait_seconds)=\w+"
 """No command has an option for these."""
+_TOKEN_WAYS = (
+    r"(?:as argument registration_token(?:, | or ))?as header X-Agent-Token(?: or as Authorization: Bearer)?"
+    r"(?:; a tool takes it as argument registration_token)?"
+)
+_TOKEN_PLACES = r"Each of Authorization, X-Agent-Token and the argument registration_token counts"
+_AS_BEARER = r"as Authorization: Bearer"
+_REGISTER = r"Register under a name of your own"
 _UNCONVERTED = r"\bconvert_images=false\b"
 _FROM_PROJECT = (
     r"Give a path relative to the project's directory, or the content itself as a data: URI\.|"
@@ -113,15 +127,26 @@ _RESOURCE = rf"(?P<named>{'|'.join(RESOURCES)})(?:/[^\s,;?]*[^\s,;?.])?"
 _PROJECT_QUERY = r"\?project= ?(?=\S)"
 
 
-def in_commands(hint: str, data: object = None) -> str:
-    """The hint with commands for tools and resources; what only an agent can call is said to be an agent's.
+def in_variables(error: AgentMailError) -> str:
+    """The fact of a refusal: of tokens that are nobody's, by the settings that hold them."""
+    places = error.data.get("given_in")
+    names = [VARIABLES[place] for place in map(str, places) if place in VARIABLES] if isinstance(places, list) else []
+    return f"{listed(names, 'and')} {'is' if len(names) == 1 else 'are'} not valid here." if names else error.message
+
+
+def in_commands(hint: str, data: object = None, *, instead: Mapping[str, str] = NOTHING_INSTEAD) -> str:
+    """The hint with commands for tools and resources, and settings for headers; what has no command is said to be asked
+    over MCP. `instead`: tools and resources that have another command than that of COMMANDS and RESOURCES.
 
     It is read once, from its beginning: what stands in quotes, paths, and the paths of the error's `data` stay as they
     are.
     """
+    commands = {**COMMANDS, **RESOURCES, **instead}
     paths = sorted({re.escape(path) for path in _paths_in(data)}, key=len, reverse=True)
     wording = re.compile("|".join([*paths, _ANY, _DATA]))
-    return wording.sub(lambda found: _WORDINGS[found.lastgroup][1](found) if found.lastgroup else found[0], hint)
+    return wording.sub(
+        lambda found: _WORDINGS[found.lastgroup][1](found, commands) if found.lastgroup else found[0], hint
+    )
 
 
 def _paths_in(data: object) -> Iterator[str]:
@@ -136,7 +161,7 @@ def _paths_in(data: object) -> Iterator[str]:
             yield from _paths_in(value)
 
 
-def _each_by_itself(found: re.Match[str]) -> str:
+def _each_by_itself(found: re.Match[str], _: Mapping[str, str]) -> str:
     """`--to A --to B` for a list of recipients."""
     option = f"--{found['kind']}"
     try:
@@ -148,28 +173,27 @@ def _each_by_itself(found: re.Match[str]) -> str:
     return f"{option} takes one name: {' '.join(f'{option} {word}' for word in words)}"
 
 
-def _command(found: re.Match[str]) -> str:
+def _command(found: re.Match[str], commands: Mapping[str, str]) -> str:
     tool = found["tool"]
     if tool == "whois" and found["arguments"] is None:
         return found[0]
     if tool == "ensure_project":
-        return f"am projects list shows them and --project names one; {_with_word(found)}"
+        return f"am projects list shows them and --project names one; {_with_word(found, commands)}"
     if tool not in COMMANDS:
-        before = found.string[: found.start()].rstrip()
-        return f"{'An' if not before or before.endswith(('.', '?', '!')) else 'an'} agent's {found[0]}"
+        return f"{found[0]}{_OVER_MCP}"
     if found["to_all"]:
-        return f"{COMMANDS[tool]} with {_EACH}"
-    return _with_word(found)
+        return f"{commands[tool]} with {_EACH}"
+    return _with_word(found, commands)
 
 
-def _with_word(found: re.Match[str]) -> str:
+def _with_word(found: re.Match[str], commands: Mapping[str, str]) -> str:
     """The command for the tool, with the one value of the call that it takes as its first word."""
     tool = found["tool"]
     one = _ONE_ARGUMENT.fullmatch(found["arguments"] or "")
     if one is None or one["name"] not in _NAMED:
-        return COMMANDS[tool]
+        return commands[tool]
     word = _word(_text(one["value"]))
-    return COMMANDS[tool] if word is None else f"{COMMANDS[tool]} {word}"
+    return commands[tool] if word is None else f"{commands[tool]} {word}"
 
 
 def _word(text: str) -> str | None:
@@ -185,15 +209,19 @@ def _text(value: str) -> str:
         return value[1:-1]
 
 
-_WORDINGS: dict[str, tuple[str, Callable[[re.Match[str]], str]]] = {
+_WORDINGS: dict[str, tuple[str, Callable[[re.Match[str], Mapping[str, str]], str]]] = {
     "list": (_LIST, _each_by_itself),
     "call": (_CALL, _command),
-    "to_everyone": (_TO_ALL, lambda _: _EACH),
-    "option": (_OPTION, lambda found: _OPTIONS[found[0]]),
-    "unconverted": (_UNCONVERTED, lambda _: "--no-convert"),
-    "from_project": (_FROM_PROJECT, lambda _: "--attach takes a path from the folder where you stand."),
-    "in_calls": (_ONLY_IN_CALLS, lambda found: f"an agent's {found[0]}"),
-    "resource": (_RESOURCE, lambda found: RESOURCES[found["named"]]),
-    "project": (_PROJECT_QUERY, lambda _: "--project "),
+    "to_everyone": (_TO_ALL, lambda *_: _EACH),
+    "option": (_OPTION, lambda found, _: _OPTIONS[found[0]]),
+    "unconverted": (_UNCONVERTED, lambda *_: "--no-convert"),
+    "from_project": (_FROM_PROJECT, lambda *_: "--attach takes a path from the folder where you stand."),
+    "in_calls": (_ONLY_IN_CALLS, lambda found, _: f"{found[0]}{_OVER_MCP}"),
+    "resource": (_RESOURCE, lambda found, commands: commands[found["named"]]),
+    "project": (_PROJECT_QUERY, lambda *_: "--project "),
+    "token_ways": (_TOKEN_WAYS, lambda *_: f"in AGENT_MAIL_AGENT_TOKEN, or one that was issued for it {_IN_TOKEN}"),
+    "token_places": (_TOKEN_PLACES, lambda *_: f"Each of {listed([*VARIABLES.values()], 'and')} counts"),
+    "as_bearer": (_AS_BEARER, lambda *_: _IN_TOKEN),
+    "register": (_REGISTER, lambda found, _: f"{found[0]}{_OVER_MCP}"),
 }
 _ANY = "|".join(f"(?P<{name}>{pattern})" for name, (pattern, _) in _WORDINGS.items())

@@ -258,7 +258,10 @@ def test_a_server_that_refuses_is_up(shell: Shell) -> None:
     lines = dict(done.lines())
     assert done.code == 1
     assert lines["server"] == "up, and refuses us"
-    assert lines["problem"] == "No token. Set AGENT_MAIL_TOKEN to the server's HTTP_BEARER_TOKEN."
+    assert lines["problem"] == (
+        "No token. Set AGENT_MAIL_TOKEN to a token that was issued (am token create), "
+        "or the server's HTTP_BEARER_TOKEN."
+    )
 
 
 def test_what_is_no_server_of_ours_does_not_answer_as_one(shell: Shell) -> None:

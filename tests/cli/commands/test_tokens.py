@@ -71,7 +71,7 @@ def test_a_project_alone_gets_no_token(shell: Shell) -> None:
     assert "--project goes with --agent" in done.err
 
 
-@pytest.mark.parametrize(("option", "value"), [("--expires", "soon"), ("--role", "admin"), ("--agent", "NoBody")])
+@pytest.mark.parametrize(("option", "value"), [("--expires", "soon"), ("--agent", "NoBody")])
 def test_what_cannot_be_issued_is_refused_by_its_name_and_nothing_is(
     option: str, value: str, at_stopped: Shell
 ) -> None:
@@ -122,3 +122,10 @@ def test_the_next_command_for_tokens_is_told_where_none_came_along() -> None:
     assert step[0] == "next"
     assert [name for name, _ in not_rebuilt_rows(["windows"])] == ["not rebuilt"]
     assert not_rebuilt_rows(()) == []
+
+
+def test_a_role_that_is_none_is_misuse(shell: Shell) -> None:
+    done = shell.am("token", "create", "--role", "king")
+
+    assert done.code == 2
+    assert "reader, writer, operator" in done.err

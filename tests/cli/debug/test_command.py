@@ -242,3 +242,11 @@ def test_it_is_bounded_and_the_newest_lines_are_kept(shell: Shell, tmp_path: Pat
     assert (tmp_path / "report.json").stat().st_size <= 256 * 1024
     assert report["log"][-1]["pending"] == 99_999
     assert len(report["log"]) > 100
+
+
+def test_a_dash_is_standard_output(shell: Shell) -> None:
+    done = shell.am("debug", "report", "-")
+
+    assert (done.code, done.err) == (0, "")
+    assert done.json()
+    assert not (shell.home / "-").exists()

@@ -68,3 +68,14 @@ def test_hours_are_of_a_projects_summary(shell: Shell) -> None:
     done = shell.am("mail", "summary", "parser", "--hours", "2")
 
     assert (done.code, "--hours and --stored" in done.err) == (2, True)
+
+
+def test_a_message_leads_to_the_summary_of_the_thread_that_it_is_in(either: Shell) -> None:
+    found = either.am("mail", "thread", "parser", "--json").json()
+    last = found["messages"][-1]["id"]
+
+    alone = either.am("mail", "summary", str(last), "--no-llm", "--json").json()
+    both = either.am("mail", "summary", f"{last}, parser", "--no-llm", "--json").json()
+
+    assert (alone["thread_id"], alone["summary"]["total_messages"]) == ("parser", found["total"])
+    assert both["thread_id"] == "parser"

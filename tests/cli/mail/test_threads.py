@@ -55,3 +55,29 @@ def test_threads_are_listed_by_their_newest_mail(either: Shell) -> None:
         ("newer", "1", "BlueLake", "Second"),
     ]
     assert [one["thread_id"] for one in as_json["threads"]] == ["older", "newer"]
+
+
+def test_a_message_leads_to_the_thread_that_it_is_in(either: Shell) -> None:
+    ids = [send(either, subject, thread_id="whole") for subject in ("One", "Two")]
+
+    found = either.am("mail", "thread", str(ids[1]), "--json").json()
+
+    assert (found["thread_id"], [one["id"] for one in found["messages"]]) == ("whole", ids)
+
+
+def test_a_thread_called_like_a_message_stays_itself(either: Shell) -> None:
+    other = send(either, "Elsewhere", thread_id="whole")
+    own = send(either, "Here", thread_id=str(other))
+
+    found = either.am("mail", "thread", str(other), "--json").json()
+
+    assert found["thread_id"] == str(other)
+    assert own in [one["id"] for one in found["messages"]]
+
+
+def test_a_message_of_no_thread_is_shown_by_itself(either: Shell) -> None:
+    alone = send(either, "Alone")
+
+    found = either.am("mail", "thread", str(alone), "--json").json()
+
+    assert [one["id"] for one in found["messages"]] == [alone]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,12 @@ AGENT, PEER = "BlueLake", "RedStone"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotPost:
-    """A running server, a project, and the token of the agent that asks."""
+    """A running server, a project, and the tokens of the agent that asks and of its peer."""
 
     server: Served
     project: str
     token: str
+    peers_token: str
 
     def send(self, subject: str, body: str = "text", **more: object) -> int:
         """Mail to the agent that asks; gives its id."""
@@ -32,6 +34,21 @@ class RobotPost:
                 **{"to": [AGENT], "subject": subject, "body_md": body, **more},
             )
         return int(sent["deliveries"][0]["payload"]["id"])
+
+    def issue(self, agent: str | None) -> str:
+        """A token that the operator issues, to the agent if there is one."""
+        bearer = f"Bearer {(self.server.root / 'operator.token').read_text().strip()}"
+        asked = {} if agent is None else {"agent_name": agent, "project_key": self.project}
+        with self.server.connect() as connection:
+            answer = connection.rpc("create_issued_token", asked, Authorization=bearer)
+        return str(answer.value["token"])
+
+    @contextmanager
+    def served_with(self, **settings: str) -> Iterator[RobotPost]:
+        """The same store behind another server with these settings."""
+        self.server.stop()
+        with Served(self.server.root, port=None, HOME=str(self.server.root.parent), **settings) as server:
+            yield replace(self, server=server)
 
 
 @pytest.fixture
@@ -46,7 +63,7 @@ def robot_post(tmp_path: Path) -> Iterator[RobotPost]:
                 given = {"name": name, "program": "tester", "model": "scripted"}
                 agent = connection.call("register_agent", project_key=str(project), **given)
                 tokens[name] = agent["registration_token"]
-        yield RobotPost(server=server, project=str(project), token=tokens[AGENT])
+        yield RobotPost(server=server, project=str(project), token=tokens[AGENT], peers_token=tokens[PEER])
 
 
 @pytest.fixture

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
 from mcp_agent_mail.cli.robot.line import MAX_BYTES
 from tests.cli.robot.conftest import AGENT, PEER, RobotPost
 from tests.cli.shell import Shell
+from tests.server.jwt.issuing import AUDIENCE, ISSUER, SECRET, claims, new_key, signed
 
 
 def unread(post: RobotPost) -> int:
@@ -50,6 +52,65 @@ def test_whoami_says_whether_a_token_proved_it(at_shell: Shell) -> None:
     assert proven == {**named, "verified": True}
     assert named["verified"] is False
     assert (named["agent"], named["program"], named["model"]) == (AGENT, "tester", "scripted")
+
+
+@pytest.mark.parametrize("mode", ["open", "strict"])
+def test_verified_is_who_the_server_says_is_proven(mode: str, at_shell: Shell, robot_post: RobotPost) -> None:
+    at_shell.unset("AGENT_MAIL_AGENT_TOKEN")
+    told = {}
+    with robot_post.served_with(AGENT_AUTH=mode) as post:
+        shown = {
+            "none": {},
+            "own": {"AGENT_MAIL_AGENT_TOKEN": post.token},
+            "own as bearer": {"AGENT_MAIL_TOKEN": post.token},
+            "issued": {"AGENT_MAIL_TOKEN": post.issue(AGENT)},
+            "issued and own": {"AGENT_MAIL_TOKEN": post.issue(AGENT), "AGENT_MAIL_AGENT_TOKEN": post.token},
+            "issued and another's": {"AGENT_MAIL_TOKEN": post.issue(AGENT), "AGENT_MAIL_AGENT_TOKEN": post.peers_token},
+            "issued to nobody": {"AGENT_MAIL_TOKEN": post.issue(None)},
+            "issued to another": {"AGENT_MAIL_TOKEN": post.issue(PEER)},
+            "issued, in the wrong place": {"AGENT_MAIL_AGENT_TOKEN": post.issue(AGENT)},
+            "another's": {"AGENT_MAIL_AGENT_TOKEN": post.peers_token},
+            "wrong": {"AGENT_MAIL_AGENT_TOKEN": "amt_wrong"},
+            "wrong bearer": {"AGENT_MAIL_TOKEN": "wrong"},
+            "wrong issued": {"AGENT_MAIL_TOKEN": "amk_wrong"},
+        }
+        for case, settings in shown.items():
+            at_shell.set(**settings)
+            answer = at_shell.am("robot", "whoami").json()
+            told[case] = answer["error"]["type"] if "error" in answer else answer["verified"]
+            at_shell.unset(*settings)
+
+    unproven = False if mode == "open" else "AUTHENTICATION_REQUIRED"
+    assert told == {
+        "none": unproven,
+        "own": True,
+        "own as bearer": True,
+        "issued": True,
+        "issued and own": True,
+        "issued and another's": "PERMISSION_DENIED",
+        "issued to nobody": unproven,
+        "issued to another": "PERMISSION_DENIED",
+        "issued, in the wrong place": "PERMISSION_DENIED",
+        "another's": "PERMISSION_DENIED",
+        "wrong": "PERMISSION_DENIED",
+        "wrong bearer": "PERMISSION_DENIED",
+        "wrong issued": "AUTHENTICATION_REQUIRED",
+    }
+
+
+def test_a_jwt_proves_the_agents_that_it_names(at_shell: Shell, robot_post: RobotPost) -> None:
+    at_shell.unset("AGENT_MAIL_AGENT_TOKEN")
+    jwts = {"HTTP_JWT_ENABLED": "true", "HTTP_JWT_AUDIENCE": AUDIENCE, "HTTP_JWT_ISSUER": ISSUER}
+    now_s = int(time.time())
+    told = {}
+    with robot_post.served_with(HTTP_JWT_SECRET=SECRET, **jwts):
+        for agents in (None, AGENT, [PEER, AGENT], PEER):
+            said = claims(role="writer", agent=agents, iat=now_s, exp=now_s + 900)
+            at_shell.set(AGENT_MAIL_TOKEN=signed(said, key=new_key("HS256")))
+            answer = at_shell.am("robot", "whoami").json()
+            told[str(agents)] = answer["error"]["type"] if "error" in answer else answer["verified"]
+
+    assert told == {"None": False, AGENT: True, str([PEER, AGENT]): True, PEER: "PERMISSION_DENIED"}
 
 
 def test_the_inbox_is_unread_mail_and_stays_unread(at_shell: Shell, robot_post: RobotPost) -> None:
@@ -178,3 +239,24 @@ def test_an_answer_is_one_line(at_shell: Shell, robot_post: RobotPost) -> None:
 
     assert [len(text.splitlines()) for text in texts] == [1] * len(asked)
     assert all(isinstance(json.loads(text), dict) for text in texts)
+
+
+def test_a_message_leads_to_the_thread_that_it_is_in(at_shell: Shell, robot_post: RobotPost) -> None:
+    first = robot_post.send("One", thread_id="plan")
+    second = robot_post.send("Two", thread_id="plan")
+
+    found = at_shell.am("robot", "thread", str(second)).json()
+    behind = at_shell.am("robot", "thread", str(second), "--after", str(first)).json()
+
+    assert (found["thread_id"], [one["id"] for one in found["messages"]]) == ("plan", [first, second])
+    assert (behind["thread_id"], [one["id"] for one in behind["messages"]]) == ("plan", [second])
+
+
+def test_a_thread_called_like_a_message_stays_itself(at_shell: Shell, robot_post: RobotPost) -> None:
+    alone = robot_post.send("Elsewhere", thread_id="plan")
+    there = robot_post.send("In it", thread_id=str(alone))
+
+    found = at_shell.am("robot", "thread", str(alone)).json()
+
+    assert found["thread_id"] == str(alone)
+    assert there in [one["id"] for one in found["messages"]]

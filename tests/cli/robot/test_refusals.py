@@ -108,3 +108,75 @@ def test_the_group_alone_and_its_help_are_for_people(shell: Shell) -> None:
     assert asked.code == 0
     assert asked.out.startswith("Usage: am robot")
     assert "Usage: am robot" in alone.out + alone.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "message", "hint"),
+    [
+        (
+            {"AGENT_MAIL_AGENT_TOKEN": "amt_wrong"},
+            "AGENT_MAIL_AGENT_TOKEN is not valid here.",
+            "am token reissue AGENT",
+        ),
+        (
+            {"AGENT_MAIL_AGENT_TOKEN": "amk_issued"},
+            "AGENT_MAIL_AGENT_TOKEN is not valid here.",
+            "Send a token that was issued (amk_…) in AGENT_MAIL_TOKEN instead.",
+        ),
+        ({"AGENT_MAIL_TOKEN": "wrong"}, "AGENT_MAIL_TOKEN is not valid here.", "am token reissue AGENT"),
+        ({"AGENT_MAIL_TOKEN": "amk_wrong"}, "AGENT_MAIL_TOKEN is not valid at ", "am token create"),
+    ],
+    ids=str,
+)
+def test_a_wrong_token_is_told_by_the_setting_that_holds_it(
+    settings: dict[str, str], message: str, hint: str, at_shell: Shell
+) -> None:
+    at_shell.unset("AGENT_MAIL_AGENT_TOKEN")
+    at_shell.set(**settings)
+
+    error = at_shell.am("robot", "whoami").json()["error"]
+
+    assert error["message"].startswith(message)
+    assert hint in error["hint"]
+    assert "HTTP_BEARER_TOKEN" not in error["hint"]
+    assert "X-Agent-Token" not in error["hint"]
+
+
+def test_a_refusal_names_what_a_shell_has(at_shell: Shell, robot_post: RobotPost) -> None:
+    at_shell.unset("AGENT_MAIL_AGENT_TOKEN")
+    hints = {}
+    with robot_post.served_with(AGENT_AUTH="strict"):
+        hints["no token"] = at_shell.am("robot", "inbox").json()["error"]["hint"]
+    at_shell.set(AGENT_NAME="NobodyHere")
+    hints["unknown agent"] = at_shell.am("robot", "inbox").json()["error"]["hint"]
+    at_shell.set(AGENT_NAME=AGENT, AGENT_MAIL_PROJECT=str(at_shell.home / "nowhere"))
+    hints["unknown project"] = at_shell.am("robot", "inbox").json()["error"]["hint"]
+    at_shell.set(AGENT_MAIL_PROJECT=robot_post.project)
+    hints["unknown thread"] = at_shell.am("robot", "thread", "nowhere").json()["error"]["hint"]
+
+    assert hints["no token"].startswith(f"Send {AGENT}'s registration_token in AGENT_MAIL_AGENT_TOKEN, or one that was")
+    assert "register_agent (over MCP)" in hints["unknown agent"]
+    assert "am projects ensure" in hints["unknown project"]
+    assert "am robot inbox" in hints["unknown thread"]
+    for hint in hints.values():
+        assert "fetch_inbox" not in hint
+        assert "ensure_project" not in hint
+        assert "resource://" not in hint
+
+
+def test_calls_that_only_mcp_can_make_are_not_suggested(shell: Shell) -> None:
+    data = {"suggested_tool_calls": [{"tool": "register_agent"}], "nearest": ["BlueLake"]}
+    refused = {"type": "NOT_FOUND", "message": "No.", "hint": "fetch_inbox, or search_messages.", "data": data}
+    with ScriptedServer(answer({"error": refused}, status=404)) as server:
+        shell.set(AGENT_MAIL_URL=server.url, AGENT_NAME=AGENT)
+        error = shell.am("robot", "inbox").json()["error"]
+
+    assert error["hint"] == "am robot inbox, or am robot search."
+    assert error["data"] == {"nearest": ["BlueLake"]}
+
+
+def test_an_argument_that_is_no_text_is_misuse(shell: Shell) -> None:
+    done = shell.am("robot", "search", "caf\udce9")
+
+    assert told(done) == (2, "USAGE")
+    assert done.json()["error"]["message"] == r"Argument 3 is not UTF-8: caf\xe9"

@@ -302,3 +302,21 @@ async def test_who_came_in_as_nobody_that_is_there_is_told_why_it_may_not_read(
         require_proof(caller, "Reading mail")
 
     assert (str(reading.value), reading.value.hint) == (f"Reading mail needs an agent's token. {why}", next_step)
+
+
+@pytest.mark.parametrize(
+    ("given", "places"),
+    [
+        ({"bearer_token": WRONG}, ["Authorization"]),
+        ({"agent_token": f" {WRONG} ", "bearer_token": BLUE}, ["X-Agent-Token"]),
+        ({"token_argument": WRONG, "agent_token": BLUE}, ["registration_token"]),
+        ({"bearer_token": WRONG, "agent_token": "amk_issued"}, ["Authorization", "X-Agent-Token"]),
+    ],
+    ids=str,
+)
+async def test_a_token_that_is_nobodys_is_told_by_where_it_was_given(given: dict[str, Any], places: list[str]) -> None:
+    with pytest.raises(UnknownToken) as refused:
+        await resolve_caller(Credentials(via="rpc", **given), AuthRules(auth=AgentAuth.OPEN), PROOFS)
+
+    assert refused.value.data == {"given_in": places}
+    assert ("amk_" in refused.value.hint) is ("amk_issued" in given.values())

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import code_of
 from mcp_agent_mail.cli.gateway.port import Gateway
+from mcp_agent_mail.cli.mail.meant_threads import thread_in
 from mcp_agent_mail.cli.project_option import agents_of, list_uri, resource_uri
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound
 from mcp_agent_mail.core.escaping import visible
@@ -98,8 +99,9 @@ def find_thread(gateway: Gateway, thread_id: str, limit: int, refused: AgentMail
     found: list[Answer] = []
     for project in projects_of(gateway):
         try:
-            uri = resource_uri("thread", thread_id, project=project["human_key"], include_bodies=True, limit=limit)
-            found.append(gateway.read(uri))
+            key = project["human_key"]
+            meant = thread_in(gateway, thread_id, key)
+            found.append(gateway.read(resource_uri("thread", meant, project=key, include_bodies=True, limit=limit)))
         except AgentMailError as missing:
             if code_of(missing) != NotFound.code:
                 raise

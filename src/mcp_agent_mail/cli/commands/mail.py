@@ -25,6 +25,7 @@ from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.mail import answers, purge, summaries, threads
 from mcp_agent_mail.cli.mail.mail_typer import MailGroup
+from mcp_agent_mail.cli.mail.meant_threads import thread_in
 from mcp_agent_mail.cli.output import (
     Column,
     ExactFlag,
@@ -192,7 +193,7 @@ def _elsewhere(answer: dict[str, Any], context: CliContext) -> str | None:
 
 @app.command("thread", cls=LeanCommand)
 def thread(
-    thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id; a message's id is a thread's too.")],
+    thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id, or that of a message in it.")],
     project: ProjectOption = None,
     limit: LimitOption = 1000,
     json: JsonFlag = False,
@@ -200,9 +201,10 @@ def thread(
     """Show a thread with its bodies, oldest first."""
     context = load_context()
     with open_gateway(context) as gateway:
-        uri = resource_uri("thread", thread_id, project=project_key(project, context), include_bodies=True, limit=limit)
+        key = project_key(project, context)
         try:
-            answer = gateway.read(uri)
+            thread_id = thread_in(gateway, thread_id, key)
+            answer = gateway.read(resource_uri("thread", thread_id, project=key, include_bodies=True, limit=limit))
         except AgentMailError as refused:
             if not is_outside(refused, project, context):
                 raise

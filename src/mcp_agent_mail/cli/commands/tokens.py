@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -52,10 +52,8 @@ def create(
     ] = None,
     project: ProjectOption = None,
     role: Annotated[
-        str | None,
-        typer.Option(
-            "--role", metavar="ROLE", help="reader, writer or operator. Else writer with an agent, reader without."
-        ),
+        Literal["reader", "writer", "operator"] | None,
+        typer.Option("--role", help="Else writer with an agent, reader without."),
     ] = None,
     expires: Annotated[
         str, typer.Option("--expires", metavar="TIME", help="How long it lasts: 90d, 12h, 30m or never.")

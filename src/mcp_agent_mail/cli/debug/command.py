@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,9 @@ app = typer.Typer(
 )
 
 
+_STANDARD_OUTPUT = "-"
+
+
 class FileTaken(Conflict):
     """There is something at the place of the report."""
 
@@ -33,7 +37,10 @@ def debug() -> None:
 
 @app.command("report", cls=LeanCommand)
 def report(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The file to make; what is there is never replaced.")],
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="The file to make, never one that is there; - is standard output."),
+    ],
     log: Annotated[
         str | None,
         typer.Option("--log", metavar="LOG", help="The server's log, where it is not STORAGE_ROOT/server.log."),
@@ -46,12 +53,16 @@ def report(
     subject, body, agent, project, token or path of yours: of every text only words that stand in this program are told.
     Read it before you hand it on.
     """
-    path = given_path(file, "FILE")
-    _require_free(path)
+    path = None if file == _STANDARD_OUTPUT else given_path(file, "FILE")
+    if path is not None:
+        _require_free(path)
     # The doctor and the archive: half a second, which a refusal does not take.
     from mcp_agent_mail.cli.debug.report import make_report
 
     text = make_report(None if log is None else _require_log(given_path(log, "--log")))
+    if path is None:
+        sys.stdout.write(text)
+        return
     _write_new(path, text)
     print_text(f"Written: {path} ({len(text.encode()) / 1024:.0f} KiB). Read it before you hand it on.")
 

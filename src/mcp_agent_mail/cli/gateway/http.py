@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 from mcp_agent_mail.cli.exit_codes import NoServer, WireError
+from mcp_agent_mail.cli.gateway.below_tools import refused_below
 
 if TYPE_CHECKING:
     import http.client
@@ -107,7 +108,7 @@ class HttpGateway:
             self.close()
             raise _stranger("more than a server of ours ever answers")
         if response.status != HTTPStatus.OK:
-            raise _refusal(response, _value(content))
+            raise _refusal(response, _value(content), self._server)
         return content.decode(errors="replace")
 
     def download(self, slug: str, sha256: str) -> Iterator[bytes]:
@@ -119,7 +120,7 @@ class HttpGateway:
             connection.request("GET", f"{prefix}/attachments/{quote(slug)}/{quote(sha256)}", headers=self._headers())
             response = self._response(connection)
             if response.status != HTTPStatus.OK:
-                raise _refusal(response, _value(response.read(_MAX_ANSWER_BYTES)))
+                raise _refusal(response, _value(response.read(_MAX_ANSWER_BYTES)), self._server)
             while piece := response.read(_PIECE_BYTES):
                 yield piece
         except (OSError, http.client.HTTPException) as broken:
@@ -152,7 +153,7 @@ class HttpGateway:
         except (OSError, http.client.HTTPException) as broken:
             self.close()
             raise _broken(broken, self._server.url) from broken
-        return _answer(response, content)
+        return _answer(response, content, self._server)
 
     def _response(self, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
         """Raises TimeoutError where no answer begins in time."""
@@ -198,22 +199,21 @@ def _value(content: bytes) -> Any:
 
 
 # The answer is plain JSON.
-def _answer(response: http.client.HTTPResponse, content: bytes) -> Any:
+def _answer(response: http.client.HTTPResponse, content: bytes, server: Server) -> Any:
     answer = _value(content)
     if response.status == HTTPStatus.OK and answer is not None:
         return answer
-    raise _refusal(response, answer)
+    raise _refusal(response, answer, server)
 
 
-def _refusal(response: http.client.HTTPResponse, answer: object) -> WireError:
+def _refusal(response: http.client.HTTPResponse, answer: object, server: Server) -> WireError:
     """A typed error of ours, a refusal below the tools (`{"detail": ...}`), or no answer of this product at all."""
     if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
         return WireError(answer["error"])
     if isinstance(answer, dict) and "detail" in answer:
-        kind, hint = _BELOW_THE_TOOLS.get(response.status, ("UNAVAILABLE", ""))
-        again = response.getheader("Retry-After") or ""
-        data = {"retry_after_s": int(again)} if again.isascii() and again.isdigit() else {}
-        return WireError({"type": kind, "message": str(answer["detail"]), "hint": hint, "data": data})
+        return refused_below(
+            response.status, str(answer["detail"]), server, again=response.getheader("Retry-After") or ""
+        )
     return _stranger(f"HTTP {response.status}")
 
 
@@ -225,12 +225,3 @@ def _stranger(what: str) -> Stranger:
             "hint": "Check AGENT_MAIL_URL, HTTP_HOST and HTTP_PORT.",
         }
     )
-
-
-_TOKEN_HINT = "Set AGENT_MAIL_TOKEN to the server's HTTP_BEARER_TOKEN."
-_BELOW_THE_TOOLS: dict[int, tuple[str, str]] = {
-    HTTPStatus.UNAUTHORIZED: ("AUTHENTICATION_REQUIRED", _TOKEN_HINT),
-    HTTPStatus.FORBIDDEN: ("PERMISSION_DENIED", _TOKEN_HINT),
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("INVALID_INPUT", "Send less at once."),
-    HTTPStatus.TOO_MANY_REQUESTS: ("RATE_LIMITED", "Wait a moment."),
-}

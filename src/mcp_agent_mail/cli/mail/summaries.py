@@ -12,6 +12,7 @@ from mcp_agent_mail.cli.arguments import UsageMistake
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.cli.mail.meant_threads import thread_in
 from mcp_agent_mail.cli.output import JsonFlag, Row, print_fields, print_gap, print_json, print_text, time_of
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 
@@ -28,7 +29,10 @@ NoLlmFlag = Annotated[bool, typer.Option("--no-llm", help="As it stands in the m
 def summary(
     thread_id: Annotated[
         str | None,
-        typer.Argument(metavar="THREAD", help="Of this thread; without one of the project's newest mail."),
+        typer.Argument(
+            metavar="THREAD",
+            help="Of this thread, or of a message's; else of the project's newest mail.",
+        ),
     ] = None,
     hours: Annotated[
         int | None,
@@ -53,7 +57,8 @@ def summary(
     since = {**home, "since_hours": hours or _USUAL_HOURS}
     with open_gateway(context) as gateway:
         if thread_id is not None:
-            answer = gateway.call("summarize_thread", {**home, "thread_id": thread_id, "llm_mode": not no_llm})
+            meant = ",".join(thread_in(gateway, one.strip(), home["project_key"]) for one in thread_id.split(","))
+            answer = gateway.call("summarize_thread", {**home, "thread_id": meant, "llm_mode": not no_llm})
         elif stored:
             answer = gateway.call("fetch_summary", since)
         else:

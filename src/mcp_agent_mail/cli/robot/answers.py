@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mcp_agent_mail.cli.mail.meant_threads import thread_meant
 from mcp_agent_mail.cli.project_option import resource_uri
 from mcp_agent_mail.cli.robot.caller import RobotCaller
 from mcp_agent_mail.cli.robot.line import Item, RobotAnswer
@@ -42,11 +43,11 @@ def status(caller: RobotCaller) -> RobotAnswer:
 
 
 def whoami(caller: RobotCaller) -> RobotAnswer:
-    """Who the caller is to the server. `verified`: by a token, which was accepted."""
-    _counts(caller)
+    """Who the caller is to the server. `verified`: proven by a token, as the server says."""
+    is_verified = _is_verified(caller)
     agent = caller.gateway.call("whois", {**caller.named, "include_recent_commits": False})
     kept = ("program", "model", "status", "status_note", "contact_policy", "task_description", "aliases", "retired_at")
-    facts = {"agent": agent["name"], "project": caller.project, "verified": caller.is_proven}
+    facts = {"agent": agent["name"], "project": caller.project, "verified": is_verified}
     return RobotAnswer(facts={**facts, **_compact(agent, kept)})
 
 
@@ -78,7 +79,14 @@ def thread(
     bodies: bool,
     clock: Clock = system_clock,
 ) -> RobotAnswer:
-    """A thread's messages, oldest first, from behind `after_id`."""
+    """A thread's messages, oldest first, from behind `after_id`; of a message's id the thread that it is in."""
+
+    def first_of(name: str) -> list[Item]:
+        asked = {"thread_id": name, "limit": 2, "include_bodies": False}
+        found: list[Item] = caller.gateway.call("read_mail", {**caller.named, **asked})["messages"]
+        return found
+
+    thread_id = thread_meant(thread_id, first_of)
     asked = {"thread_id": thread_id, "limit": _asked(limit), "include_bodies": bodies}
     place = {} if after_id is None else {"after_id": after_id}
     answer = caller.gateway.call("read_mail", {**caller.named, **asked, **place})
@@ -153,6 +161,14 @@ def _counts(caller: RobotCaller) -> dict[str, int]:
     """What waits. It is asked as the agent: a token that is not the agent's is refused here."""
     counts: dict[str, int] = caller.gateway.call("fetch_inbox", {**caller.named, "limit": 0})
     return counts
+
+
+def _is_verified(caller: RobotCaller) -> bool:
+    """Whether a token that came along proved the caller. The server tells the end of its feed to the proven alone, and
+    whoever is proven to be another agent is refused as this one. Raises what a wrong token raises.
+    """
+    _counts(caller)
+    return caller.gateway.call("health_check", {})["delivery"]["feed_tail"] is not None
 
 
 def _leases(caller: RobotCaller, limit: int = _LEASES) -> list[Item]:

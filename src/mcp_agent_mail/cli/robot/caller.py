@@ -20,12 +20,11 @@ class CallerUnsaid(InvalidInput):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotCaller:
-    """An agent at its shell: keys as given, nothing looked up yet. `is_proven`: its token goes along."""
+    """An agent at its shell: keys as given, nothing looked up yet, and nothing known of what its tokens prove."""
 
     gateway: Gateway
     agent: str
     project: str
-    is_proven: bool
 
     @property
     def named(self) -> dict[str, str]:
@@ -44,15 +43,11 @@ def open_caller(project: str | None) -> Iterator[RobotCaller]:
     if not agent:
         raise CallerUnsaid(
             "Which agent asks? Neither AGENT_NAME nor Git's agent-mail.name says.",
-            hint="export AGENT_NAME=NAME, and AGENT_MAIL_AGENT_TOKEN with the token that registering gave.",
+            hint="export AGENT_NAME=NAME, and AGENT_MAIL_AGENT_TOKEN with the token that registering gave, or "
+            "AGENT_MAIL_TOKEN with one that am token create issued.",
         )
     with open_gateway(context) as gateway:
-        yield RobotCaller(
-            gateway=gateway,
-            agent=agent,
-            project=_project(project, context, of_git),
-            is_proven=context.agent_token() is not None,
-        )
+        yield RobotCaller(gateway=gateway, agent=agent, project=_project(project, context, of_git))
 
 
 def _project(option: str | None, context: CliContext, of_git: dict[str, str]) -> str:

@@ -83,7 +83,7 @@ def inbox(
 
 @app.command("thread", cls=LeanCommand)
 def thread(
-    thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id; a message's id is a thread's too.")],
+    thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id, or that of a message in it.")],
     project: _Project = None,
     after: Annotated[
         int | None, typer.Option("--after", metavar="ID", min=1, help="Go on behind this message: next_after_id.")

@@ -18,6 +18,21 @@ _MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 """What reading an answer of another shape raises."""
 
 
+_ROBOT = {
+    "fetch_inbox": "am robot inbox",
+    "health_check": "am robot status",
+    "read_mail": "am robot thread",
+    "search_messages": "am robot search",
+    "resource://file_reservations": "am robot reservations",
+    "resource://inbox": "am robot inbox",
+    "resource://message": "am robot thread",
+    "resource://thread": "am robot thread",
+}
+"""What an agent at its shell asks where a person runs another command."""
+_OF_CALLS = ("suggested_tool_calls",)
+"""Data for whoever calls tools."""
+
+
 class RobotGroup(LeanGroup):
     """Commands whose refusals, usage errors too, are `{"error": {type, message, hint, data}}`."""
 
@@ -73,7 +88,12 @@ def _tell_fault(error: Exception) -> int:
 
 # Plain JSON.
 def _shown(error: AgentMailError) -> dict[str, Any]:
-    shown = {"type": code_of(error), "message": error.message, "hint": error.hint, "data": error.data}
+    # 2 ms, which only a refusal need pay.
+    from mcp_agent_mail.cli.hints import in_commands, in_variables
+
+    hint = in_commands(error.hint, error.data, instead=_ROBOT)
+    data = {name: value for name, value in error.data.items() if name not in _OF_CALLS}
+    shown = {"type": code_of(error), "message": in_variables(error), "hint": hint, "data": data}
     return {key: value for key, value in shown.items() if value}
 
 

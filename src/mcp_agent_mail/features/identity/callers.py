@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+from mcp_agent_mail.core.arguments import TOKEN_ARGUMENT
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import PermissionDenied
-from mcp_agent_mail.core.ids import JOIN_CODE_PREFIX, AgentId, token_hash
+from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX, JOIN_CODE_PREFIX, AgentId, token_hash
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent
@@ -91,7 +92,7 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
     asks to act as that agent alone. So does a join code: who sends one comes as a newcomer.
     """
     given = _sort(credentials, rules)
-    agent = await _one_agent(given.tokens, proofs.find_agent)
+    agent = await _one_agent(given.tokens, credentials, proofs.find_agent)
     brought, token_agents = await _brought(credentials, proofs)
     agent = _proven_agent(agent, brought, credentials)
     code = await _join_code(given.codes, agent, proofs)
@@ -155,19 +156,39 @@ def _meant(agents: Sequence[Agent], credentials: Credentials) -> Agent:
     return agents[0]
 
 
-async def _one_agent(tokens: Sequence[str], find_agent: Callable[[bytes], Awaitable[Agent | None]]) -> Agent | None:
-    found = [await find_agent(token_hash(token)) for token in tokens]
-    agents = [agent for agent in found if agent is not None]
-    if len(agents) < len(tokens):
-        raise UnknownToken(
-            "An agent token that was given is not valid.",
-            hint="Send the registration_token that registering returned, or none at all where AGENT_AUTH=open. "
-            "Each of Authorization, X-Agent-Token and the argument registration_token counts. "
-            "Lost it? The operator runs: am token reissue AGENT",
-        )
+async def _one_agent(
+    tokens: Sequence[str], credentials: Credentials, find_agent: Callable[[bytes], Awaitable[Agent | None]]
+) -> Agent | None:
+    found = {token: await find_agent(token_hash(token)) for token in tokens}
+    agents = [agent for agent in found.values() if agent is not None]
+    if unknown := {token for token, agent in found.items() if agent is None}:
+        raise _unknown(unknown, credentials)
     if any(agent.id != agents[0].id for agent in agents):
         raise _differing(agents)
     return agents[0] if agents else None
+
+
+def _unknown(tokens: Collection[str], credentials: Credentials) -> UnknownToken:
+    """`data.given_in`: where those that are no agent's were given."""
+    places = {
+        "Authorization": credentials.bearer_token,
+        "X-Agent-Token": credentials.agent_token,
+        TOKEN_ARGUMENT: credentials.token_argument,
+    }
+    is_issued = any(token.startswith(ISSUED_TOKEN_PREFIX) for token in tokens)
+    return UnknownToken(
+        "An agent token that was given is not valid.",
+        hint=_ISSUED_ELSEWHERE if is_issued else _UNKNOWN,
+        data={"given_in": [place for place, token in places.items() if _given(token) in tokens]},
+    )
+
+
+_UNKNOWN = (
+    "Send the registration_token that registering returned, or none at all where AGENT_AUTH=open. "
+    "Each of Authorization, X-Agent-Token and the argument registration_token counts. "
+    "Lost it? The operator runs: am token reissue AGENT"
+)
+_ISSUED_ELSEWHERE = f"Send a token that was issued ({ISSUED_TOKEN_PREFIX}…) as Authorization: Bearer instead."
 
 
 def _differing(agents: Sequence[Agent]) -> ProofsDiffer:

@@ -1,0 +1,45 @@
+"""Refusals below the tools name the setting that was wrong, or that is lacking."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.cli.exit_codes import code_of
+from mcp_agent_mail.cli.gateway.below_tools import refused_below
+from mcp_agent_mail.cli.gateway.http import Server
+
+URL = "http://127.0.0.1:8765"
+NOT_VALID = f"AGENT_MAIL_TOKEN is not valid at {URL}."
+
+
+@pytest.mark.parametrize(
+    ("bearer", "agents", "message", "hint"),
+    [
+        (None, None, "Why.", "Set AGENT_MAIL_TOKEN to a token that was issued"),
+        (None, "amt_own", "Why.", "Set AGENT_MAIL_TOKEN to a token that was issued"),
+        (None, "amk_issued", "Why.", "AGENT_MAIL_AGENT_TOKEN holds a token that was issued (amk_…): put it into AGENT"),
+        ("amk_gone", None, NOT_VALID, "It was revoked, has expired"),
+        ("amt_own", None, NOT_VALID, "It holds an agent's registration_token: put that into AGENT_MAIL_AGENT_TOKEN."),
+        ("secret", None, NOT_VALID, "It takes a token that was issued"),
+        ("amo_operators", None, "Why.", "Set AGENT_MAIL_TOKEN to"),
+    ],
+    ids=str,
+)
+def test_a_token_that_opens_nothing_is_told_by_its_setting(
+    bearer: str | None, agents: str | None, message: str, hint: str
+) -> None:
+    refused = refused_below(401, "Why.", Server(url=URL, bearer_token=bearer, agent_token=agents))
+
+    assert (code_of(refused), refused.message) == ("AUTHENTICATION_REQUIRED", message)
+    assert refused.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(403, "PERMISSION_DENIED"), (413, "INVALID_INPUT"), (429, "RATE_LIMITED"), (418, "UNAVAILABLE")],
+)
+def test_any_other_refusal_keeps_the_servers_words_and_speaks_of_no_token(status: int, code: str) -> None:
+    refused = refused_below(status, "Why.", Server(url=URL, bearer_token="secret"))
+
+    assert (code_of(refused), refused.message) == (code, "Why.")
+    assert "TOKEN" not in refused.hint
