@@ -330,3 +330,14 @@ def test_a_web_socket_is_turned_away(tmp_path: Path) -> None:
 
     assert answer.startswith(b"HTTP/1.1 4")
     assert "Traceback" not in server.log.read_text()
+
+
+def test_a_store_that_cannot_be_made_is_told_by_uvicorn_and_ends_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with under_uvicorn(tmp_path, ALONE, STORAGE_ROOT=str(tmp_path / "file" / "store")) as server:
+        code = server.process.wait(ENDS_WITHIN_S)
+
+    told = server.log.read_text()
+    assert code != 0
+    assert "Application startup failed" in told
+    assert "Not a directory" in told

@@ -53,7 +53,14 @@ def asking(host: Host) -> list[ToolSpec]:
     return [tool(who, title="Who"), tool(relay, title="Relay", read_only=True)]
 
 
-async def fail(*, how: Annotated[str, Choice(("bug", "refusal", "exit", "odd refusal", "hang", "time"))]) -> Json:
+class Panicked(BaseException):
+    """As of an extension that is not written in Python."""
+
+
+HOWS = ("bug", "exit", "odd refusal", "time", "panic", "left")
+
+
+async def fail(*, how: Annotated[str, Choice((*HOWS, "refusal", "hang"))]) -> Json:
     """Fail."""
     if how == "refusal":
         raise Conflict("It is taken.", hint="Take another.", data={"by": "me"})
@@ -61,6 +68,10 @@ async def fail(*, how: Annotated[str, Choice(("bug", "refusal", "exit", "odd ref
         raise Conflict("It is taken.", data={"by": object()})
     if how == "exit":
         raise SystemExit(3)
+    if how == "panic":
+        raise Panicked("a secret of the package")
+    if how == "left":
+        raise asyncio.CancelledError
     if how == "time":
         raise TimeoutError("a secret of the package")
     if how == "hang":
@@ -189,7 +200,7 @@ async def test_other_custom_tools_are_not_called_and_what_there_is_not_is_refuse
     assert (await refused(app, "relay", tool="reissue_token", **relay))["type"] == "PERMISSION_DENIED"
 
 
-@pytest.mark.parametrize("how", ["bug", "exit", "odd refusal", "time"])
+@pytest.mark.parametrize("how", HOWS)
 async def test_a_bug_is_masked_with_the_requests_id(app: WholeApp, how: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         error = await refused(app, "fail", how=how)

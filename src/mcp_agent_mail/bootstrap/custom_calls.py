@@ -60,8 +60,6 @@ def _judged(spec: ToolSpec, identity: IdentityService, time_limit_s: float) -> H
         except AgentMailError as refused:
             _written(refused.to_wire())
             raise
-        except SystemExit as left:
-            raise UnfitResult(f"{spec.name} tried to end the server") from left
         except TimeoutError as late:
             if not limit.expired():
                 raise
@@ -69,8 +67,21 @@ def _judged(spec: ToolSpec, identity: IdentityService, time_limit_s: float) -> H
                 f"{spec.name} took more than {time_limit_s:g} s and was stopped.",
                 hint="What it did until then may stand. Ask whoever wrote it.",
             ) from late
+        except Exception:
+            raise
+        except BaseException as left:
+            # Let through it would end the server, or the answer alone. Who calls may have left, though.
+            if isinstance(left, asyncio.CancelledError) and _is_cancelled():
+                raise
+            raise UnfitResult(f"{spec.name} ended by {type(left).__name__}") from left
 
     return run
+
+
+def _is_cancelled() -> bool:
+    """Whether the running call itself is to end."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _plain(spec: ToolSpec, result: Json) -> Json:

@@ -121,7 +121,7 @@ class AsgiServer:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 tuning.cancel()
-        except (AgentMailError, SettingsError) as error:
+        except (AgentMailError, SettingsError, OSError) as error:
             if has_started:
                 raise
             await send({"type": "lifespan.startup.failed", "message": _words(error)})
@@ -261,7 +261,7 @@ def _told_of_stops(tell: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _words(error: AgentMailError | SettingsError) -> str:
+def _words(error: AgentMailError | SettingsError | OSError) -> str:
     return error.text if isinstance(error, AgentMailError) else str(error)
 
 

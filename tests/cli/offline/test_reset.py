@@ -63,6 +63,23 @@ def test_what_git_has_not_got_yet_is_in_the_file_too(at_stopped: Shell, stopped_
     assert any("Only in the database" in line for line in restored(at_stopped, told["archive"], tmp_path / "again"))
 
 
+@pytest.mark.parametrize("folder", ["", "undo", "signals"])
+def test_of_the_folder_of_signals_only_signals_go(at_stopped: Shell, stopped_post: Post, folder: str) -> None:
+    """It may be any folder, the store's own too."""
+    root = stopped_post.server.root
+    at_stopped.set(NOTIFICATIONS_SIGNALS_DIR=str(root / folder))
+    others = root / folder / "somebody's.txt"
+    signal = root / folder / "projects" / "gone" / "agents" / "BlueLake.signal"
+    signal.parent.mkdir(parents=True)
+    signal.touch()
+    others.touch()
+
+    reset_offline(at_stopped.context(), saves=False, told=silent)
+
+    assert others.exists()
+    assert not signal.exists()
+
+
 @pytest.mark.parametrize("point", [FailPoint.SWAP_BEGUN, FailPoint.SWAP_KEPT, FailPoint.SWAP_PLACED])
 def test_killed_while_it_empties_the_file_is_there_and_the_next_one_finishes(
     at_stopped: Shell, stopped_post: Post, tmp_path: Path, point: FailPoint

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.doors.mailbox_rules import MailPending, MissingMailbox, NameNotOwned, UsedName
 from mcp_agent_mail.domain.doors.names import Door, UnfitWireName, UnknownWireName
+from mcp_agent_mail.domain.identity.caller import WrongToken
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import NameChange
 from mcp_agent_mail.features.doors.window_service import WindowMailboxService
@@ -95,6 +98,17 @@ async def test_a_native_agent_keeps_its_name(harness: DoorsHarness) -> None:
 
     with pytest.raises(NameNotOwned):
         await harness.mailboxes.rename(box("alice"), "y")
+
+
+async def test_a_token_of_an_agents_names_no_other_mailbox_anew(harness: DoorsHarness) -> None:
+    await send(harness, "alice", "bob", "1")
+
+    async def rename() -> NameChange:
+        return await harness.mailboxes.rename(box("alice"), "y")
+
+    with pytest.raises(WrongToken):
+        await call_as(Credentials(via="mcp", issued_to=AgentId(9_999)), rename, {})
+    assert "alice" in await names(harness)
 
 
 async def test_the_list_says_who_has_mail_and_from_whom_yours_is(harness: DoorsHarness) -> None:

@@ -76,8 +76,11 @@ async def test_no_door_speaks_as_human_or_system(seeded: SeededStore) -> None:
     [
         (Credentials(via="mcp"), True),
         (Credentials(via="mcp", claimed_agents=("bluelake@/code/app",)), True),
-        (Credentials(via="mcp", claimed_agents=("RedStone", "BlueLake")), True),
+        (Credentials(via="mcp", claimed_agents=("RedStone", "BlueLake@/code/app")), True),
+        (Credentials(via="mcp", claimed_agents=("BlueLake",)), False),  # Two projects have one.
         (Credentials(via="mcp", claimed_agents=("RedStone@/code/app",)), False),
+        (Credentials(via="mcp", claimed_agents=("BlueLake@/code/elsewhere",)), False),
+        (Credentials(via="mcp", claimed_agents=("(nobody)",)), False),
         (Credentials(via="mcp", issued_to=AgentId(9_999)), False),
     ],
 )

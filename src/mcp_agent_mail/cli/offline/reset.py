@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +113,22 @@ def _target(folder: Path, clock: Clock) -> Path:
 
 
 def _remove_signals(settings: Settings) -> None:
-    """They tell of mail that is gone. Elsewhere than in the store's folder they may lie among other things."""
-    folder = settings.notifications_signals_dir
-    if folder.is_relative_to(settings.storage_root) and not folder.is_symlink():
-        shutil.rmtree(folder, ignore_errors=True)
+    """They tell of mail that is gone. Only the files that the server writes there go: the folder may be any, and hold
+    other things.
+    """
+    folder, root = settings.notifications_signals_dir, settings.storage_root
+    if not folder.is_relative_to(root) or folder.is_symlink():
+        return
+    for agents in folder.glob("projects/*/agents"):
+        if agents.resolve() != folder.resolve() / agents.relative_to(folder):
+            continue  # A link leads elsewhere.
+        for signal in agents.glob("*.signal"):
+            with suppress(OSError):
+                signal.unlink()
+        for emptied in (agents, agents.parent, agents.parent.parent, folder):
+            if emptied != root:
+                with suppress(OSError):
+                    emptied.rmdir()
 
 
 def _place(settings: Settings) -> StorePlace:

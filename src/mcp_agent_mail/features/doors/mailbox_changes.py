@@ -25,7 +25,7 @@ from mcp_agent_mail.features.doors.names import free_former, give_name, has_othe
 from mcp_agent_mail.features.doors.results import Mailbox, MailboxList, NameChange
 from mcp_agent_mail.features.doors.told_names import listed
 from mcp_agent_mail.features.identity.actor import require_not_put_away
-from mcp_agent_mail.features.identity.door_callers import is_unspoken, resolve_door_caller
+from mcp_agent_mail.features.identity.door_callers import is_unspoken, require_unbound, resolve_door_caller
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -65,9 +65,12 @@ def _not_ours(name: str) -> NameNotOwned:
 
 def rename(tx: Tx, project: Project | None, door: Door, name: str, to: str) -> NameChange:
     """The mailbox, its mail and its history are called `to` from now on. The same name in another spelling is kept
-    as it is. Raises MissingMailbox, NameNotOwned, UsedName.
+    as it is. Raises MissingMailbox, NameNotOwned, UsedName, WrongToken.
     """
     known = require_source(tx, project, door, name)
+    renamed = tx.agents.find(known.agent_id)
+    assert renamed is not None, known
+    require_unbound(tx, renamed)
     if wire_key(to) == wire_key(known.name):
         return NameChange(former=known.name, name=known.name)
     assert project is not None, known

@@ -21,7 +21,7 @@ from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_f
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.doors.told_names import Tells, listed, tells_who_looks
-from mcp_agent_mail.features.identity.door_callers import is_unspoken
+from mcp_agent_mail.features.identity.door_callers import is_unspoken, require_unbound
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
@@ -139,7 +139,7 @@ class WindowMailboxService:
         """The caller's window was called `was`: its mailbox goes on under the caller's name, where that is nobody's.
 
         False, and nothing changes, where it is, or `was` is another door's or a native agent's: then names decide.
-        Raises UnfitWireName. Safe to repeat.
+        Raises UnfitWireName and WrongToken. Safe to repeat.
         """
         name = require_wire_name(caller.door, caller.name)
         before = require_wire_name(caller.door, was)
@@ -148,6 +148,9 @@ class WindowMailboxService:
             known = None if project is None else tx.wire_names.find(project.id, before)
             if project is None or known is None or not _is_own(tx, caller.door, known):
                 return False
+            renamed = tx.agents.find(known.agent_id)
+            assert renamed is not None, known
+            require_unbound(tx, renamed)
             is_same = wire_key(name) == wire_key(before)
             if not is_same and not is_nobodys(tx, project, name):
                 return False

@@ -7,6 +7,7 @@ from mcp_agent_mail.core.tools import find_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.names import Door, OtherWay, WireName, require_to_speak, second_name
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, WrongToken
+from mcp_agent_mail.features.projects.lookup import find_project
 from mcp_agent_mail.store.transaction import View
 
 _MADE_BY_DOORS = frozenset(Door)
@@ -47,7 +48,7 @@ def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, a
     """The caller, who may act as this agent and is proven by nothing; and whether the name is the door's own by that
     from now on. A mailbox is one door's by whichever of its names. Raises NameOwnedElsewhere and DoorNotLinked.
     """
-    _require_unbound(agent)
+    require_unbound(view, agent)
     called = known
     is_somebodys = known.owner is not None or door in known.linked  # Then a token decides nothing.
     if not is_somebodys:
@@ -62,18 +63,31 @@ def resolve_door_caller(view: View, door: Door, known: WireName, agent: Agent, a
     return caller, becomes_own
 
 
-def _require_unbound(agent: Agent) -> None:
-    """A token that was issued to an agent, or a JWT that names agents, lets nobody speak as another one."""
+def require_unbound(view: View, agent: Agent) -> None:
+    """A token that was issued to an agent, or a JWT that names agents, lets nobody speak as another one, nor name it
+    anew. Raises WrongToken.
+    """
     credentials = find_credentials()
     if credentials is None:
         return
     is_anothers = credentials.issued_to not in (None, agent.id)
-    names = {text.partition("@")[0].strip().casefold() for text in credentials.claimed_agents}
-    if is_anothers or (names and agent.name.casefold() not in names):
+    named = credentials.claimed_agents
+    if is_anothers or (named and not any(_names(view, text, agent) for text in named)):
         raise WrongToken(
             f"The token given is another agent's than {agent.name}'s.",
             hint="Speak as that agent, or come with a token that is no agent's.",
         )
+
+
+def _names(view: View, text: str, agent: Agent) -> bool:
+    """`Name@project` names the one of that project; a bare name the one agent that has it."""
+    name, separator, key = text.strip().partition("@")
+    if name.strip().casefold() != agent.name.casefold():
+        return False
+    if separator:
+        project = find_project(view, key)
+        return project is not None and project.id == agent.project_id
+    return len(view.agents.find_everywhere(agent.name)) == 1
 
 
 def _other_way(view: View, door: Door, known: WireName) -> OtherWay:

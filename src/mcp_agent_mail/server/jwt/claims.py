@@ -16,6 +16,8 @@ LEEWAY_S = 60
 """Clocks of two machines differ: by so much `nbf` and `iat` may be ahead."""
 MOST_AGENTS = 16
 LONGEST_AGENT = 5_200
+NOBODY = "(nobody)"
+"""No agent can be called so."""
 """A name and a project's key."""
 LONGEST_SUBJECT = 500
 
@@ -97,10 +99,14 @@ def subject_of(claims: Claims) -> str | None:
 
 
 def agents_of(claim: object) -> tuple[str, ...]:
-    """The texts of the agent claim, a text or a list, each once. What can be no agent's name is left out."""
+    """The texts of the agent claim, a text or a list, each once. What can be no agent's name is left out; a claim of
+    nothing else names NOBODY, where one that is not there (None) leaves the bearer free.
+    """
+    if claim is None:
+        return ()
     listed = claim if isinstance(claim, list) else [claim]
     texts = dict.fromkeys(one for one in listed if isinstance(one, str) and _is_shown(one, LONGEST_AGENT))
-    return tuple(texts)[:MOST_AGENTS]
+    return tuple(texts)[:MOST_AGENTS] or (NOBODY,)
 
 
 def _is_shown(text: object, longest: int) -> bool:
