@@ -327,6 +327,7 @@ async def test_reads_count_as_reads_wherever_they_are_made(clock: StandingClock)
         ("POST", "/mcp", b'{"tools/call": 1}'),
         ("DELETE", "/mcp", b""),
         ("GET", "/nowhere", b""),
+        ("GET", "/rpc/echo", b""),
         ("POST", "/rpc/echo", b"{"),
         ("POST", "/rpc/echo", b"[]"),
         ("POST", "/rpc/read_resource", b"{}"),
@@ -352,6 +353,13 @@ async def test_what_is_neither_a_call_nor_a_read_counts_too(
     assert (second.status_code, second.headers["retry-after"]) == (429, "61")
     assert second.json()["retry_after_s"] == 60.001
     assert "Too many requests" in second.json()["detail"]
+
+
+async def test_a_browsers_question_counts_too(clock: StandingClock) -> None:
+    async with asking(rates=rates_of(clock, others=1), origins=(PAGE,), headers=QUESTION) as client:
+        answers = [await client.options("/mcp") for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [204, 429]
 
 
 async def test_probes_are_free(clock: StandingClock) -> None:

@@ -173,3 +173,17 @@ def test_what_it_has_counted_is_not_counted_again(clock: StandingClock) -> None:
             charge(TOOLS)
 
     assert rates.take("server", RateClass.OTHERS) == 0.0
+
+
+def test_what_is_owed_is_never_more_than_a_burst(clock: StandingClock) -> None:
+    """However much was answered before it was counted, nobody is locked out for long."""
+    rates = rates_of(clock, 60, 5)
+    for _ in range(1_000):
+        rates.overdraw("server", TOOLS)
+
+    with pytest.raises(RateLimited):
+        rates.require_settled("server", TOOLS)
+    clock.now_s += 6.0
+
+    rates.require_settled("server", TOOLS)
+    assert passed(rates, "server", of=5) == 1
