@@ -6,18 +6,9 @@ import pytest
 
 from mcp_agent_mail.core.errors import RateLimited
 from mcp_agent_mail.server.edge.rates import MAX_BUCKETS, NO_RATES, Charge, Rate, RateClass, Rates, address_payer
+from tests.server.edge.standing_clock import StandingClock
 
 TOOLS, RESOURCES = RateClass.TOOLS, RateClass.RESOURCES
-
-
-class StandingClock:
-    """Monotonic seconds; stands until it is moved."""
-
-    def __init__(self) -> None:
-        self.now_s = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture
