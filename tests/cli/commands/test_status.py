@@ -88,7 +88,7 @@ def test_a_server_that_has_no_room_is_up_and_busy(told: Scripted, shell: Shell) 
 
     assert (report.code, report.json()["running"], report.json()["status"]) == (1, True, "busy")
     assert words.code == 1
-    assert dict(words.lines())["server"].startswith("up, and busy: look again in a moment")
+    assert dict(words.lines())["server"].startswith("up, and busy: look again in 5 s")
 
 
 def test_a_server_that_is_slow_and_lives_is_busy(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,7 +210,7 @@ _IN_WORDS = {
     "stopped": "not running (start it with: am serve)",
     "starting": "not up yet: a server that starts, or a command at work",
     "refusing": "up, and refuses us",
-    "busy": "up, and busy: look again in a moment; if it stays so, the server's log and am top say why",
+    "busy": "up, and busy: look again in 5 s; if it stays so, the server's log and am top say why",
     "unreachable": "does not answer",
     "lost": "not running, and its database is not there: nothing starts before it is",
     "absent": "not running, and there is no store yet (start both with: am serve)",
