@@ -179,7 +179,7 @@ async def test_a_wait_ends_once_the_token_that_began_it_is_revoked(tmp_path: Pat
             await rpc(client, "revoke_issued_token", OPERATOR, issued_token_id=issued["id"])
             answer = await waiting
 
-    assert (answer.status_code, answer.json()["error"]["type"]) == (503, "UNAVAILABLE")
+    assert (answer.status_code, answer.json()["error"]["type"]) == (401, "AUTHENTICATION_REQUIRED")
 
 
 async def test_a_name_in_a_jwt_that_another_project_takes_too_is_told_to_whom_it_proved(tmp_path: Path) -> None:
