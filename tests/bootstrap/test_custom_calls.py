@@ -229,3 +229,20 @@ async def test_one_that_does_not_end_is_stopped(app: WholeApp) -> None:
 
     with pytest.raises(Exception, match=r"fail took more than 0\.01 s and was stopped"):
         await ToolTable(short).run("fail", {"how": "hang"}, Credentials(via="rpc"))
+
+
+async def test_a_call_that_is_cancelled_ends_as_cancelled(app: WholeApp) -> None:
+    begun = asyncio.Event()
+
+    async def hold() -> Json:
+        """Hold."""
+        begun.set()
+        await asyncio.Event().wait()
+
+    held = custom_specs(CustomTools(specs=(tool(hold, title="Hold"),)), app.services.identity, time_limit_s=60)
+    calling = asyncio.create_task(ToolTable(held).run("hold", {}, Credentials(via="rpc")))
+    await begun.wait()
+    calling.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await calling

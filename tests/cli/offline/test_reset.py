@@ -3,11 +3,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.cli.offline.reset import NotSaved, is_finished, reset_offline
+from mcp_agent_mail.cli.offline.saved_archives import save_offline
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.store.rebuild.dump import dump
@@ -78,6 +81,41 @@ def test_of_the_folder_of_signals_only_signals_go(at_stopped: Shell, stopped_pos
 
     assert others.exists()
     assert not signal.exists()
+
+
+def test_no_link_is_followed_to_signals(at_stopped: Shell, stopped_post: Post, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "BlueLake.signal").touch()
+    folder = stopped_post.server.root / "signals"
+    at_stopped.set(NOTIFICATIONS_SIGNALS_DIR=str(folder))
+    (folder / "projects" / "app").mkdir(parents=True)
+    (folder / "projects" / "app" / "agents").symlink_to(elsewhere)
+
+    reset_offline(at_stopped.context(), saves=False, told=silent)
+
+    assert (elsewhere / "BlueLake.signal").exists()
+
+
+def test_nothing_goes_where_the_saved_file_cannot_be_read_back(
+    at_stopped: Shell, stopped_post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a disk that has lost the file's middle by the time it is read."""
+
+    def save(context: CliContext, target: Path, *rest: Any, **more: Any) -> dict[str, Any]:
+        saved = save_offline(context, target, *rest, **more)
+        content = bytearray(target.read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        target.write_bytes(content)
+        return saved
+
+    monkeypatch.setattr("mcp_agent_mail.cli.offline.reset.save_offline", save)
+    before = list(dump(stopped_post.server.database))
+
+    with pytest.raises(AgentMailError):
+        reset_offline(at_stopped.context(), saves=True, told=silent)
+
+    assert list(dump(stopped_post.server.database)) == before
 
 
 @pytest.mark.parametrize("point", [FailPoint.SWAP_BEGUN, FailPoint.SWAP_KEPT, FailPoint.SWAP_PLACED])

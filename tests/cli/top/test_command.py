@@ -32,32 +32,22 @@ def test_a_signal_ends_it_and_the_terminal_is_as_before(number: signal.Signals, 
         assert running.is_restored()
 
 
-def test_ctrl_c_is_how_one_leaves(post: Post, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [
+        pytest.param(b"\x03", 0, id="Ctrl-C"),
+        pytest.param(b"q", 0, id="q"),
+        pytest.param(b"\x1c", -signal.SIGQUIT, id="by that signal"),
+    ],
+)
+def test_a_key_ends_it_and_the_terminal_is_as_before(key: bytes, code: int, post: Post, tmp_path: Path) -> None:
     with watching(post, tmp_path) as running:
         running.until(b"am top", b"RedStone")
-        running.type(b"\x03")
+        running.type(key)
 
-        assert running.ended() == 0
+        assert running.ended() == code
         assert running.is_restored()
         assert b"Traceback" not in running.seen
-
-
-def test_q_is_how_one_leaves_too(post: Post, tmp_path: Path) -> None:
-    with watching(post, tmp_path) as running:
-        running.until(b"am top", b"RedStone")
-        running.type(b"q")
-
-        assert running.ended() == 0
-        assert running.is_restored()
-
-
-def test_ctrl_backslash_ends_it_by_that_signal_and_the_terminal_is_as_before(post: Post, tmp_path: Path) -> None:
-    with watching(post, tmp_path) as running:
-        running.until(b"am top", b"RedStone")
-        running.type(b"\x1c")
-
-        assert running.ended() == -signal.SIGQUIT
-        assert running.is_restored()
 
 
 def test_a_server_that_is_killed_is_told_and_one_that_comes_is_found(stopped_post: Post, tmp_path: Path) -> None:

@@ -69,21 +69,13 @@ def test_signals_that_come_while_it_ends_do_not_keep_it_from_that(tmp_path: Path
         assert running.is_restored()
 
 
-def test_ctrl_c_on_its_keyboard_ends_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("key", "number"), [(b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)])
+def test_a_signal_from_its_keyboard_ends_it(key: bytes, number: signal.Signals, tmp_path: Path) -> None:
     with session(FOREVER, tmp_path) as running:
         running.until(b"a frame")
-        running.type(b"\x03")
+        running.type(key)
 
-        assert running.ended() == 100 + signal.SIGINT
-        assert running.is_restored()
-
-
-def test_ctrl_backslash_on_its_keyboard_ends_it(tmp_path: Path) -> None:
-    with session(FOREVER, tmp_path) as running:
-        running.until(b"a frame")
-        running.type(b"\x1c")
-
-        assert running.ended() == 100 + signal.SIGQUIT
+        assert running.ended() == 100 + number
         assert running.is_restored()
 
 

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.agents import AgentStatus
 from mcp_agent_mail.domain.doors.names import Door, UnknownWireName
+from mcp_agent_mail.domain.identity.caller import WrongToken
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.window_service import WatchedState, WindowMailboxService, WindowSweepRequest
 from tests.features.doors.harness import HOME, DoorsHarness, at, open_doors, settled
@@ -59,6 +62,18 @@ async def test_a_mailbox_goes_on_under_the_new_name_of_its_window(tmp_path: Path
         assert (renamed, again) == (True, False)
         assert await received(harness, "b2") == ["before", "after"]
         assert await mailboxes(harness).names(window("a1")) == ["a1", "b2"]
+
+
+async def test_a_token_of_an_agents_names_no_other_windows_mailbox_anew(tmp_path: Path) -> None:
+    async with open_doors(tmp_path) as harness:
+        await harness.doors.send(window("a1"), "a2", "before")
+
+        async def rename() -> bool:
+            return await mailboxes(harness).rename(window("b2"), "a2")
+
+        with pytest.raises(WrongToken):
+            await call_as(Credentials(via="mcp", issued_to=AgentId(9_999)), rename, {})
+        assert await received(harness, "a2") == ["before"]
 
 
 async def test_a_window_under_a_name_that_was_left_is_somebody_new(tmp_path: Path) -> None:
