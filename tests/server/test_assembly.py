@@ -204,3 +204,21 @@ async def test_a_name_in_a_jwt_that_another_project_takes_too_is_told_to_whom_it
     )
     assert error["hint"].startswith("Have its issuer write Name@project in the token: BlueLake@")
     assert "AGENT_AUTH" not in after.text
+
+
+async def test_a_profile_of_another_systems_tools_knows_no_operator(tmp_path: Path) -> None:
+    """By its role a token would read anybody's mail there."""
+    settings = {"HTTP_BEARER_ROLE": "operator", "AGENT_AUTH": "strict", "CLAIMS_ENABLED": "true"}
+    async with running(tmp_path, HTTP_BEARER_TOKEN=SERVER, **settings) as (_, client):
+        await rpc(client, "ensure_project", SERVER, human_key=str(tmp_path))
+        agent = {"project_key": str(tmp_path), "program": "tests", "model": "none"}
+        await rpc(client, "register_agent", SERVER, **agent, name="BlueLake")
+        asked = {"project_key": str(tmp_path), "agent_name": "BlueLake"}
+        call = {"name": "check_my_messages", "arguments": asked}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        answer = await client.post("/mcp?profile=claims", json=body, headers=bearer(SERVER))
+        own = await rpc(client, "fetch_inbox", SERVER, **asked)
+
+    assert answer.json()["result"]["isError"] is True
+    assert "token" in answer.text
+    assert own == []
