@@ -54,6 +54,7 @@ class HookAnswers:
     check: Any = field(default_factory=lambda: {"agent": None, "held": [], "held_count": 0, "agent_known": True})
     windows: Any = field(default_factory=dict)
     position: Any = field(default_factory=lambda: {"next_cursor": 1})
+    """A list: one after the other, the last for good."""
     wait: Any = field(default_factory=lambda: {"next_cursor": 1, "messages": []})
     """At once, as of a server that is asked to wait and stops."""
     is_hung: bool = False
@@ -81,6 +82,8 @@ class HookAnswers:
         }
         end = path.rpartition("/")[2]
         found = by_end[end] if end in by_end else self._event_for(body)
+        if isinstance(found, list):
+            found = found.pop(0) if len(found) > 1 else found[0]
         if isinstance(found, bytes):
             return found
         status = 404 if isinstance(found, dict) and "error" in found else 200

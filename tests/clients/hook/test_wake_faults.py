@@ -98,11 +98,11 @@ def test_what_may_have_been_given_to_a_watcher_is_counted_at_the_next_turn(
 ) -> None:
     """Also where the count is the one that was said last: one was told and read, another came."""
     tell_one(home, answers)
-    answers.event = answer
+    answers.event, answers.position = answer, [{"next_cursor": 1}, UNKNOWN]
     asked = len(answers.asked)
 
     with watching(home):
-        # Its position and its event; with the next question it has noted what the answer was.
+        # Its position and its event; with the next question it has noted what the answer was, and gets no further.
         until_asked(answers, "", asked + 3)
     answers.event = ONE_UNREAD
 
