@@ -12,13 +12,20 @@ import pytest
 
 from mcp_agent_mail.core.concurrency.call_places import CallPlaces
 from mcp_agent_mail.core.errors import NotFound, RateLimited
+from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.core.params import Flag
 from mcp_agent_mail.core.profiles import CUSTOM
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.roles import BeyondRole, Role
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, current_turn, tool
+from mcp_agent_mail.domain.identity.issued_tokens import NewIssuedToken
+from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts, changes
+from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
+from mcp_agent_mail.server.edge.edge import Edge
+from mcp_agent_mail.server.edge.gate import Gate
 from mcp_agent_mail.server.edge.rates import RateClass
+from tests.seeded_store import open_seeded_store
 from tests.server.hosted import hosted, toy_app
 from tests.server.served_mail import ME, Served, serving
 from tests.server.test_mcp import JSON_HEADERS
@@ -146,6 +153,34 @@ async def test_a_full_house_is_unavailable_in_each_way_and_says_when_to_come_aga
     assert by_mcp["result"]["structuredContent"]["error"]["data"] == FULL
     assert read_by_mcp["error"]["data"]["error"]["data"] == FULL
     assert (alive.status_code, worked.json(), after.status_code) == (200, {"worked": True}, 200)
+
+
+async def test_places_beside_the_others_are_the_operators_own_tokens_whoever_has_been_issued_the_role(
+    tmp_path: Path,
+) -> None:
+    toys, issued, own = Toys(), "amk_issued-to-a-flooder", "amo_the-operators-own"
+    async with open_seeded_store(tmp_path) as seeded:
+        book = IssuedTokenBook(seeded.store, clock=seeded.clock)
+        new = NewIssuedToken(token_hash=token_hash(issued), role=Role.OPERATOR, agent_id=None, note="", expires_ts=None)
+        await seeded.store.write(lambda tx: tx.issued_tokens.add(new, tx.now))
+        edge = Edge(Gate(allowed_hosts=(), bearers=Bearers(BearerRules(operator_token=own), tokens=book)))
+        app = toy_app(edge, more_tools=(toys.tool,), places=CallPlaces(1))
+        async with hosted(app) as url, httpx.AsyncClient(base_url=url, headers=JSON_HEADERS, timeout=60) as client:
+            working = asyncio.create_task(client.post("/rpc/_work", json={}))
+            await toys.begun.wait()
+
+            outcomes = []
+            for token in (issued, own):
+                client.headers["authorization"] = f"Bearer {token}"
+                called = await client.post("/rpc/count", json={})
+                read = await client.post("/rpc/read_resource", json={"uri": "resource://toys"})
+                by_mcp = await _over_mcp(client, "tools/call", {"name": "count", "arguments": {}})
+                outcomes.append((called.status_code, read.status_code, bool(by_mcp["result"].get("isError"))))
+            toys.may_end.set()
+            await working
+        await book.close()
+
+    assert outcomes == [(503, 503, True), (200, 200, False)]
 
 
 async def _over_mcp(client: httpx.AsyncClient, method: str, params: dict[str, Any]) -> Any:

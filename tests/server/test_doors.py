@@ -13,15 +13,22 @@ import pytest
 
 from mcp_agent_mail.core.concurrency.hearing import SentPromise, current_hearing
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX, token_hash
 from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import ToolTable, current_credentials
 from mcp_agent_mail.domain.doors.names import Door
+from mcp_agent_mail.domain.identity.issued_tokens import NewIssuedToken
 from mcp_agent_mail.facades.agentmail.door import PART
 from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Receive, Send
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.door_ports import WantedPort, opened_ports
 from mcp_agent_mail.server.doors import NO_DOORS, OPENINGS, Opening, open_doors
+from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
+from mcp_agent_mail.server.edge.edge import Edge
+from mcp_agent_mail.server.edge.gate import Gate
+from mcp_agent_mail.store.database import Store
 from tests.facades.all_doors import open_all_doors
 from tests.server.hosted import hosted, toy_app, toy_edge
 from tests.server.whole_app import open_services, settings_of
@@ -57,6 +64,8 @@ class _Echo:
             current_hearing().once_sent(SentPromise(sent=lambda: self.heard.append("sent")))
             current_hearing().unless_heard(lambda: self.heard.append("lost"))
             said = current_credentials()
+            if body == b"role":
+                return PlainAnswer(value={"as": said.role.word, "handed": request.credentials.role.word})
             value = {"path": request.path, "as": said.door_name, "body": body.decode(), "query": dict(request.query)}
             return PlainAnswer(value=value, headers=((b"x-door", b"yes"),))
 
@@ -79,13 +88,39 @@ async def _served(directory: Path, *, token: str | None = None) -> AsyncIterator
     settings = _settings(directory)
     openings = {Door.POSTAL: Opening(is_on=lambda _: True, make=make, part="/agents/")}
     wanted = [WantedPort(door=Door.POSTAL, port=0, setting="POSTAL_PORT")]
-    async with open_services(settings) as (services, _):
+    async with open_services(settings) as (services, store):
         with opened_ports("127.0.0.1", wanted) as ports:
             doors = open_doors(settings, services, Calls(ToolTable([]), ResourceTable([])), ports.doors, openings)
-            app = toy_app(toy_edge(server_token=token, operator_token=OPERATOR_TOKEN), doors=doors)
+            rules = BearerRules(server_token=token, operator_token=OPERATOR_TOKEN)
+            bearers = Bearers(rules, tokens=services.token_book)
+            app = toy_app(Edge(Gate(allowed_hosts=(), bearers=bearers)), doors=doors)
+            for role in Role:
+                await _issue(store, role)
             (own,) = ports.urls
             async with hosted(app, beside=ports.sockets) as url:
                 yield url, own, made[0]
+
+
+async def _issue(store: Store, role: Role) -> None:
+    hashed = token_hash(f"{ISSUED_TOKEN_PREFIX}{role.word}")
+    new = NewIssuedToken(token_hash=hashed, role=role, agent_id=None, note="", expires_ts=None)
+    await store.write(lambda tx: tx.issued_tokens.add(new, tx.now))
+
+
+@pytest.mark.parametrize("at_own_port", [True, False])
+async def test_whatever_role_a_token_gives_its_bearer_is_a_writer_at_a_door_and_a_reader_does_not_come_in(
+    tmp_path: Path, at_own_port: bool
+) -> None:
+    async with _served(tmp_path) as (url, own, _), httpx.AsyncClient() as client:
+        target = f"{own}/any/send" if at_own_port else f"{url}/agents/bob/mcp"
+        found = {}
+        for role in Role:
+            headers = {"authorization": f"Bearer {ISSUED_TOKEN_PREFIX}{role.word}"}
+            answer = await client.post(target, content=b"role", headers=headers)
+            found[role] = answer.json() if answer.status_code == 200 else answer.status_code
+
+    a_writers = {"as": "writer", "handed": "writer"}
+    assert found == {Role.READER: 403, Role.WRITER: a_writers, Role.OPERATOR: a_writers}
 
 
 async def test_a_door_has_its_part_of_the_servers_paths_and_all_of_its_own_port(tmp_path: Path) -> None:

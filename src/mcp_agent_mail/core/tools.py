@@ -60,6 +60,8 @@ class Credentials:
     said_agent: str | None = None
     role: Role = Role.WRITER
     """What whoever let the request in lets it do."""
+    is_operators_own: bool = False
+    """The operator's own token let it in: others may have been issued the role."""
     issued_to: AgentId | None = None
     """The agent that an issued token proves, which the server has found good."""
     claimed_agents: tuple[str, ...] = ()

@@ -129,7 +129,7 @@ class Calls:
         their turn: Busy where that takes too long, and where too many are at work. A bug is raised as Internal.
         """
         running: Awaitable[Json] = self.places.run(
-            self._run(name, arguments, facts, way), is_operators=facts.credentials.role is Role.OPERATOR
+            self._run(name, arguments, facts, way), is_operators=facts.credentials.is_operators_own
         )
         running = self._guard(running, f"tool {name:.100}", facts)
         if self._tracer is not None:
@@ -225,7 +225,7 @@ class Calls:
         """The resource's plain content, traced by its template and not counted. A bug is raised as Internal."""
         facts.charge(RateClass.RESOURCES)
         running: Awaitable[Json] = self.places.run(
-            self.resources.read(uri, facts.credentials), is_operators=facts.credentials.role is Role.OPERATOR
+            self.resources.read(uri, facts.credentials), is_operators=facts.credentials.is_operators_own
         )
         running = self._guard(running, f"resource {uri.partition('?')[0]:.200}", facts)
         if self._tracer is not None:

@@ -59,6 +59,7 @@ def read_credentials(
         said_project=said(query.get("project", "")) or said(_unicode(headers, b"x-agent-project")),
         said_agent=said(query.get("agent", "")) or said(_unicode(headers, b"x-agent-name")),
         role=admitted.role,
+        is_operators_own=admitted.is_operators_own,
         issued_to=admitted.issued_to,
         claimed_agents=admitted.claimed_agents,
         origin=origin,

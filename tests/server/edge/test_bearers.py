@@ -94,7 +94,9 @@ async def test_the_servers_token_gives_the_role_that_is_set_and_is_one_payer() -
 async def test_the_operators_token_is_the_operators_where_it_counts() -> None:
     bearers = Bearers(LOCKED)
 
-    assert await admitted(bearers, OPERATOR) == Admitted(payer="operator", role=Role.OPERATOR, bearer_is_spent=True)
+    assert await admitted(bearers, OPERATOR) == Admitted(
+        payer="operator", role=Role.OPERATOR, bearer_is_spent=True, is_operators_own=True
+    )
     assert (await refused(bearers, OPERATOR, operator_may=False))[0] == 401
 
 

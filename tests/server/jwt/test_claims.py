@@ -187,7 +187,9 @@ def test_agents_are_texts_bounded_in_number_and_length(claim: object, agents: tu
         ("realm_access.", None),
         (".role", None),
         ("nothing", None),
-        ("null", None),
+        ("null", []),
+        ("behind.null", []),
+        ("null.x", None),
         (".", None),
     ],
 )
@@ -202,6 +204,14 @@ def test_a_claim_is_found_by_its_whole_name_or_by_points(path: str, found: objec
         "dead.end": {"y": 1},
         "dead": {"end": {"x": "behind"}},
         "null": None,
+        "behind": {"null": None},
     }
 
     assert find_claim(said, path) == found
+
+
+@pytest.mark.parametrize(("said", "agents"), [({}, ()), ({"agent": None}, (NOBODY,)), ({"a": {"b": None}}, (NOBODY,))])
+def test_an_agent_claim_that_says_null_is_nobodys_and_one_that_is_not_there_anybodys(
+    said: dict[str, object], agents: tuple[str, ...]
+) -> None:
+    assert agents_of(find_claim(said, "a.b" if "a" in said else "agent")) == agents

@@ -23,7 +23,9 @@ T = TypeVar("T")
 MAX_CALLS = 256
 """Unless HTTP_MAX_CALLS says otherwise."""
 OPERATORS_PLACES = 8
-"""Beside the others': who turns a flooder away, and looks what is going on, does not stand in its line."""
+"""Beside the others', for who comes with the operator's own token: who turns a flooder away, and looks what is going
+on, does not stand in its line, whatever role the flooder's token has.
+"""
 _RETRY_AFTER_S = 1
 _SAID_EVERY_S = 60.0
 

@@ -22,7 +22,8 @@ class HttpRefusal:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
     """Who was let in, and as what. `bearer_is_spent`: the Authorization header held a token that opens this server, so
-    that it is no agent's. `payer` is whose rate the request counts against.
+    that it is no agent's; `is_operators_own`: the one that the server makes at each start, which no issued one is.
+    `payer` is whose rate the request counts against.
 
     `is_live` says whether the token still counts: what lasts longer than it ends with it. None where it is for good.
     """
@@ -30,6 +31,7 @@ class Admitted:
     payer: str
     role: Role = Role.WRITER
     bearer_is_spent: bool = False
+    is_operators_own: bool = False
     issued_to: AgentId | None = None
     claimed_agents: tuple[str, ...] = ()
     is_live: Callable[[], bool] | None = field(default=None, compare=False)

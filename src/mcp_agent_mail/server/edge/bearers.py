@@ -101,7 +101,7 @@ class Bearers:
         if self._server_token is not None and hmac.compare_digest(sent, self._server_token):
             return Admitted(payer="server", role=self._role(self._rules.server_role), bearer_is_spent=True)
         if operator_may and self._operator_token and hmac.compare_digest(sent, self._operator_token):
-            return Admitted(payer="operator", role=Role.OPERATOR, bearer_is_spent=True)
+            return Admitted(payer="operator", role=Role.OPERATOR, bearer_is_spent=True, is_operators_own=True)
         return None
 
     def _unopened(self, address: str | None, detail: str, *, is_local: bool, is_wrong: bool) -> Admitted | HttpRefusal:

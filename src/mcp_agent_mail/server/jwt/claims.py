@@ -114,7 +114,8 @@ def _is_shown(text: object, longest: int) -> bool:
 
 
 def find_claim(claims: Claims, path: str) -> Any:
-    """The claim of that very name, else what the path's points lead to; None where there is nothing.
+    """The claim of that very name, else what the path's points lead to; None where there is nothing. An explicit null
+    is there, and empty: it is given as a list of nothing.
 
     A name may have points itself (`https://mail.example/roles`, a client of Keycloak), so that at each step the
     longest name that is there is tried first.
@@ -124,10 +125,11 @@ def find_claim(claims: Claims, path: str) -> Any:
 
 def _lead(claims: Claims, parts: list[str]) -> Any:
     for taken in range(len(parts), 0, -1):
-        inner = claims.get(".".join(parts[:taken]))
+        name = ".".join(parts[:taken])
+        inner = claims.get(name)
         if taken == len(parts):
-            if inner is not None:
-                return inner
+            if name in claims:
+                return [] if inner is None else inner
         elif isinstance(inner, dict) and (found := _lead(inner, parts[taken:])) is not None:
             return found
     return None
