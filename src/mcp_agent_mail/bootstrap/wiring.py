@@ -107,12 +107,10 @@ def new_names(settings: Settings) -> NamingRules:
 
 
 def _auth_rules(settings: Settings, operator_token: str) -> AuthRules:
-    token = settings.http_bearer_token
     return AuthRules(
         auth=AgentAuth(settings.agent_auth),
-        server_token=token.reveal() if token else None,
         operator_token=operator_token,
-        has_jwts=settings.http_jwt_enabled,
+        needs_opening=settings.http_bearer_token is not None or settings.http_jwt_enabled,
     )
 
 

@@ -33,7 +33,7 @@ async def harness(tmp_path: Path) -> AsyncIterator[DoorsHarness]:
 async def identity(harness: DoorsHarness) -> AsyncIterator[IdentityService]:
     seeded = harness.seeded
     async with Activity(seeded.store, clock=seeded.clock, interval_s=600) as activity:
-        rules = AuthRules(auth=AgentAuth.OPEN, server_token=None, operator_token="amo_operator")
+        rules = AuthRules(auth=AgentAuth.OPEN, operator_token="amo_operator")
         new_names = NamingRules(enforcement=NameEnforcement.FREE)
         yield IdentityService(seeded.store, activity, rules=rules, new_names=new_names, clock=seeded.clock)
 

@@ -35,7 +35,6 @@ from tests.store_templates import blank_store
 
 PROJECT = "/code/app"
 PROFILE: dict[str, Any] = {"program": "tests", "model": "none"}
-SERVER_TOKEN = "the-token-of-this-server"
 OPERATOR_TOKEN = "amo_operator"
 NOBODY = Credentials(via="mcp")
 OPERATOR = Credentials(via="rpc", bearer_token=OPERATOR_TOKEN)
@@ -94,7 +93,7 @@ async def open_identity(
     async with Store(path, clock=clock) as store, Activity(store, clock=clock, interval_s=600) as activity:
         projects = ProjectService(store, places=ArchivePlaces(projects_path=folder / "projects"), identities=identities)
         tables = ResolvingTables(store, identities)
-        rules = AuthRules(auth=auth, server_token=SERVER_TOKEN, operator_token=OPERATOR_TOKEN)
+        rules = AuthRules(auth=auth, operator_token=OPERATOR_TOKEN, needs_opening=True)
         new_names = NamingRules(enforcement=enforcement)
         identity = IdentityService(store, activity, rules=rules, new_names=new_names, clock=clock, choose=choose)
         yield IdentityHarness(

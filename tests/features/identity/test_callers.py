@@ -32,7 +32,7 @@ from mcp_agent_mail.features.identity.callers import (
 from tests.features.samples import an_agent
 
 BLUE, RED, GONE, WRONG = "amt_blue", "amt_red", "amt_gone", "amt_wrong"
-SERVERS, OPERATORS = "server-token", "amo_operator"
+OPERATORS = "amo_operator"
 
 
 AGENTS = {
@@ -80,8 +80,6 @@ TABLE: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"token_argument": f" {BLUE}\n"}, {"mcp": "BlueLake"}),
     ({"token_argument": BLUE, "agent_token": BLUE, "bearer_token": BLUE}, {"mcp": "BlueLake"}),
     ({"bearer_token": GONE}, {"mcp": "GoneElm"}),
-    ({"bearer_token": SERVERS}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS}),
-    ({"bearer_token": SERVERS, "agent_token": BLUE}, {"mcp": "BlueLake"}),
     ({"bearer_token": OPERATORS}, {"mcp": ANONYMOUS, "rpc": OPERATOR, "local": OPERATOR}),
     ({"role": Role.OPERATOR}, {"mcp": OPERATOR, "rpc": OPERATOR}),
     ({"role": Role.OPERATOR, "agent_token": BLUE}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
@@ -113,7 +111,6 @@ TABLE: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"token_argument": GONE, "bearer_token": BLUE}, {"mcp": "refused"}),
     ({"token_argument": WRONG, "agent_token": BLUE}, {"mcp": "refused"}),
     ({"token_argument": WRONG, "bearer_token": OPERATORS}, {"rpc": "refused"}),
-    ({"token_argument": SERVERS}, {"mcp": "refused"}),
     ({"agent_token": OPERATORS}, {"mcp": "refused", "rpc": "refused"}),
     ({"bearer_token": "\ud800é"}, {"mcp": "refused"}),
 ]
@@ -129,7 +126,7 @@ CASES = [
 async def test_credentials_make_a_caller(
     given: dict[str, Any], via: Literal["mcp", "rpc", "local"], auth: AgentAuth, who: str
 ) -> None:
-    rules = AuthRules(auth=auth, server_token=SERVERS, operator_token=OPERATORS)
+    rules = AuthRules(auth=auth, operator_token=OPERATORS)
     credentials = Credentials(via=via, **given)
 
     if who == "refused":
@@ -154,7 +151,7 @@ async def test_credentials_make_a_caller(
 
 
 async def test_a_token_that_is_not_set_is_matched_by_nothing() -> None:
-    rules = AuthRules(auth=AgentAuth.OPEN, server_token="", operator_token=None)
+    rules = AuthRules(auth=AgentAuth.OPEN, operator_token="")
 
     caller, _ = await resolve_caller(Credentials(via="rpc", bearer_token=""), rules, PROOFS)
 
@@ -162,32 +159,32 @@ async def test_a_token_that_is_not_set_is_matched_by_nothing() -> None:
 
 
 def test_the_rules_do_not_show_their_tokens() -> None:
-    assert "token" not in repr(AuthRules(auth=AgentAuth.OPEN, server_token=SERVERS, operator_token=OPERATORS))
+    assert "token" not in repr(AuthRules(auth=AgentAuth.OPEN, operator_token=OPERATORS))
 
 
 @pytest.mark.parametrize(
-    ("via", "in_arguments", "server_token", "ways"),
+    ("via", "in_arguments", "needs_opening", "ways"),
     [
         (
             "mcp",
             True,
-            None,
+            False,
             "as argument registration_token, as header X-Agent-Token or as Authorization: Bearer",
         ),
-        ("mcp", True, SERVERS, "as argument registration_token or as header X-Agent-Token"),
+        ("mcp", True, True, "as argument registration_token or as header X-Agent-Token"),
         (
             "mcp",
             False,
-            SERVERS,
+            True,
             "as header X-Agent-Token; a tool takes it as argument registration_token",
         ),
-        ("rpc", False, None, "as header X-Agent-Token or as Authorization: Bearer"),
+        ("rpc", False, False, "as header X-Agent-Token or as Authorization: Bearer"),
     ],
 )
 async def test_every_demand_for_a_token_names_the_ways_that_are_open_there(
-    via: Literal["mcp", "rpc"], in_arguments: bool, server_token: str | None, ways: str
+    via: Literal["mcp", "rpc"], in_arguments: bool, needs_opening: bool, ways: str
 ) -> None:
-    rules = AuthRules(auth=AgentAuth.STRICT, server_token=server_token)
+    rules = AuthRules(auth=AgentAuth.STRICT, needs_opening=needs_opening)
     caller, _ = await resolve_caller(Credentials(via=via, in_arguments=in_arguments), rules, PROOFS)
 
     with pytest.raises(TokenMissing) as acting:

@@ -47,14 +47,14 @@ class Proofs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthRules:
-    """How this server tells callers apart. `operator_token` is made at each start, for `am` on this machine. With JWTs,
-    as with a token of its own, a bearer token has to open the server: an agent's own goes beside it.
+    """How this server tells callers apart. `operator_token` is made at each start, for `am` on this machine. Where
+    `needs_opening`, as with a token of its own or with JWTs, a bearer token has to open the server: an agent's own goes
+    beside it.
     """
 
     auth: AgentAuth
-    server_token: str | None = field(repr=False, default=None)
     operator_token: str | None = field(repr=False, default=None)
-    has_jwts: bool = False
+    needs_opening: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +67,14 @@ class _Given:
 
 
 def _sort(credentials: Credentials, rules: AuthRules) -> _Given:
-    """The server's own token proves no agent. The operator's proves the operator, over MCP by the role that it gave.
+    """The operator's own token proves the operator, in process. What let a request in over HTTP is not the bearer any
+    more: the operator's gave a role, and the server's own proves nobody.
 
     A join code is one where an agent's own token would stand, not as bearer.
     """
     bearer = _given(credentials.bearer_token)
     is_operators = _same(bearer, rules.operator_token)
-    if is_operators or _same(bearer, rules.server_token):
+    if is_operators:
         bearer = None
     own = [token for token in map(_given, (credentials.token_argument, credentials.agent_token)) if token is not None]
     codes = [token for token in own if token.startswith(JOIN_CODE_PREFIX)]
@@ -104,7 +105,7 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
         token_ways=TokenWays(
             in_arguments=credentials.in_arguments,
             beside_tools=credentials.via == "mcp" and not credentials.in_arguments,
-            as_bearer=rules.server_token is None and not rules.has_jwts,
+            as_bearer=not rules.needs_opening,
         ),
         is_remote=credentials.is_remote,
         is_over_mcp=credentials.via == "mcp",
