@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.identity.names import did_you_mean
 from mcp_agent_mail.domain.projects import Project, UnknownProject, is_path
 from mcp_agent_mail.features.doors.names import MissingNames, NameSupplies, NamingRule, draw_supplies
 from mcp_agent_mail.features.doors.requests import DoorCaller
+from mcp_agent_mail.features.identity.door_callers import require_own_project
 from mcp_agent_mail.features.projects.lookup import find_known_path, require_project, require_writable
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.store.database import Store
@@ -56,8 +57,12 @@ class Homes:
         return (caller and caller.project_key) or self._project_key
 
     def find(self, view: View, key: str) -> Project | None:
-        """The project of what `key_of` gave: see `find_home`. Raises NoDoorsProject for that of the setting."""
-        return find_facades_project(view, key) if key == self._project_key else find_home(view, key)
+        """The project of what `key_of` gave: see `find_home`. Raises NoDoorsProject for that of the setting, and
+        WrongToken where what let the caller in is for agents of other projects.
+        """
+        project = find_facades_project(view, key) if key == self._project_key else find_home(view, key)
+        require_own_project(view, project, key)
+        return project
 
     async def warn_of_none(self) -> None:
         """Say in the log that the setting names no project: until one has that slug, doors refuse everything."""
@@ -71,7 +76,7 @@ class Homes:
     ) -> T:
         """`Store.write` of a unit in the caller's project. Almost always that and its names are there: nobody looks
         before. Where they are not, the unit is undone and run again, with the project made and names drawn. Raises
-        ProjectArchived, and what `ready` does.
+        ProjectArchived, and what `find` and `ready` do.
         """
         key, supplies = self.key_of(caller), draw_supplies(self.rule, None)
 
@@ -89,7 +94,7 @@ class Homes:
 
     async def change(self, caller: DoorCaller | None, unit: Callable[[Tx, Project | None], T]) -> T:
         """`Store.write` of a unit that makes nothing: the project is None where there is none. Raises
-        ProjectArchived.
+        ProjectArchived, and what `find` does.
         """
         key = self.key_of(caller)
 

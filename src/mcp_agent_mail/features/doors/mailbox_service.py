@@ -22,6 +22,7 @@ from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.results import Checked, MailboxList, NameChange, Popped
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.doors.wait_lines import WaitLines
+from mcp_agent_mail.features.identity.door_callers import require_unbound
 from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -59,7 +60,7 @@ class MailboxService:
 
     async def touch(self, caller: DoorCaller) -> None:
         """The mailbox is there, is the door's, and was seen now. By a name that a rename left it is nobody's: then
-        nothing is made. Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, MailboxLimit.
+        nothing is made. Raises UnfitWireName, NameOwnedElsewhere, DoorNotLinked, MailboxLimit, WrongToken.
         """
         await self._look_as(caller)
 
@@ -220,6 +221,7 @@ class MailboxService:
             agent = None if found is None or found.owner is not caller.door else view.agents.find(found.agent_id)
             if project is None or found is None or agent is None or agent.is_retired:
                 return None, found is not None and is_former(view, found)
+            require_unbound(view, agent)
             return _Speaking(agent=agent, project=require_writable(project), name=found.name), False
 
         def unit(tx: Tx, project: Project, supplies: NameSupplies) -> _Speaking:

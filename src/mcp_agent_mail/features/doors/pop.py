@@ -17,6 +17,7 @@ from mcp_agent_mail.features.doors.names import DoorActor, find_agent, is_nobody
 from mcp_agent_mail.features.doors.results import Pending, Popped
 from mcp_agent_mail.features.doors.told_names import Tells
 from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.identity.door_callers import require_unbound
 from mcp_agent_mail.features.messaging.receipts import mark_own
 from mcp_agent_mail.store.doors.pops import Head
 from mcp_agent_mail.store.transaction import Tx, View
@@ -108,7 +109,7 @@ def count_pending(view: View, project: Project | None, name: str, tells: Tells) 
 
 def find_idle(view: View, project: Project, door: Door, name: str) -> Agent | None:
     """The agent of the name, where a look has nothing to write: it is the door's own, open, has not retired, and
-    nothing waits.
+    nothing waits. Raises WrongToken.
     """
     known = view.wire_names.find(project.id, name)
     if known is None or known.owner is not door:
@@ -116,4 +117,5 @@ def find_idle(view: View, project: Project, door: Door, name: str) -> Agent | No
     agent = view.agents.find(known.agent_id)
     if agent is None or agent.is_retired or is_shut(agent):
         return None
+    require_unbound(view, agent)
     return None if view.pops.head(agent.id) is not None else agent

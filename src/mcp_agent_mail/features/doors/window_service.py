@@ -21,7 +21,7 @@ from mcp_agent_mail.features.doors.names import NameSupplies, find_agent, free_f
 from mcp_agent_mail.features.doors.requests import DoorCaller
 from mcp_agent_mail.features.doors.service import MAX_WAIT_S, DoorService
 from mcp_agent_mail.features.doors.told_names import Tells, listed, tells_who_looks
-from mcp_agent_mail.features.identity.door_callers import is_unspoken, require_unbound
+from mcp_agent_mail.features.identity.door_callers import is_unspoken, only_own, require_unbound
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
@@ -228,6 +228,7 @@ class WindowMailboxService:
     async def clean_up(self, caller: DoorCaller, request: WindowSweepRequest) -> WindowSweepCounts:
         """Retire mailboxes of windows that are gone or have long been silent, and in which nothing waits; count what
         was read long ago. No message goes: mail and history stay, and who is written to or speaks again is back.
+        A token of an agent's does so with that agent's own alone. Raises WrongToken in another project.
         """
         key, now = self._doors.homes.key_of(caller), self._clock()
         before = Micros(now - request.read_hours * _HOUR)
@@ -238,6 +239,8 @@ class WindowMailboxService:
             owned = await list_owned(
                 connection, project.id, caller.door, read_after=request.counted_to, read_before=before
             )
+        own = await self._store.read(lambda view: only_own(view, [one.agent_id for one in owned]))
+        owned = [one for one in owned if one.agent_id in own]
         offline = [one for one in owned if not one.unread and request.is_gone(one.name)]
         silent_since = now - request.stale_hours * _HOUR
         stale = [one for one in owned if not one.unread and one not in offline and one.last_active_ts <= silent_since]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.tools import find_credentials
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.tools import Credentials, find_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.doors.names import Door, OtherWay, WireName, require_to_speak, second_name
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, WrongToken
+from mcp_agent_mail.domain.identity.names import has_names_form
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.projects.lookup import find_project
 from mcp_agent_mail.store.transaction import View
 
@@ -67,16 +72,71 @@ def require_unbound(view: View, agent: Agent) -> None:
     """A token that was issued to an agent, or a JWT that names agents, lets nobody speak as another one, nor name it
     anew. Raises WrongToken.
     """
-    credentials = find_credentials()
-    if credentials is None:
-        return
-    is_anothers = credentials.issued_to not in (None, agent.id)
-    named = credentials.claimed_agents
-    if is_anothers or (named and not any(_names(view, text, agent) for text in named)):
+    credentials = _confined()
+    if credentials is not None and not _is_for(view, credentials, agent):
         raise WrongToken(
             f"The token given is another agent's than {agent.name}'s.",
             hint="Speak as that agent, or come with a token that is no agent's.",
         )
+
+
+def require_own_project(view: View, project: Project | None, key: str) -> None:
+    """Such a token asks nothing of another project than its agents', also where no agent is named: neither to look nor
+    to tidy up. `project` is that of `key`, None where there is none yet. Raises WrongToken, which does not tell whether
+    there is one.
+    """
+    credentials = _confined()
+    if credentials is not None and not _is_of(view, credentials, project, key):
+        raise WrongToken(
+            "The token given proves no agent of this project.",
+            hint="Ask in the project of the token's own agent, which a JWT names as Name@project, or come with a token "
+            "that is no agent's.",
+        )
+
+
+def only_own(view: View, agents: Iterable[AgentId]) -> frozenset[AgentId]:
+    """Those of these agents that whoever calls may put aside unnamed: such a token's own, else all of them."""
+    credentials = _confined()
+    if credentials is None:
+        return frozenset(agents)
+    found = [agent for agent_id in agents if (agent := view.agents.find(agent_id)) is not None]
+    return frozenset(agent.id for agent in found if _is_for(view, credentials, agent))
+
+
+def _confined() -> Credentials | None:
+    """What let the running call in, where that is for certain agents alone."""
+    credentials = find_credentials()
+    is_confined = credentials is not None and (credentials.issued_to is not None or credentials.claimed_agents)
+    return credentials if is_confined else None
+
+
+def _is_for(view: View, credentials: Credentials, agent: Agent) -> bool:
+    named = credentials.claimed_agents
+    is_named = not named or any(_names(view, text, agent) for text in named)
+    return is_named and credentials.issued_to in (None, agent.id)
+
+
+def _is_of(view: View, credentials: Credentials, project: Project | None, key: str) -> bool:
+    if credentials.issued_to is None:
+        return any(_is_named_in(view, text, project, key) for text in credentials.claimed_agents)
+    agent = view.agents.find(credentials.issued_to)
+    return agent is not None and project is not None and agent.project_id == project.id
+
+
+def _is_named_in(view: View, text: str, project: Project | None, key: str) -> bool:
+    """`Name@project` is of that project, which may be made by this very call; a bare name of that of the one agent that
+    has it, and where nobody has it of whichever it comes to first.
+    """
+    name, separator, own_key = text.strip().partition("@")
+    if separator and project is None:
+        return own_key.strip() == key
+    if separator:
+        own = find_project(view, own_key)
+        return own is not None and project is not None and own.id == project.id
+    agents = view.agents.find_everywhere(name.strip())
+    if not agents:
+        return has_names_form(name.strip())
+    return len(agents) == 1 and project is not None and agents[0].project_id == project.id
 
 
 def _names(view: View, text: str, agent: Agent) -> bool:
