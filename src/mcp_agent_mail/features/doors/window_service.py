@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
@@ -25,7 +26,7 @@ from mcp_agent_mail.features.identity.door_callers import is_unspoken, only_own,
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.doors.window_reader import list_owned
+from mcp_agent_mail.store.doors.window_reader import OwnedMailbox, list_owned
 from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_NAMES = 1_000
@@ -239,8 +240,7 @@ class WindowMailboxService:
             owned = await list_owned(
                 connection, project.id, caller.door, read_after=request.counted_to, read_before=before
             )
-        own = await self._store.read(lambda view: only_own(view, [one.agent_id for one in owned]))
-        owned = [one for one in owned if one.agent_id in own]
+        owned = await self._store.read(partial(_to_sweep, owned=owned))
         offline = [one for one in owned if not one.unread and request.is_gone(one.name)]
         silent_since = now - request.stale_hours * _HOUR
         stale = [one for one in owned if not one.unread and one not in offline and one.last_active_ts <= silent_since]
@@ -280,6 +280,11 @@ def _look(
         for name, agent in found
         if agent is not None and tells(agent)
     ]
+
+
+def _to_sweep(view: View, owned: Sequence[OwnedMailbox]) -> list[OwnedMailbox]:
+    own = only_own(view, [one.agent_id for one in owned])
+    return [one for one in owned if one.agent_id in own]
 
 
 def _retire(tx: Tx, agents: Sequence[AgentId]) -> set[AgentId]:
