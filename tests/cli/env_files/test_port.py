@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,54 @@ def test_what_stands_against_the_line_is_said(shell: Shell, path: Path) -> None:
     assert path.read_text() == "HTTP_PORT=1\nHTTP_PORT=9000\n"
     assert "HTTP_PORT=7000 in the environment beats the file" in done.err
     assert "It stands more than once; line 1 does not count." in done.err
+
+
+_AT_ONCE = """
+import sys
+from pathlib import Path
+from mcp_agent_mail.cli.env_files.port import _set
+path, own = Path(sys.argv[1]), sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+for nth in range(10):
+    _set(path, 9000 + nth)
+    text = path.read_text()
+    assert text.endswith("# whole\\n") if own == "kept" else text.count("\\nHTTP_PORT=") == 1, text
+"""
+"""As so many commands one after the other: the start of an interpreter between them would hide what they do."""
+
+
+@pytest.mark.parametrize(("many", "own"), [(2, "kept"), (8, "kept"), (8, "none")])
+def test_of_many_at_once_each_is_done_and_the_file_is_always_a_whole_one(path: Path, many: int, own: str) -> None:
+    path.parent.mkdir(parents=True)
+    if own == "kept":
+        path.write_text(f"HTTP_PORT=1\n{'#' * 100_000}\n# whole\n")
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _AT_ONCE, str(path), own],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(many)
+    ]
+
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+    ended = []
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    for writer in writers:
+        _, told = writer.communicate(timeout=120)
+        ended.append((writer.returncode, told))
+
+    assert ended == [(0, "")] * many
+    assert "\nHTTP_PORT=9009\n" in f"\n{path.read_text()}"
+    assert [one.name for one in path.parent.iterdir()] == [".env"]
 
 
 @pytest.mark.usefixtures("path")

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.clients.setup.staging import FileBusy, FileNotWritable, staged_at
 from mcp_agent_mail.clients.setup.targets import (
     MAX_PROJECT_BYTES,
-    FileNotWritable,
     look_at,
     missing_folders,
     remove,
     replace,
     require_writable,
     runnable,
-    staged_at,
 )
 from mcp_agent_mail.core.failpoints import FailPoint, no_fault
 
@@ -68,6 +67,32 @@ def test_a_file_that_changed_meanwhile_is_neither_replaced_nor_removed(tmp_path:
         remove(target)
 
     assert path.read_text() == "of somebody else"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_of_two_at_once_the_second_is_refused_and_the_first_ones_content_stands(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("old")
+    second = look_at(path)
+
+    def write_too(point: FailPoint) -> None:
+        if point is FailPoint.SETUP_STAGED:
+            with pytest.raises(FileBusy):
+                replace(second, b"second", no_fault, patience_s=0)
+
+    replace(look_at(path), b"first", write_too)
+
+    assert path.read_bytes() == b"first"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_the_name_that_a_new_file_has_while_it_is_made_counts_as_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("new")
+    staged_at(path).hardlink_to(path)
+
+    require_writable(look_at(path))
+
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 
 

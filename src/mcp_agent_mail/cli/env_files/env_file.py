@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.cli.context import bad_settings
-from mcp_agent_mail.clients.setup.targets import FileNotWritable, Target, look_at, replace, require_writable
+from mcp_agent_mail.clients.setup.staging import FileBusy, FileNotWritable, staged_alone, staged_at
+from mcp_agent_mail.clients.setup.targets import FileChanged, Target, look_at, replace, require_writable
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.file_sync import sync_path
@@ -18,6 +19,8 @@ from mcp_agent_mail.core.settings.sources import SettingsError, find_env_file
 
 _OWNER_ONLY = 0o600
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_LOOKS = 100
+"""At one change: each look in vain is a change that another has made."""
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
@@ -38,23 +41,22 @@ def chosen_path(env_file: Path | None) -> Path:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file for this user alone (0600): whole or not at all, and never over anything. Raises EnvFileThere."""
+    """Write a file for this user alone (0600): whole or not at all, and never over anything. Raises EnvFileThere, and
+    EnvFileUnfit where somebody is writing it.
+    """
     if os.path.lexists(path):
         raise _there(path)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
-    with suppress(FileNotFoundError):
-        fresh.unlink()
     try:
-        with os.fdopen(os.open(fresh, _NEW, _OWNER_ONLY), "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        _name(fresh, path)
+        with staged_alone(path) as descriptor:
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="", closefd=False) as file:
+                file.write(text)
+            os.fsync(descriptor)
+            _name(staged_at(path), path)
     except FileExistsError:
         raise _there(path) from None
-    finally:
-        fresh.unlink(missing_ok=True)
+    except FileBusy as busy:
+        raise _unchanged(path, busy) from busy
     sync_path(path.parent)
 
 
@@ -71,23 +73,32 @@ def _name(fresh: Path, path: Path) -> None:
 
 def set_value(path: Path, name: str, value: str) -> EditedText | None:
     """Give the setting this value in the file, in one step: mode, owner, comments and order stay. None where there is
-    no file. Raises EnvFileUnfit, and nothing was changed.
+    no file. Where others change it at the same time, all of their changes stay. Raises EnvFileUnfit, and nothing was
+    changed.
     """
     try:
-        target = look_at(path)
-        if target.content is None:
-            return None
-        require_writable(target)
-        edit = with_value(_text(target), name, value)
-        content = edit.text.encode()
-        if content != target.content:
-            replace(target, content, no_fault)
+        for _ in range(_MOST_LOOKS - 1):
+            with suppress(FileChanged):
+                return _set_value(path, name, value)
+        return _set_value(path, name, value)
     except FileNotWritable as unfit:
-        raise EnvFileUnfit(f"{path} was not changed: {unfit.message}.", hint=unfit.hint) from unfit
+        raise _unchanged(path, unfit) from unfit
     except UnfitLine as faulty:
         raise EnvFileUnfit(f"{path} was not changed: {faulty}", hint="Mend that line: am config check") from faulty
     except UnicodeDecodeError as broken:
         raise EnvFileUnfit(f"{path} was not changed: it is no text in UTF-8.", hint="am config check") from broken
+
+
+def _set_value(path: Path, name: str, value: str) -> EditedText | None:
+    """Raises FileChanged where somebody else was faster, FileNotWritable, UnfitLine and UnicodeDecodeError."""
+    target = look_at(path)
+    if target.content is None:
+        return None
+    require_writable(target)
+    edit = with_value(_text(target), name, value)
+    content = edit.text.encode()
+    if content != target.content:
+        replace(target, content, no_fault)
     return edit
 
 
@@ -96,6 +107,10 @@ def _text(target: Target) -> str:
     if len(content) > MAX_BYTES:
         raise FileNotWritable(f"it is longer than the {MAX_BYTES:,} bytes that are read of it")
     return content.decode()
+
+
+def _unchanged(path: Path, unfit: FileNotWritable) -> EnvFileUnfit:
+    return EnvFileUnfit(f"{path} was not changed: {unfit.message}.", hint=unfit.hint)
 
 
 def _there(path: Path) -> EnvFileThere:

@@ -12,7 +12,7 @@ import typer
 
 from mcp_agent_mail.cli.arguments import given_path
 from mcp_agent_mail.cli.context import bad_settings, read_settings
-from mcp_agent_mail.cli.env_files.env_file import chosen_path, set_value
+from mcp_agent_mail.cli.env_files.env_file import EnvFileThere, chosen_path, set_value
 from mcp_agent_mail.cli.env_files.init import write_template
 from mcp_agent_mail.cli.output import Column, JsonFlag, print_fields, print_json, print_rows
 from mcp_agent_mail.core.escaping import visible
@@ -58,15 +58,26 @@ def set_port(
     """
     path = chosen_path(_given(env_file))
     _require_fit(port, path)
-    edit = set_value(path, _NAME, str(port))
-    if edit is None:
-        write_template(path, port=port)
-    row = {"port": port, "path": str(path), "created": edit is None}
+    row = {"port": port, "path": str(path), "created": _set(path, port)}
     if json:
         print_json(row)
     else:
         print_fields(list(row.items()))
     _tell_what_else_counts(port, path)
+
+
+def _set(path: Path, port: int) -> bool:
+    """Was there no file yet?"""
+    if set_value(path, _NAME, str(port)) is not None:
+        return False
+    try:
+        write_template(path, port=port)
+    except EnvFileThere:
+        # Another command has made it meanwhile, unless it is a link to nothing.
+        if set_value(path, _NAME, str(port)) is None:
+            raise
+        return False
+    return True
 
 
 def _given(env_file: str | None) -> Path | None:

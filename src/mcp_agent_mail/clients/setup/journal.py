@@ -17,7 +17,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.clients.setup.targets import MAX_BYTES, staged_at
+from mcp_agent_mail.clients.setup.staging import staged_at
+from mcp_agent_mail.clients.setup.targets import MAX_BYTES
 from mcp_agent_mail.clients.setup.wishes import FileWish, Json
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.clients.setup.staging import PATIENCE_S, FileNotWritable, staged_alone, staged_at
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.plain_files import UnfitFile, git_directory_above, read_plain, real_path
@@ -17,14 +17,13 @@ from mcp_agent_mail.core.plain_files import UnfitFile, git_directory_above, read
 MAX_BYTES = 16 * 1024 * 1024
 MAX_PROJECT_BYTES = 1024 * 1024
 """Of a file that a stranger may have laid out."""
-STAGED_SUFFIX = ".agent-mail-new"
 
 _NEW_FILE = 0o644
 _NEW_PROGRAM = 0o755
 
 
-class FileNotWritable(Conflict):
-    """A file that is left alone: no plain one, not ours to write, or changed while we were at it."""
+class FileChanged(FileNotWritable):
+    """Somebody else was faster: what was made of the file's former content would undo that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,18 +76,29 @@ def _require_fit(path: Path, real: Path, within: Path | None, *, follows: bool) 
 
 
 def require_writable(target: Target) -> None:
-    """Raises FileNotWritable for a file that is read-only, has several names, or lies where nothing can be written."""
+    """Raises FileNotWritable for a file that is read-only, has several names, or lies where nothing can be written. One
+    that is being made is waited for, as `replace` waits.
+    """
     if target.mode is not None and not (target.mode & 0o222 and os.access(target.real, os.W_OK)):
         is_closed = not target.mode & 0o222 and os.geteuid() in (0, target.real.stat().st_uid)
         hint = f"Make it writable if you mean it: chmod u+w {shlex.quote(str(target.real))}" if is_closed else ""
         raise FileNotWritable("it is read-only", hint=hint)
-    if target.mode is not None and target.real.stat().st_nlink > 1:
+    if target.mode is not None and _has_other_names(target.real):
         raise FileNotWritable("it has several names (hard links), which a write would part")
     folder = target.real.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     if not folder.is_dir() or not folder.stat().st_mode & 0o222 or not os.access(folder, os.W_OK | os.X_OK):
         raise FileNotWritable(f"nothing can be written in {folder}")
+
+
+def _has_other_names(real: Path) -> bool:
+    """Beside the one that a new file has while it is being made, or kept where that was killed."""
+    with suppress(FileNotFoundError):
+        if real.stat().st_nlink > 1 and staged_at(real).samefile(real):
+            with staged_alone(real):
+                pass
+    return real.stat().st_nlink > 1
 
 
 def _absent(path: Path, real: Path) -> Target:
@@ -112,34 +122,29 @@ def runnable(mode: int | None) -> int:
     return _NEW_PROGRAM if mode is None else mode | (mode & 0o444) >> 2
 
 
-def replace(target: Target, content: bytes, fault_hook: FaultHook, *, mode: int | None = None) -> None:
+def replace(
+    target: Target, content: bytes, fault_hook: FaultHook, *, mode: int | None = None, patience_s: float = PATIENCE_S
+) -> None:
     """Put `content` there in one step, if there still is what `target` says. Its mode stays, unless one is given.
+    Another writer of ours is waited for, `patience_s` at most.
 
-    Raises FileNotWritable and OSError, before the file has changed: a folder that the disk does not take is no failure
-    of the write.
+    Raises FileNotWritable (FileChanged, FileBusy) and OSError, before the file has changed: a folder that the disk does
+    not take is no failure of the write.
     """
-    staged = staged_at(target.real)
-    with suppress(FileNotFoundError):
-        staged.unlink()
     if mode is None:
         mode = target.mode
     elif target.mode is None:
         mode &= ~_umask()
-    descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+    with staged_alone(target.real, patience_s=patience_s) as descriptor:
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
             file.write(content)
-            file.flush()
-            if target.owner is not None and target.owner != (os.geteuid(), os.getegid()):
-                os.fchown(descriptor, *target.owner)
-            os.fchmod(descriptor, _NEW_FILE & ~_umask() if mode is None else mode)
-            os.fsync(descriptor)
+        if target.owner is not None and target.owner != (os.geteuid(), os.getegid()):
+            os.fchown(descriptor, *target.owner)
+        os.fchmod(descriptor, _NEW_FILE & ~_umask() if mode is None else mode)
+        os.fsync(descriptor)
         fault_hook(FailPoint.SETUP_STAGED)
         require_unchanged(target)
-        staged.replace(target.real)
-    except BaseException:
-        staged.unlink(missing_ok=True)
-        raise
+        staged_at(target.real).replace(target.real)
     with suppress(OSError):
         fault_hook(FailPoint.SETUP_NAMED)
         sync_path(target.real.parent)
@@ -154,15 +159,10 @@ def remove(target: Target) -> None:
         sync_path(target.real.parent)
 
 
-def staged_at(real: Path) -> Path:
-    """Where the new content lies until it has its name; what a kill has left there goes with the next try."""
-    return real.with_name(f".{real.name}{STAGED_SUFFIX}")
-
-
 def require_unchanged(target: Target) -> None:
     now = look_at(target.path)
     if (now.real, now.content, now.mode) != (target.real, target.content, target.mode):
-        raise FileNotWritable("it was changed by somebody else just now; run the same command again")
+        raise FileChanged("it was changed by somebody else just now; run the same command again")
 
 
 def _umask() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from dataclasses import replace as altered
 from pathlib import Path
@@ -13,15 +12,8 @@ from mcp_agent_mail.clients.setup.file_edit import put_into, reworded, take_out
 from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
 from mcp_agent_mail.clients.setup.places import is_known
 from mcp_agent_mail.clients.setup.plan import FileChange, LeftAlone, Plan, each, follows_links, left_alone
-from mcp_agent_mail.clients.setup.targets import (
-    FileNotWritable,
-    Target,
-    look_at,
-    remove,
-    replace,
-    require_writable,
-    staged_at,
-)
+from mcp_agent_mail.clients.setup.staging import FileNotWritable, remove_left
+from mcp_agent_mail.clients.setup.targets import Target, look_at, remove, replace, require_writable
 from mcp_agent_mail.clients.setup.wishes import FileWish, Scope
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 
@@ -129,8 +121,7 @@ def _settle(change: FileChange, journal: Journal) -> None:
     """The file is as it should be: what a kill left beside it goes, and the journal no longer speaks of it."""
     target = change.target
     record = journal.records[target.path.as_posix()]
-    with suppress(FileNotFoundError):
-        staged_at(target.real).unlink()
+    remove_left(target.real)
     staying = [wish for wish in record.wishes if wish not in change.wishes]
     if staying:
         written = digest(change.after)
