@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.plain_files import UnfitFile, open_ordinary, read_plain
 
 
 def test_a_file_is_read_and_a_missing_one_is_none(tmp_path: Path) -> None:
@@ -34,3 +34,15 @@ def test_a_link_is_followed_only_where_that_is_meant(tmp_path: Path) -> None:
     assert read_plain(str(tmp_path / "link"), 10) == b"x"
     with pytest.raises(UnfitFile, match="symbolic link"):
         read_plain(str(tmp_path / "link"), 10, follow=False)
+
+
+@pytest.mark.timeout(30)
+def test_only_an_ordinary_file_is_opened_and_nothing_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    os.mkfifo(tmp_path / "fifo")
+
+    with os.fdopen(open_ordinary(tmp_path / "file"), "rb") as opened:
+        assert opened.read() == b"content"
+    for place, failure in ((tmp_path / "fifo", OSError), (Path(os.devnull), OSError), (tmp_path, IsADirectoryError)):
+        with pytest.raises(failure):
+            open_ordinary(place)

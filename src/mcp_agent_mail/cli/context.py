@@ -15,6 +15,7 @@ from mcp_agent_mail.cli.exit_codes import BadSettings, NoServer
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.core.settings.mcp_paths import without_mcp_path
@@ -22,6 +23,7 @@ from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, load_s
 from mcp_agent_mail.core.settings.sources import COMMAND_LINE, DEFAULT, SettingsError
 from mcp_agent_mail.core.store_owner import SWAP_FILE, Owner, read_owner
 
+_MAX_TOKEN_BYTES = 1_024
 _STORE_SETTINGS = ("STORAGE_ROOT", "DATABASE_URL")
 
 
@@ -176,9 +178,10 @@ def bad_settings(wrong: SettingsError) -> BadSettings:
 def read_operator_token(storage_root: Path) -> str | None:
     """The token that the server wrote for its operator; None when there is none that we may read."""
     try:
-        return (storage_root / "operator.token").read_text().strip() or None
-    except OSError:
+        content = read_plain(str(storage_root / "operator.token"), _MAX_TOKEN_BYTES) or b""
+    except UnfitFile:
         return None
+    return content.decode(errors="replace").strip() or None
 
 
 def require_settled(storage_root: Path) -> None:

@@ -65,6 +65,20 @@ def open_real_folder(path: Path, *, to_list: bool = True) -> int:
         os.close(at)
 
 
+def open_ordinary(path: Path) -> int:
+    """A descriptor to read a file with. Never waits for a writer. Raises OSError: IsADirectoryError of a folder, and
+    with words of our own (EINVAL) of a FIFO, a device and the like.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "no ordinary file, but a FIFO, a device or the like", str(path))
+
+
 def read_plain(path: str, at_most: int, *, follow: bool = True, dir_fd: int | None = None) -> bytes | None:
     """What a file holds; None when there is none. Never waits for a writer. Raises UnfitFile, by name."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from mcp_agent_mail.cli.debug.command import FileTaken, _write_new
 from tests.cli.shell import Ended, Shell
 from tests.served import Served
 
@@ -250,3 +251,33 @@ def test_a_dash_is_standard_output(shell: Shell) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.json()
     assert not (shell.home / "-").exists()
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_the_place_of_the_database_is_not_waited_for(shell: Shell, planted: Planted, tmp_path: Path) -> None:
+    planted.server.stop()
+    planted.server.database.unlink()
+    os.mkfifo(planted.server.database)
+
+    _, report = report_of(shell, tmp_path / "report.json")
+
+    assert "failed" in report["store"]["pending"]
+    assert report["doctor"].get("verdict") != "well"
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "broken link"])
+def test_what_was_made_while_the_report_was_is_not_written_over_either(kind: str, tmp_path: Path) -> None:
+    path, other = tmp_path / "there", tmp_path / "other"
+    if kind == "file":
+        path.write_text("mine")
+    else:
+        path.symlink_to(other)
+    if kind == "link":
+        other.write_text("mine")
+
+    with pytest.raises(FileTaken, match="is there already"):
+        _write_new(path, "the report")
+
+    assert kind == "broken link" or path.read_text() == "mine"
+    assert other.exists() == (kind == "link")
+    assert os.path.lexists(path)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -136,3 +137,26 @@ def test_the_port_of_a_door_is_refused_and_nothing_is_changed(shell: Shell, path
 def test_what_is_no_port_is_a_mistake_of_the_command_line(shell: Shell, path: Path, port: str) -> None:
     assert shell.am("config", "set-port", "--", port).code == 2
     assert not path.exists()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("command", ["show-port", "set-port 9000", "check"])
+def test_a_pipe_in_the_place_of_the_file_is_refused_with_the_next_step(shell: Shell, command: str) -> None:
+    pipe = shell.home / "pipe"
+    os.mkfifo(pipe)
+    shell.set(AGENT_MAIL_ENV_FILE=str(pipe))
+
+    done = shell.am("config", *command.split())
+
+    assert done.code in (1, 78)
+    assert str(pipe) in done.err
+    assert "ame a file" in done.err
+    assert pipe.is_fifo()
+
+
+def test_the_null_device_is_no_file_and_stays(shell: Shell) -> None:
+    shell.unset("HTTP_PORT")
+    shell.set(AGENT_MAIL_ENV_FILE=os.devnull)
+
+    assert shell.am("config", "show-port").out == "8765\tdefault\n"
+    assert shell.am("config", "set-port", "9000").code == 1

@@ -192,3 +192,14 @@ def test_whoever_listens_at_the_settings_port_gets_no_token_and_nothing_where_a_
     assert len(heads) == 1
     assert "secret" not in heads[0]
     assert answers.heads == heads
+
+
+@pytest.mark.timeout(30)
+def test_an_env_file_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "env")
+
+    found = HookSettings(
+        {"HOME": str(tmp_path), "AGENT_MAIL_ENV_FILE": str(tmp_path / "env"), "AGENT_NAME": "BlueLake"}
+    )
+
+    assert found.agent == "BlueLake"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,14 @@ def test_a_line_that_decouple_reads_right_is_no_fault(line: str, value: str, tmp
     file = read_env_file(_written(tmp_path, line))
 
     assert (file.values(), file.faults) == ({"A": value}, ())
+
+
+@pytest.mark.timeout(30)
+def test_what_is_no_file_is_refused_and_never_waited_for_and_the_null_device_says_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+
+    for place in (tmp_path / "fifo", Path("/dev/zero"), tmp_path):
+        with pytest.raises(OSError, match=r"no ordinary file|Is a directory"):
+            read_env_file(place)
+
+    assert read_env_file(Path(os.devnull)).lines == ()

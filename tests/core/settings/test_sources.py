@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.core.settings.env_file import MAX_BYTES
-from mcp_agent_mail.core.settings.sources import SettingsError
+from mcp_agent_mail.core.settings.sources import ENV_FILE_NAME, SettingFindings, SettingsError, open_sources
 from tests.core.machine import Machine
 
 
@@ -171,3 +172,22 @@ def test_the_files_own_name_counts_in_the_environment_only(machine: Machine) -> 
 
     assert loaded.settings.agent_mail_env_file is None
     assert [notice.name for notice in loaded.notices] == ["AGENT_MAIL_ENV_FILE"]
+
+
+@pytest.mark.timeout(30)
+def test_a_fifo_for_a_file_is_a_mistake_where_it_was_named_and_passed_over_at_home(tmp_path: Path) -> None:
+    at_home = tmp_path / ".config" / "mcp-agent-mail" / ".env"
+    at_home.parent.mkdir(parents=True)
+    os.mkfifo(at_home)
+
+    named, found = SettingFindings(), SettingFindings()
+    open_sources({"HOME": str(tmp_path), ENV_FILE_NAME: str(at_home)}, named, overrides={}, env_file=None, cwd=None)
+    open_sources({"HOME": str(tmp_path)}, found, overrides={}, env_file=None, cwd=None)
+
+    (mistake,) = named.mistakes
+    (warning,) = found.notices
+    assert mistake.value == repr(str(at_home))
+    assert "no ordinary file" in mistake.hint
+    assert "name a file" in mistake.hint
+    assert (warning.place, warning.level) == (str(at_home), "warning")
+    assert "passed over: no ordinary file" in warning.message

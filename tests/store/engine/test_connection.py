@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextvars
 import logging
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Protocol
 import pytest
 
 from mcp_agent_mail.store.engine.connection import CountingConnection, EchoingConnection, open_reading, open_writing
+from mcp_agent_mail.store.engine.faults import is_outside_fault
 
 
 class Opener(Protocol):
@@ -179,3 +181,14 @@ def test_every_connection_knows_the_functions_of_the_schema(open_: Opener, tmp_p
         found = connection.execute("SELECT search_text('\u672c\u8a9e'), identifiers_in('', 'calls parseToken')")
 
         assert found.fetchone()[0].split() == ["\u672c", "\u8a9e"]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("open_", [open_writing, open_reading])
+def test_a_pipe_is_refused_as_what_cannot_be_opened_and_is_not_waited_for(open_: Opener, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(sqlite3.OperationalError, match="no ordinary file") as refused:
+        open_(tmp_path / "pipe")
+
+    assert is_outside_fault(refused.value)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -29,3 +31,12 @@ def test_where_nothing_is_there_is_no_database(tmp_path: Path) -> None:
     assert not is_sqlite_file(tmp_path / "any.sqlite3")
     (tmp_path / "file").touch()
     assert not is_sqlite_file(tmp_path / "file" / "any.sqlite3")
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_a_device_and_a_socket_are_none_and_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with closing(socket.socket(socket.AF_UNIX)) as bound:
+        bound.bind(str(tmp_path / "socket"))
+
+        assert not any(is_sqlite_file(path) for path in (tmp_path / "pipe", tmp_path / "socket", Path("/dev/zero")))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import resource
 import sqlite3
 from collections.abc import Sequence
@@ -295,3 +296,15 @@ def test_the_journal_of_a_database_that_is_gone_is_moved_away_from_a_new_one(pat
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT count(*) FROM meta").fetchone()[0] > 0
     assert path.with_name(f"{path.name}.stray-journal").read_bytes() == left
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_in_the_place_of_a_store_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "mail.sqlite3"
+    os.mkfifo(path)
+
+    with pytest.raises(ForeignStore, match="no SQLite database"):
+        migrate(path, fault_hook=no_fault)
+
+    assert path.is_fifo()
+    assert [one.name for one in tmp_path.iterdir()] == ["mail.sqlite3"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -19,7 +20,7 @@ from mcp_agent_mail.cli.claude_mailbox.refusals import CommandRefused, NoMailbox
 from mcp_agent_mail.cli.service.unit_files import server_command
 from mcp_agent_mail.clients.hook.environment import SettingSources
 from mcp_agent_mail.core.home_folder import expand_home
-from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.plain_files import UnfitFile, open_ordinary, read_plain
 from mcp_agent_mail.core.store_owner import LOG_FILE, read_owner
 from mcp_agent_mail.domain.own_files import HEAD_BYTES, is_database, is_sqlite
 
@@ -31,6 +32,7 @@ _LOOK_EVERY_S = 0.05
 _STARTED_FILE = "claude-mailbox.pid"
 """In STORAGE_ROOT: the server that this command started last."""
 _MAX_PID_BYTES = 32
+_MAX_CONFIG_BYTES = 1 << 20
 _FLAGS: Mapping[str, str] = {
     "port": "CLAUDE_MAILBOX_PORTS",
     "bind": "FACADES_HOST",
@@ -168,7 +170,7 @@ def server_environment(given: GivenFlags) -> dict[str, str]:
 
 def _require_ours(file: Path) -> None:
     try:
-        with file.open("rb") as opened:
+        with open(open_ordinary(file), "rb") as opened:  # of a descriptor
             head = opened.read(HEAD_BYTES)
     except OSError:
         return  # It is not there yet, or the server says what is wrong with it.
@@ -185,12 +187,20 @@ def _read_config(file: str | None) -> dict[str, str]:
     if file is None:
         return {}
     try:
-        value: Any = json.loads(Path(file).read_text(encoding="utf-8"))
+        value: Any = json.loads(_config_text(file))
         if not isinstance(value, dict):
             raise TypeError("it is no JSON object")
-    except (OSError, TypeError, ValueError) as unfit:
+    except (OSError, TypeError, ValueError, UnfitFile) as unfit:
         raise CommandRefused(f"claude-mailbox: {file} cannot be read: {unfit}", CONFIG) from None
     return {flag: str(value[key]) for key, flag in _KEYS.items() if value.get(key) is not None}
+
+
+def _config_text(file: str) -> str:
+    """Raises FileNotFoundError, UnfitFile and ValueError."""
+    content = read_plain(file, _MAX_CONFIG_BYTES)
+    if content is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
+    return content.decode()
 
 
 def _parse(command: str, arguments: Sequence[str]) -> GivenFlags:

@@ -19,6 +19,7 @@ from mcp_agent_mail.core.settings.sources import SettingsError, find_env_file
 
 _OWNER_ONLY = 0o600
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OTHER_FILE = "Name a file that can be changed: --env-file FILE, or AGENT_MAIL_ENV_FILE."
 _MOST_LOOKS = 100
 """At one change: each look in vain is a change that another has made."""
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -110,7 +111,7 @@ def _text(target: Target) -> str:
 
 
 def _unchanged(path: Path, unfit: FileNotWritable) -> EnvFileUnfit:
-    return EnvFileUnfit(f"{path} was not changed: {unfit.message}.", hint=unfit.hint)
+    return EnvFileUnfit(f"{path} was not changed: {unfit.message}.", hint=unfit.hint or _OTHER_FILE)
 
 
 def _there(path: Path) -> EnvFileThere:

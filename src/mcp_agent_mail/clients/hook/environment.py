@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 
 from mcp_agent_mail.core.home_folder import home_folder
 from mcp_agent_mail.core.unfilled_text import said
@@ -109,9 +110,11 @@ class SettingSources:
 
 
 def _read_env_file(file: str) -> dict[str, str]:
-    """The lines that can be read, as `core/settings/env_file.py` reads them."""
+    """The lines that can be read, as `core/settings/env_file.py` reads them. Never waits."""
     try:
-        with open(file, "rb") as opened:  # noqa: PTH123
+        with open(file, "rb", opener=_open_at_once) as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                return {}
             content = opened.read(_MAX_FILE + 1)
         text = content.decode("utf-8-sig") if len(content) <= _MAX_FILE else ""
     except (OSError, ValueError):
@@ -126,6 +129,10 @@ def _read_env_file(file: str) -> dict[str, str]:
                 continue
             found[name] = value[1:-1] if quoted else value
     return found
+
+
+def _open_at_once(file: str, flags: int) -> int:
+    return os.open(file, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def _fit(pattern: re.Pattern[str], text: str) -> str | None:

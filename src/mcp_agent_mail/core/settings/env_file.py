@@ -8,9 +8,13 @@ an unquoted value and would take both into the name or the value, so such lines 
 from __future__ import annotations
 
 import errno
+import os
+import stat
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+
+from mcp_agent_mail.core.plain_files import open_ordinary
 
 ENCODING = "utf-8-sig"
 """UTF-8; a byte order mark, as some editors write it, does not become part of the first name."""
@@ -87,12 +91,21 @@ def parse_env_line(number: int, raw: str) -> EnvLine | EnvFault | None:
 
 
 def _read(path: Path) -> bytes:
-    """What lies in the current folder may be a stranger's: nothing endless is read."""
-    with path.open("rb") as file:
+    """What lies in the current folder may be a stranger's: nothing endless is read, nor waited for. The null device is
+    what stands for no file.
+    """
+    if _is_null_device(path):
+        return b""
+    with open(open_ordinary(path), "rb") as file:  # noqa: PTH123  # of a descriptor
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise OSError(errno.EFBIG, f"longer than {MAX_BYTES} bytes", str(path))
     return content
+
+
+def _is_null_device(path: Path) -> bool:
+    found = path.stat()
+    return stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev
 
 
 def _is_quoted(value: str) -> bool:

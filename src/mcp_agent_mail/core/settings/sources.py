@@ -6,6 +6,7 @@ repeated, tested and explained. Every mistake is collected; the caller raises th
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
@@ -266,7 +267,8 @@ def _required_file(given: Given, findings: SettingFindings, home: Path) -> EnvFi
     except BadValue as bad:
         findings.mistake(given, kinds.FILE.expected, str(bad))
     except OSError as error:
-        findings.mistake(given, "a file that can be read", f"{error.strerror}.")
+        hint = f"It is {error.strerror}: name a file." if error.errno == errno.EINVAL else f"{error.strerror}."
+        findings.mistake(given, "a file that can be read", hint)
     except UnicodeDecodeError:
         findings.mistake(given, "a text file in UTF-8")
     return None
@@ -275,7 +277,9 @@ def _required_file(given: Given, findings: SettingFindings, home: Path) -> EnvFi
 def _optional_file(path: Path, findings: SettingFindings) -> EnvFile | None:
     """None where there is none. One that cannot be read is passed over with a warning."""
     try:
-        return read_env_file(path) if path.is_file() else None
+        return read_env_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
     except OSError as error:
         findings.warning(".env", f"It was passed over: {error.strerror}.", str(path))
     except UnicodeDecodeError:

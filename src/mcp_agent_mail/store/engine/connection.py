@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import logging
 import sqlite3
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,7 @@ def open_writing(path: Path, *, echo: bool = False, counts: bool = False) -> sql
     by itself (disk full), and a unit of work that did not notice would then write each further
     statement for good, one by one. With it, such a statement opens a transaction that nobody commits.
     """
+    _require_ordinary(path)
     connection = sqlite3.connect(
         path,
         timeout=WRITER_BUSY_S,
@@ -113,6 +115,7 @@ def open_writing(path: Path, *, echo: bool = False, counts: bool = False) -> sql
 
 def open_reading(path: Path, *, echo: bool = False, counts: bool = False) -> sqlite3.Connection:
     """A connection that cannot write: SQLite itself refuses."""
+    _require_ordinary(path)
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=ro",
         uri=True,
@@ -129,6 +132,18 @@ def open_reading(path: Path, *, echo: bool = False, counts: bool = False) -> sql
         connection.close()
         raise
     return connection
+
+
+def _require_ordinary(path: Path) -> None:
+    """Raise OperationalError, as SQLite does of a folder: for a FIFO's other end it would wait for ever."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return  # SQLite says what it is.
+    if not stat.S_ISREG(mode):
+        unfit = sqlite3.OperationalError(f"unable to open database file: {path} is no ordinary file")
+        unfit.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise unfit
 
 
 def add_functions(connection: sqlite3.Connection) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
+from mcp_agent_mail.core.plain_files import open_ordinary
 from mcp_agent_mail.domain.own_files import is_sqlite
 
+_NO_FILE = (errno.EINVAL, errno.ENXIO)
+"""A FIFO or a device, and a socket."""
 _ENOUGH = 100
 """The header of a database; less of it tells as well."""
 
 
 def is_sqlite_file(path: Path) -> bool:
-    """Whether it begins as every SQLite database does, whosever it is. False too where there is none."""
+    """Whether it begins as every SQLite database does, whosever it is. False too where there is none, or no file."""
     try:
-        with path.open("rb") as file:
+        with open(open_ordinary(path), "rb") as file:  # noqa: PTH123  # of a descriptor
             return is_sqlite(file.read(_ENOUGH))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        return False
+    except OSError as unfit:
+        if unfit.errno not in _NO_FILE:
+            raise
         return False

@@ -7,6 +7,7 @@ a file of another program is not touched. Before a migration changes a store, a 
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.ids import new_store_id
+from mcp_agent_mail.core.plain_files import open_ordinary
 from mcp_agent_mail.domain.own_files import APPLICATION_ID, is_database, is_sqlite
 from mcp_agent_mail.store.engine.connection import add_functions, open_reading
 from mcp_agent_mail.store.engine.database_files import (
@@ -84,7 +86,7 @@ def migrate(path: Path, *, fault_hook: FaultHook, migrations: Sequence[Migration
     """
     path = path.resolve()
     wanted = shipped_migrations() if migrations is None else migrations
-    if not path.exists() or path.stat().st_size == 0:
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         _create(path, wanted, fault_hook)
         return
     require_ours(path)
@@ -138,8 +140,13 @@ def require_current(path: Path) -> None:
 
 def require_ours(path: Path) -> None:
     """Raise ForeignStore unless the header of `path` says that this program made it."""
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    try:
+        with open(open_ordinary(path), "rb") as file:  # noqa: PTH123  # of a descriptor
+            header = file.read(_HEADER_BYTES)
+    except OSError as unfit:
+        if unfit.errno != errno.EINVAL:
+            raise
+        header = b""
     if is_database(header):
         return
     kind = "an SQLite database of another program" if is_sqlite(header) else "no SQLite database"
