@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.cli.context import CliContext
+from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.cli.offline.reset import NotSaved, is_finished, reset_offline
 from mcp_agent_mail.cli.offline.saved_archives import save_offline
@@ -181,3 +182,20 @@ def test_an_archive_that_is_not_whole_is_not_let_go_of(at_stopped: Shell, stoppe
         reset_offline(at_stopped.context(), saves=True, told=silent)
 
     assert stopped_post.server.database.is_file()
+
+
+def test_signals_that_a_reset_was_killed_before_are_taken_away_by_the_next(
+    at_stopped: Shell, stopped_post: Post
+) -> None:
+    """Its store is gone already."""
+    reset_offline(at_stopped.context(), saves=False, told=silent)
+    signal = at_stopped.context().settings.notifications_signals_dir / "projects" / "app" / "agents" / "BlueLake.signal"
+    signal.parent.mkdir(parents=True)
+    signal.touch()
+
+    assert is_finished(at_stopped.context())
+
+    assert not signal.exists()
+    with pytest.raises(NoServer, match="nothing to empty"):
+        is_finished(at_stopped.context())
+    assert stopped_post.server.root.is_dir()

@@ -79,6 +79,23 @@ def test_without_an_archive_nothing_is_saved(at_stopped: Shell) -> None:
     assert not at_stopped.context().settings.backup_dir.exists()
 
 
+def test_a_store_that_a_link_leads_to_is_emptied_and_the_question_says_which(stopped_post: Post) -> None:
+    server = stopped_post.server
+    home = server.root.parent
+    link = home / "link"
+    link.symlink_to(server.root)
+
+    done = am("reset", home=home, stdin="link\n", STORAGE_ROOT=str(link))
+
+    assert done.returncode == 0, done.stderr
+    assert f"{link} (a link: {server.root} is what is emptied)" in done.stderr
+    assert link.is_symlink()
+    assert not server.database.exists()
+    assert not (server.root / "projects").exists()
+    assert list((server.root / "undo").iterdir()) == []
+    assert len(list((home / "link-backups").glob("reset-*.tar"))) == 1
+
+
 KILLED = """
 import sys
 from mcp_agent_mail.cli.context import load_context
@@ -96,6 +113,9 @@ def test_killed_half_way_it_finishes_when_it_is_run_again(stopped_post: Post, po
         [sys.executable, "-c", KILLED, point], env=server.environment(), cwd=server.root.parent, check=False
     )
     assert ended.returncode == -signal.SIGKILL
+    signal_file = server.root / "signals" / "projects" / "app" / "agents" / "BlueLake.signal"
+    signal_file.parent.mkdir(parents=True, exist_ok=True)
+    signal_file.touch()
     (saved,) = (server.root.parent / "store-backups").glob("reset-*.tar")
     checked = server.am("doctor", "check")
 
@@ -107,6 +127,7 @@ def test_killed_half_way_it_finishes_when_it_is_run_again(stopped_post: Post, po
     assert f"What it saved is in {saved}." in json.loads(done.stdout)["finished"]
     assert f"an interrupted reset of the store is done now; what it saved is in {saved}" in done.stderr
     assert not server.database.exists()
+    assert not (server.root / "signals").exists()
     assert checked.returncode != 0
     assert "A reset of the store" in checked.stdout + checked.stderr
     assert f"What it saved is in {saved}." in checked.stdout + checked.stderr

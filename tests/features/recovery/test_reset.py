@@ -8,6 +8,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.features.recovery.backups.place import StorePlace
 from mcp_agent_mail.features.recovery.reset import empty, is_empty, what_stays
 from mcp_agent_mail.store.engine.lock import StoreLock
@@ -84,3 +85,15 @@ def test_what_is_kept_elsewhere_and_what_links_lead_to_is_named(world: World, tm
     with StoreLock(world.root, world.database):
         empty(place_of(world), noon)
     assert all(os.path.lexists(path) for path in stays)
+
+
+def test_a_reset_that_cannot_begin_leaves_nothing_behind(world: World) -> None:
+    in_the_way = world.root / f"{SWAP_FILE}.new"
+
+    with StoreLock(world.root, world.database):
+        in_the_way.mkdir()
+        with pytest.raises(IsADirectoryError):
+            empty(place_of(world), noon)
+
+    assert world.database.is_file()
+    assert not (world.root / "undo").exists()

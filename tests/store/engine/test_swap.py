@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.store_owner import SWAP_FILE
 from mcp_agent_mail.store.engine import swap as swapping
 from mcp_agent_mail.store.engine.lock import StoreLock
@@ -264,7 +265,7 @@ def test_a_place_in_another_file_system_is_told_before_anything_moves(tmp_path: 
     move = Move(place=root / "projects", built=root / "restoring/projects", kept=elsewhere / "agent-mail-kept")
 
     with pytest.raises(OSError, match="another file system"):
-        swapping._require_one_file_system(move)
+        swapping._require_one_file_system(move, places_in(tmp_path))
 
 
 def test_a_swap_across_file_systems_is_refused_before_anything_moves(tmp_path: Path) -> None:
@@ -302,3 +303,32 @@ def test_the_folders_that_lead_to_what_was_built_are_on_disk_before_it_is_noted(
             assert on_disk.has(root)
 
     swap(places_in(root), moves_in(root), fault_hook=begun)
+
+
+def _unstopped(_: FailPoint) -> None:
+    """To the end."""
+
+
+def _stopped_at(point: FailPoint) -> FaultHook:
+    def stop(at: FailPoint) -> None:
+        if at is point:
+            raise Stopped
+
+    return stop
+
+
+@pytest.mark.parametrize("point", [None, FailPoint.SWAP_BEGUN, FailPoint.SWAP_KEPT, FailPoint.SWAP_PLACED])
+def test_a_store_that_a_link_leads_to_is_swapped_and_finished_by_that_name(
+    point: FailPoint | None, tmp_path: Path
+) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("real")
+    _prepared(link)
+
+    with suppress(Stopped):
+        swap(places_in(link), moves_in(link), fault_hook=_unstopped if point is None else _stopped_at(point))
+    finished = finish_swap(places_in(link))
+
+    assert finished == (point is not None)
+    assert _found(tmp_path / "real") == WHOLE

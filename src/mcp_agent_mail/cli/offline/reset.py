@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,8 @@ class NotSaved(Conflict):
 
 
 def is_finished(context: CliContext) -> bool:
-    """Before anybody is asked: was there an interrupted reset, which is finished now, so that nothing is left to empty?
-    Raises StoreOccupied beside a server, and NoServer where there is no store.
+    """Before anybody is asked: was there an interrupted reset, which is finished now with all that belongs to it, so
+    that nothing is left to empty? Raises StoreOccupied beside a server, and NoServer where there is no store.
     """
     place = _place(context.settings)
     is_half = context.is_being_swapped()
@@ -46,7 +47,13 @@ def is_finished(context: CliContext) -> bool:
             pass
     if not is_empty(place):
         return False
-    if is_half:
+    has_signals = any(_signals(context.settings))
+    if has_signals:
+        with lone_owner(context.settings):
+            if not is_empty(place):
+                return False
+            _remove_signals(context.settings)
+    if is_half or has_signals:
         return True
     raise NoServer(
         f"There is no store in {context.storage_root}: nothing to empty.", hint="Look at STORAGE_ROOT: am config show"
@@ -117,18 +124,29 @@ def _remove_signals(settings: Settings) -> None:
     other things.
     """
     folder, root = settings.notifications_signals_dir, settings.storage_root
-    if not folder.is_relative_to(root) or folder.is_symlink():
-        return
-    for agents in folder.glob("projects/*/agents"):
-        if agents.resolve() != folder.resolve() / agents.relative_to(folder):
-            continue  # A link leads elsewhere.
-        for signal in agents.glob("*.signal"):
-            with suppress(OSError):
-                signal.unlink()
+    for signal in list(_signals(settings)):
+        with suppress(OSError):
+            signal.unlink()
+    for agents in list(_signal_folders(settings)):
         for emptied in (agents, agents.parent, agents.parent.parent, folder):
             if emptied != root:
                 with suppress(OSError):
                     emptied.rmdir()
+
+
+def _signals(settings: Settings) -> Iterator[Path]:
+    for agents in _signal_folders(settings):
+        yield from agents.glob("*.signal")
+
+
+def _signal_folders(settings: Settings) -> Iterator[Path]:
+    """Those in the store's folder that no link leads out of."""
+    folder = settings.notifications_signals_dir
+    if not folder.is_relative_to(settings.storage_root) or (folder.is_symlink() and folder != settings.storage_root):
+        return
+    for agents in folder.glob("projects/*/agents"):
+        if agents.resolve() == folder.resolve() / agents.relative_to(folder):
+            yield agents
 
 
 def _place(settings: Settings) -> StorePlace:

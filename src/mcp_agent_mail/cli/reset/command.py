@@ -57,13 +57,13 @@ def reset(
 
 
 def _require_confirmed(context: CliContext, confirm: str | None, *, json: bool) -> None:
-    name = context.storage_root.name
+    root = context.storage_root
+    name = root.name
+    where = f"{root} (a link: {root.resolve()} is what is emptied)" if root.is_symlink() else str(root)
     if confirm is None:
         if json:
             raise UsageMistake("--json asks nothing: give the name of the store's folder with --confirm NAME.")
-        sys.stderr.write(
-            visible(f"This empties the store in {context.storage_root}: all its mail.\nIts folder's name: ")
-        )
+        sys.stderr.write(visible(f"This empties the store in {where}: all its mail.\nIts folder's name: "))
         sys.stderr.flush()
         confirm = sys.stdin.readline()
         if not confirm:

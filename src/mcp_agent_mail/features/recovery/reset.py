@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import work_tree_of
@@ -18,7 +19,7 @@ from mcp_agent_mail.features.recovery.backups.place import FOLDERS, StorePlace
 from mcp_agent_mail.features.recovery.backups.undo import new_undo
 from mcp_agent_mail.store.engine.database_files import KEPT_FOLDER, UNDO_FOLDER, database_files
 from mcp_agent_mail.store.engine.swap import NotedReset, swap
-from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces
+from mcp_agent_mail.store.engine.swap_places import Move, SwapPlaces, SwapRefused
 
 LEFT_MOST = 100
 """So many of the places that stay are named."""
@@ -32,7 +33,7 @@ def is_empty(place: StorePlace) -> bool:
 def empty(place: StorePlace, clock: Clock, *, saved: Path | None = None, fault_hook: FaultHook = no_fault) -> None:
     """Remove the store for good; the caller holds its lock, and has saved what is to be kept, in the file `saved`,
     which whoever finishes an interrupted reset names. Raises OSError and
-    SwapRefused, and nothing has moved; SwapUnfinished, and the next holder of the lock goes on.
+    SwapRefused, and nothing has changed; SwapUnfinished, and the next holder of the lock goes on.
     """
     kept = new_undo(place, clock)
     targets = [*database_files(kept.database), *(kept.folder / name for name in FOLDERS)]
@@ -43,7 +44,14 @@ def empty(place: StorePlace, clock: Clock, *, saved: Path | None = None, fault_h
     ]
     places = SwapPlaces(storage_root=place.storage_root, database_path=place.database_path)
     leftovers = [*database_files(kept.database), kept.folder]
-    swap(places, moves, leftovers=leftovers, reset=NotedReset(saved=saved), fault_hook=fault_hook)
+    try:
+        swap(places, moves, leftovers=leftovers, reset=NotedReset(saved=saved), fault_hook=fault_hook)
+    except (OSError, SwapRefused):
+        # Nothing has moved, so nothing lies there.
+        with suppress(OSError):
+            kept.folder.rmdir()
+            kept.folder.parent.rmdir()
+        raise
 
 
 def what_stays(place: StorePlace) -> list[Path]:

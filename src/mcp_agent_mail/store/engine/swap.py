@@ -71,11 +71,11 @@ def swap(
     for move in moves:
         if move.built is not None:
             sync_tree(move.built)
-            _sync_names(move.built, journal.parent)
-        _make_folder(move.kept.parent)
-        _make_folder(move.place.parent)
-        _require_one_file_system(move)
-    _write_journal(journal, _Journal(moves=moves, leftovers=leftovers, reset=reset))
+            _sync_names(move.built, places)
+        _make_folder(move.kept.parent, places)
+        _make_folder(move.place.parent, places)
+        _require_one_file_system(move, places)
+    _write_journal(places, _Journal(moves=moves, leftovers=leftovers, reset=reset))
     fault_hook(FailPoint.SWAP_BEGUN)
     finish_swap(places, fault_hook=fault_hook)
 
@@ -94,12 +94,12 @@ def finish_swap(places: SwapPlaces, *, fault_hook: FaultHook = no_fault) -> bool
     places.require_ours(found.moves, found.leftovers)
     try:
         for move in found.moves:
-            _do(move, fault_hook)
+            _do(move, places, fault_hook)
         fault_hook(FailPoint.SWAP_PLACED)
         for path in found.leftovers:
             _remove(path)
         journal.unlink()
-        sync_path(journal.parent, follow=False)
+        _sync_folder(journal.parent, places)
     except OSError as failed:
         raise _unfinished(journal, f"{failed.strerror}: {failed.filename}") from failed
     return True
@@ -121,15 +121,19 @@ def noted_reset(journal: Path) -> NotedReset | None:
         return None
 
 
-def _sync_names(path: Path, root: Path) -> None:
+def _sync_folder(folder: Path, places: SwapPlaces) -> None:
+    sync_path(folder, follow=places.is_own_way(folder))
+
+
+def _sync_names(path: Path, places: SwapPlaces) -> None:
     """Of the folders that lead to it too: what was built and is not there counts as put in place."""
     for folder in path.parents:
-        sync_path(folder, follow=False)
-        if root not in folder.parents:
+        _sync_folder(folder, places)
+        if places.is_own_way(folder):
             break
 
 
-def _do(move: Move, fault_hook: FaultHook) -> None:
+def _do(move: Move, places: SwapPlaces, fault_hook: FaultHook) -> None:
     """What is at `built` was not put in place yet; what is at `kept` was taken away already."""
     if move.built is not None and not os.path.lexists(move.built):
         return
@@ -138,10 +142,10 @@ def _do(move: Move, fault_hook: FaultHook) -> None:
             if move.built is None:
                 return
             raise FileExistsError(0, f"something else was put there, beside {move.kept}", str(move.place))
-        _rename(move.place, move.kept)
+        _rename(move.place, move.kept, places)
         fault_hook(FailPoint.SWAP_KEPT)
     if move.built is not None:
-        _rename(move.built, move.place)
+        _rename(move.built, move.place, places)
         fault_hook(FailPoint.SWAP_MOVED)
 
 
@@ -153,12 +157,12 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def _rename(source: Path, target: Path) -> None:
+def _rename(source: Path, target: Path, places: SwapPlaces) -> None:
     """And make it last: first that it is there, then that it is not here any more."""
     source.rename(target)
-    sync_path(target.parent, follow=False)
+    _sync_folder(target.parent, places)
     if source.parent != target.parent:
-        sync_path(source.parent, follow=False)
+        _sync_folder(source.parent, places)
 
 
 def _require_fit(journal: Path, moves: Sequence[Move]) -> None:
@@ -171,22 +175,25 @@ def _require_fit(journal: Path, moves: Sequence[Move]) -> None:
     assert len({path for move in moves for path in (move.place, move.kept)}) == 2 * len(moves), moves
 
 
-def _require_one_file_system(move: Move) -> None:
+def _require_one_file_system(move: Move, places: SwapPlaces) -> None:
     """A mount on the way would end the swap in its middle."""
     sources = [path for path in (move.place, move.built) if path is not None and os.path.lexists(path)]
-    devices = {os.lstat(path).st_dev for path in (*sources, move.kept.parent, move.place.parent)}
+    folders = (move.kept.parent, move.place.parent)
+    devices = {os.lstat(path).st_dev for path in sources}
+    devices |= {os.stat(path, follow_symlinks=places.is_own_way(path)).st_dev for path in folders}  # noqa: PTH116
     if len(devices) > 1:
         raise OSError(0, "lies in another file system than what it is to be swapped with", str(move.place))
 
 
-def _make_folder(folder: Path) -> None:
+def _make_folder(folder: Path, places: SwapPlaces) -> None:
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir(mode=_OWNER_ONLY, exist_ok=True)
-        sync_path(path.parent, follow=False)
+        _sync_folder(path.parent, places)
 
 
-def _write_journal(journal: Path, written: _Journal) -> None:
+def _write_journal(places: SwapPlaces, written: _Journal) -> None:
+    journal = places.journal
     fresh = journal.with_name(f"{journal.name}.new")
     fresh.unlink(missing_ok=True)
     listed = [
@@ -202,7 +209,7 @@ def _write_journal(journal: Path, written: _Journal) -> None:
             file.flush()
             os.fsync(file.fileno())
         fresh.rename(journal)
-        sync_path(journal.parent, follow=False)
+        _sync_folder(journal.parent, places)
     except BaseException:
         # Whoever is told that nothing has moved does not find it moved later.
         fresh.unlink(missing_ok=True)

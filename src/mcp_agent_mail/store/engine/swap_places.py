@@ -83,6 +83,10 @@ class SwapPlaces:
         for path in (*(path for move in moves for path in move.paths), *leftovers):
             self._require_no_link(path)
 
+    def is_own_way(self, folder: Path) -> bool:
+        """Is it the store's folder or the database's, by whatever name, so that its owner may have it be a link?"""
+        return folder in self._roots or folder in self._beside
+
     @cached_property
     def _roots(self) -> frozenset[Path]:
         """As it is named, and where that leads: writers use both."""
