@@ -16,7 +16,8 @@ DOOR_ROWS = (
         name="FACADES_HOST",
         kind=kinds.ADDRESS,
         default="127.0.0.1",
-        does="The address of the ports that doors have to themselves. Beyond loopback HTTP_BEARER_TOKEN or HTTP_JWT_ENABLED is required.",
+        does="The address of the ports that doors have to themselves. Beyond loopback HTTP_BEARER_TOKEN or "
+        "HTTP_JWT_ENABLED is required.",
         group="Neighbours",
     ),
     Row(
