@@ -11,7 +11,7 @@ import pytest
 from mcp_agent_mail.clients.docs import block, files
 from mcp_agent_mail.clients.docs.block import BEGIN, END, insert
 from mcp_agent_mail.clients.docs.files import WRITTEN, InsertOutcome, default_files, digest_of, edit_all, usage_text
-from mcp_agent_mail.clients.setup.staging import staged_at
+from mcp_agent_mail.clients.setup.staged_file import staged_at
 
 
 def outcomes(*paths: Path, removes: bool = False) -> list[InsertOutcome]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.clients.setup.staging import FileBusy, FileNotWritable, staged_at
+from mcp_agent_mail.clients.setup.staged_file import FileBusy, FileNotWritable, staged_at
 from mcp_agent_mail.clients.setup.targets import (
     MAX_PROJECT_BYTES,
     look_at,

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
 from mcp_agent_mail.clients.setup.plan import carry_out, make_plan
-from mcp_agent_mail.clients.setup.staging import staged_at
+from mcp_agent_mail.clients.setup.staged_file import staged_at
 from mcp_agent_mail.clients.setup.undo import make_undo_plan, take_back
 from tests.clients.setup.homes import KINDS, Kind, made_up, snapshot, wishes
 

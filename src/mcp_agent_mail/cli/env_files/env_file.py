@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.cli.context import bad_settings
-from mcp_agent_mail.clients.setup.staging import FileBusy, FileNotWritable, staged_alone, staged_at
+from mcp_agent_mail.clients.setup.staged_file import FileBusy, FileNotWritable, staged_alone, staged_at
 from mcp_agent_mail.clients.setup.targets import FileChanged, Target, look_at, replace, require_writable
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import no_fault

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mcp_agent_mail.clients.docs.block import between, insert, remove
 from mcp_agent_mail.clients.setup import targets
-from mcp_agent_mail.clients.setup.staging import FileNotWritable
+from mcp_agent_mail.clients.setup.staged_file import FileNotWritable
 from mcp_agent_mail.clients.setup.targets import Target, look_at, missing_folders, require_writable
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.failpoints import no_fault

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mcp_agent_mail.clients.setup.edits.json_text import parse
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, line_at, read_text
-from mcp_agent_mail.clients.setup.staging import FileNotWritable
+from mcp_agent_mail.clients.setup.staged_file import FileNotWritable
 from mcp_agent_mail.clients.setup.targets import look_at
 from mcp_agent_mail.clients.setup.wishes import FileWish, IgnoredFile
 

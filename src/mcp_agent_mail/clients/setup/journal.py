@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.clients.setup.staging import staged_at
+from mcp_agent_mail.clients.setup.staged_file import staged_at
 from mcp_agent_mail.clients.setup.targets import MAX_BYTES
 from mcp_agent_mail.clients.setup.wishes import FileWish, Json
 from mcp_agent_mail.core.errors import Conflict

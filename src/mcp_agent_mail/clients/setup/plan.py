@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import put_into, take_out
 from mcp_agent_mail.clients.setup.journal import Journal, Record, digest, make_folders
-from mcp_agent_mail.clients.setup.staging import FileNotWritable
+from mcp_agent_mail.clients.setup.staged_file import FileNotWritable
 from mcp_agent_mail.clients.setup.targets import (
     Target,
     look_at,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mcp_agent_mail.clients.setup.edits.json_text import parse
 from mcp_agent_mail.clients.setup.edits.text import UnfitText, read_text
-from mcp_agent_mail.clients.setup.staging import FileNotWritable
+from mcp_agent_mail.clients.setup.staged_file import FileNotWritable
 from mcp_agent_mail.clients.setup.targets import Target, look_at
 from mcp_agent_mail.clients.setup.wishes import (
     FileFormat,

@@ -8,7 +8,7 @@ from pathlib import Path
 from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import reworded
 from mcp_agent_mail.clients.setup.plan import LeftAlone, follows_links
-from mcp_agent_mail.clients.setup.staging import FileNotWritable
+from mcp_agent_mail.clients.setup.staged_file import FileNotWritable
 from mcp_agent_mail.clients.setup.targets import look_at
 from mcp_agent_mail.clients.setup.wishes import FileWish
 

@@ -16,7 +16,7 @@ from mcp_agent_mail.clients.setup.edits.text import UnfitText
 from mcp_agent_mail.clients.setup.file_edit import differences
 from mcp_agent_mail.clients.setup.hidden_files import OtherFileIgnored
 from mcp_agent_mail.clients.setup.plan import follows_links
-from mcp_agent_mail.clients.setup.staging import FileNotWritable
+from mcp_agent_mail.clients.setup.staged_file import FileNotWritable
 from mcp_agent_mail.clients.setup.targets import look_at, runnable
 from mcp_agent_mail.clients.setup.wishes import FileFormat, FileWish, Part
 

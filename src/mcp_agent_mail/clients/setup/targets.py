@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.clients.setup.staging import PATIENCE_S, FileNotWritable, staged_alone, staged_at
+from mcp_agent_mail.clients.setup.staged_file import PATIENCE_S, FileNotWritable, staged_alone, staged_at
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.file_sync import sync_path
 from mcp_agent_mail.core.plain_files import UnfitFile, git_directory_above, read_plain, real_path

@@ -12,7 +12,7 @@ from mcp_agent_mail.clients.setup.file_edit import put_into, reworded, take_out
 from mcp_agent_mail.clients.setup.journal import Journal, Record, digest
 from mcp_agent_mail.clients.setup.places import is_known
 from mcp_agent_mail.clients.setup.plan import FileChange, LeftAlone, Plan, each, follows_links, left_alone
-from mcp_agent_mail.clients.setup.staging import FileNotWritable, remove_left
+from mcp_agent_mail.clients.setup.staged_file import FileNotWritable, remove_left
 from mcp_agent_mail.clients.setup.targets import Target, look_at, remove, replace, require_writable
 from mcp_agent_mail.clients.setup.wishes import FileWish, Scope
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault

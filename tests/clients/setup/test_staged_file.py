@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.clients.setup.staging import FileBusy, remove_left, staged_alone, staged_at
+from mcp_agent_mail.clients.setup.staged_file import FileBusy, remove_left, staged_alone, staged_at
 
 
 def test_the_second_is_refused_while_the_first_is_at_it_and_the_file_is_the_first_ones(tmp_path: Path) -> None:
