@@ -18,7 +18,18 @@ from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
 from mcp_agent_mail.server.jwt.verifier import JwtVerifier, jwt_verifier
 from tests.core.machine import Machine
 from tests.seeded_store import SeededStore, open_seeded_store
-from tests.server.jwt.issuing import AUDIENCE, ISSUER, NOW_S, SECRET, FakeClock, claims, issuing, signed
+from tests.server.jwt.issuing import (
+    AUDIENCE,
+    ISSUER,
+    NOW_S,
+    SECRET,
+    FakeClock,
+    claims,
+    issuing,
+    new_key,
+    public,
+    signed,
+)
 
 SERVER, OPERATOR, AGENT, ISSUED = "the-servers-token", "amo_the-operators", "amt_blue", "amk_issued"
 OPEN = BearerRules(operator_token=OPERATOR)
@@ -265,6 +276,23 @@ async def test_while_the_issuer_is_away_its_tokens_get_503_and_a_time(tmp_path: 
     assert isinstance(found, HttpRefusal)
     assert found.status == 503
     assert found.retry_after_s is not None
+
+
+async def test_a_jwt_whose_key_is_not_known_waits_and_counts_as_a_wrong_token(tmp_path: Path, clock: FakeClock) -> None:
+    """One that cannot be told apart because there are no keys at all does not."""
+    said = {"HTTP_JWT_ALGORITHMS": "ES256", "HTTP_JWT_SECRET": ""}
+    made_up = [signed(algorithm="ES256", key=new_key("ES256", 9), header={"kid": f"{number}"}) for number in range(2)]
+    async with issuing(public(new_key("ES256"), kid="one")) as issuer:
+        jwts = verifier_of(tmp_path, clock, HTTP_JWT_JWKS_URL=issuer.url, **said)
+        bearers = Bearers(OPEN, jwts=jwts, clock=clock)
+        async with bearers.opened():
+            found = [await judged(bearers, token) for token in made_up]
+            issuer.is_away = True
+            clock.now_s += 24 * 3_600
+            away = await judged(bearers, made_up[0])
+
+    told = [(one.status, one.retry_after_s, one.may_be_wrong) for one in (*found, away) if isinstance(one, HttpRefusal)]
+    assert told == [(401, None, False), (503, 60, True), (503, 5, False)]
 
 
 def test_rules_do_not_show_their_tokens() -> None:

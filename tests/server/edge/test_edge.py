@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,8 +18,11 @@ from mcp_agent_mail.server.edge.edge import Edge
 from mcp_agent_mail.server.edge.gate import Gate
 from mcp_agent_mail.server.edge.proxies import Proxies
 from mcp_agent_mail.server.edge.rates import NO_RATES, Rate, RateClass, Rates
+from mcp_agent_mail.server.jwt.verifier import JwtVerifier, jwt_verifier
+from tests.core.machine import Machine
 from tests.server.edge.standing_clock import StandingClock
 from tests.server.hosted import hosted
+from tests.server.jwt.issuing import AUDIENCE, ISSUER, FakeClock, issuing, new_key, public, signed
 from tests.server.rest.toy_routes import rest_app
 
 SERVER, OPERATOR = "the-servers-token", "amo_the-operators"
@@ -28,6 +32,11 @@ PAGE = "https://app.example"
 @pytest.fixture
 def clock() -> StandingClock:
     return StandingClock()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
 
 
 def rates_of(clock: StandingClock, **per_minute: int) -> Rates:
@@ -43,12 +52,13 @@ async def asking(
     origins: tuple[str, ...] = (),
     proxies: tuple[str, ...] = (),
     rates: Rates = NO_RATES,
+    jwts: JwtVerifier | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
     rules = BearerRules(
         server_token=server_token, operator_token=OPERATOR, server_role=role, trust_loopback=trust_loopback
     )
-    gate = Gate(allowed_hosts=(), bearers=Bearers(rules), origins=Origins(origins))
+    gate = Gate(allowed_hosts=(), bearers=Bearers(rules, jwts=jwts), origins=Origins(origins))
     app = rest_app(Edge(gate, proxies=Proxies(proxies), rates=rates))
     async with hosted(app) as url, httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client:
         yield client
@@ -389,6 +399,22 @@ async def test_thirty_wrong_tokens_a_minute_are_looked_at_and_a_right_one_always
     assert wrong == [401] * 30 + [429]
     assert (told.status_code, told.headers["retry-after"], set(told.json())) == (429, "3", {"detail", "retry_after_s"})
     assert (missing.status_code, right.status_code, later.status_code) == (401, 200, 401)
+
+
+async def test_tokens_of_unknown_keys_count_as_wrong_ones(clock: StandingClock, machine: Machine) -> None:
+    """Else made-up keys would be a way around the rate."""
+    made_up = [signed(algorithm="ES256", header={"kid": f"x{number}"}) for number in range(5)]
+    async with issuing(public(new_key("ES256", 1), kid="one")) as issuer:
+        given = {"HTTP_JWT_JWKS_URL": issuer.url, "HTTP_JWT_AUDIENCE": AUDIENCE, "HTTP_JWT_ISSUER": ISSUER}
+        jwts = jwt_verifier(
+            machine.settings(HTTP_JWT_ENABLED="true", HTTP_JWT_ALGORITHMS="ES256", **given), clock=FakeClock()
+        )
+        async with asking(jwts=jwts, rates=rates_of(clock, refused=3)) as client:
+            answers = [await client.post("/rpc/echo", json={"text": "a"}, headers=bearer(token)) for token in made_up]
+
+    assert [answer.status_code for answer in answers] == [401, 503, 503, 429, 429]
+    assert (answers[1].headers["retry-after"], answers[1].json()["retry_after_s"]) == ("60", 60)
+    assert issuer.looks == 2
 
 
 async def test_a_burst_at_once_is_counted_to_the_last(clock: StandingClock) -> None:

@@ -9,13 +9,14 @@ import pytest
 
 from mcp_agent_mail.core.clock import SECOND
 from mcp_agent_mail.server.jwt.key_document import KeyDocument
-from mcp_agent_mail.server.jwt.key_set import KeySet
-from mcp_agent_mail.server.jwt.proofs import IssuerAway
+from mcp_agent_mail.server.jwt.key_set import MOST_SOUGHT, KeySet
+from mcp_agent_mail.server.jwt.proofs import IssuerAway, KeyUnknown
 from mcp_agent_mail.server.jwt.signatures import VerifyingKeys
 from tests.server.jwt.issuing import NOW_S, FakeClock, Issuer, issuing, new_key, public, until
 
 ONE, TWO, THREE = (public(new_key("EdDSA", number), kid=name) for number, name in enumerate(("one", "two", "three")))
 MINUTE, HOUR = 60, 3_600
+TOKEN = b"the digest of a token"
 
 
 @pytest.fixture
@@ -229,17 +230,81 @@ async def test_a_key_that_nobody_knows_is_asked_for_once_a_minute(
 ) -> None:
     first = await keys.current()
 
-    assert await asyncio.gather(*(keys.newer_than(first) for _ in range(100))) == [None] * 100
+    assert await asyncio.gather(*(keys.newer_than(first, TOKEN) for _ in range(100))) == [None] * 100
     assert issuer.looks == 2
     clock.now_s += 59
-    assert await keys.newer_than(first) is None
+    assert await keys.newer_than(first, TOKEN) is None, "it was looked for since it came"
     assert issuer.looks == 2
     clock.now_s += 1
     issuer.publish(ONE, TWO)
-    assert {str(names(found)) for found in await asyncio.gather(*(keys.newer_than(first) for _ in range(100)))} == {
-        "['one', 'two']"
-    }
+    assert {
+        str(names(found)) for found in await asyncio.gather(*(keys.newer_than(first, TOKEN) for _ in range(100)))
+    } == {"['one', 'two']"}
     assert issuer.looks == 3
+
+
+async def test_who_comes_in_the_rest_of_the_minute_is_told_when_its_key_can_be_looked_for(
+    keys: KeySet, issuer: Issuer, clock: FakeClock
+) -> None:
+    first = await keys.current()
+    assert await keys.newer_than(first, b"nobody's") is None
+    issuer.publish(ONE, TWO)
+
+    told = []
+    for passed_s in (0.5, 58.6):
+        clock.now_s += passed_s
+        with pytest.raises(KeyUnknown) as unknown:
+            await keys.newer_than(first, TOKEN)
+        told.append((unknown.value.retry_after_s, unknown.value.data))
+    clock.now_s += 1
+
+    assert told == [(60, {"retry_after_s": 60}), (1, {"retry_after_s": 1})]
+    assert names(await keys.newer_than(first, TOKEN)) == ["one", "two"]
+    assert issuer.looks == 3
+
+
+async def test_a_token_is_refused_once_its_key_was_looked_for_whoever_asked(
+    keys: KeySet, issuer: Issuer, clock: FakeClock
+) -> None:
+    """Else somebody who asks first each minute would keep all others waiting."""
+    first = await keys.current()
+    assert await keys.newer_than(first, b"nobody's") is None
+    with pytest.raises(KeyUnknown):
+        await keys.newer_than(first, TOKEN)
+    clock.now_s += 60
+    assert await keys.newer_than(first, b"another of nobody's") is None
+
+    assert await keys.newer_than(first, TOKEN) is None
+    assert issuer.looks == 3
+
+
+async def test_a_look_that_was_under_way_is_no_answer_where_no_other_may_follow(keys: KeySet, issuer: Issuer) -> None:
+    first = await keys.current()
+    issuer.gate = asyncio.Event()
+    nobodys = asyncio.create_task(keys.newer_than(first, b"nobody's"))
+    await until(lambda: issuer.looks == 2)
+    issuer.publish(ONE, TWO)
+
+    asking = asyncio.create_task(keys.newer_than(first, TOKEN))
+    await asyncio.sleep(0)
+    issuer.gate.set()
+
+    assert await nobodys is None
+    with pytest.raises(KeyUnknown):
+        await asking
+
+
+async def test_of_a_thousand_tokens_it_is_known_since_when_their_keys_are_sought(keys: KeySet) -> None:
+    """The one that came first is forgotten, and told to come again."""
+    first = await keys.current()
+    assert await keys.newer_than(first, TOKEN) is None
+    for number in range(MOST_SOUGHT):
+        with pytest.raises(KeyUnknown):
+            await keys.newer_than(first, b"%d" % number)
+
+    assert len(keys._sought) == MOST_SOUGHT
+    with pytest.raises(KeyUnknown):
+        await keys.newer_than(first, TOKEN)
 
 
 async def test_keys_that_were_read_meanwhile_are_other_keys(keys: KeySet, issuer: Issuer, clock: FakeClock) -> None:
@@ -249,7 +314,7 @@ async def test_keys_that_were_read_meanwhile_are_other_keys(keys: KeySet, issuer
     await keys.current()
     await rested(keys, issuer, 2)
 
-    assert names(await keys.newer_than(first)) == ["two"]
+    assert names(await keys.newer_than(first, TOKEN)) == ["two"]
     assert issuer.looks == 2
 
 
@@ -263,7 +328,7 @@ async def test_a_look_that_began_before_a_key_was_published_is_no_answer(
     await until(lambda: issuer.looks == 2)
     issuer.publish(ONE, TWO)
 
-    asking = [asyncio.create_task(keys.newer_than(first)) for _ in range(20)]
+    asking = [asyncio.create_task(keys.newer_than(first, TOKEN)) for _ in range(20)]
     await asyncio.sleep(0)
     issuer.gate.set()
 
@@ -276,8 +341,8 @@ async def test_while_the_issuer_is_away_nobody_can_tell_of_an_unknown_key(keys: 
     issuer.is_away = True
 
     for _ in range(2):
-        with pytest.raises(IssuerAway) as away:
-            await keys.newer_than(first)
+        with pytest.raises(KeyUnknown) as away:
+            await keys.newer_than(first, TOKEN)
         assert (away.value.retry_after_s, away.value.data) == (MINUTE, {"retry_after_s": MINUTE})
     assert issuer.looks == 2
     assert await keys.current() is first
@@ -287,7 +352,7 @@ async def test_one_who_leaves_takes_the_look_from_nobody(keys: KeySet, issuer: I
     first = await keys.current()
     issuer.publish(ONE, THREE)
     issuer.gate = asyncio.Event()
-    leaving, staying = (asyncio.create_task(keys.newer_than(first)) for _ in range(2))
+    leaving, staying = (asyncio.create_task(keys.newer_than(first, TOKEN)) for _ in range(2))
     await until(lambda: issuer.looks == 2)
 
     leaving.cancel()

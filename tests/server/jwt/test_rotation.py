@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtReason, JwtRefused
+from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtReason, JwtRefused, KeyUnknown
 from mcp_agent_mail.server.jwt.verifier import JwtVerifier, jwt_verifier
 from tests.core.machine import Machine
 from tests.server.jwt.issuing import (
@@ -122,6 +122,24 @@ async def test_a_flood_of_made_up_keys_asks_the_issuer_once_a_minute_and_refuses
     assert issuer.looks == 4
 
 
+async def test_a_new_key_is_refused_to_nobody_while_somebody_makes_up_keys(machine: Machine) -> None:
+    """Whose tokens come in the rest of the minute are told when to come again, and are good then."""
+    clock = FakeClock()
+
+    async with issuing(published(0)) as issuer, verifying(machine, clock, issuer) as verifier:
+        assert await outcome(verifier, token(9, clock, "nobody")) == "key"
+        issuer.publish(published(0), published(1))
+        new = token(1, clock, "ada")
+        with pytest.raises(KeyUnknown) as unknown:
+            await verifier.verify(new)
+        clock.now_s += unknown.value.retry_after_s
+        assert await outcome(verifier, token(8, clock, "nobody, who asks first")) == "key"
+
+        assert await outcome(verifier, new) == "good"
+
+    assert issuer.looks == 3
+
+
 async def test_a_key_that_was_taken_back_proves_nothing_more(machine: Machine) -> None:
     """Nor does what was remembered of its tokens."""
     clock = FakeClock()
@@ -164,6 +182,8 @@ async def test_an_issuer_whose_keys_have_no_names_may_change_them_too(machine: M
         issuer.publish(*nameless)
 
         assert [await outcome(verifier, made(number)) for number in (0, 1)] == ["good", "good"]
+        assert await outcome(verifier, made(2)) == "away", "the issuer was asked a moment ago"
+        clock.now_s += MINUTE
         assert await outcome(verifier, made(2)) == "key"
 
 

@@ -11,10 +11,13 @@ from mcp_agent_mail.core.roles import Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRefusal:
-    """A refusal below the tools. `retry_after_s`: the same request can succeed when they are over."""
+    """A refusal below the tools. `retry_after_s`: the same request can succeed when they are over.
+    `may_be_wrong`: nobody knows whether what was shown opens anything, so that it counts as what does not.
+    """
 
     status: int
     detail: str
+    may_be_wrong: bool = False
     headers: tuple[tuple[bytes, bytes], ...] = ()
     retry_after_s: float | None = None
 

@@ -19,7 +19,7 @@ from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.rates import address_payer
 from mcp_agent_mail.server.identity import Headers, bearer_token
-from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtRefused
+from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtRefused, KeyUnknown
 
 if TYPE_CHECKING:
     from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
@@ -128,7 +128,10 @@ class Bearers:
         try:
             proof = await jwts.verify(given)
         except IssuerAway as away:
-            return HttpRefusal(status=503, detail=away.text, retry_after_s=away.retry_after_s)
+            is_unknown = isinstance(away, KeyUnknown)
+            if is_unknown:
+                logger.info("a JWT waits: its key is not known")
+            return HttpRefusal(status=503, detail=away.text, retry_after_s=away.retry_after_s, may_be_wrong=is_unknown)
         except JwtRefused as refused:
             logger.info("%s", refused)
             return self._refusal(_WRONG, is_wrong=True)

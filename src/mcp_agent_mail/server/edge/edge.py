@@ -101,8 +101,9 @@ class Edge:
             is_local=not is_from_elsewhere(headers, peer(scope)),
             operator_may=rule.showing is Showing.ANY,
         )
-        is_wrong = isinstance(judged, HttpRefusal) and judged.status == _UNAUTHORIZED and b"authorization" in headers
-        if is_wrong and (retry_after_s := self._rates.take(address_payer(address), RateClass.REFUSED)):
+        if _is_wrong(judged, headers) and (
+            retry_after_s := self._rates.take(address_payer(address), RateClass.REFUSED)
+        ):
             return HttpRefusal(status=429, detail=_TOO_MANY_WRONG, retry_after_s=retry_after_s)
         return judged
 
@@ -131,6 +132,13 @@ class Edge:
                 await answer(receive_while_live, begun.send)
         if not admitted.is_live():
             await begun.end()
+
+
+def _is_wrong(judged: Admitted | HttpRefusal, headers: Headers) -> bool:
+    """Whether credentials were shown that open nothing, as far as anybody knows."""
+    if not isinstance(judged, HttpRefusal):
+        return False
+    return judged.may_be_wrong or (judged.status == _UNAUTHORIZED and b"authorization" in headers)
 
 
 async def refuse_method(scope: Scope, methods: tuple[str, ...], send: Send) -> None:

@@ -1,13 +1,15 @@
 """The issuer's keys, kept: read beside the requests, and served on while the issuer is away.
 
 One keeper reads them at the start, every ten minutes, and when a token names a key that nobody knows, which may be once
-a minute. A request waits for that, or for the first keys of all, five seconds at most; all who wait share one look.
-(docs/adr/0173)
+a minute. A request waits for that, or for the first keys of all, five seconds at most; all who wait share one look. In
+the rest of the minute a token with such a key is told to come again: it may be good. (docs/adr/0173)
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.server.jwt.key_document import KeysUnread
-from mcp_agent_mail.server.jwt.proofs import IssuerAway
+from mcp_agent_mail.server.jwt.proofs import IssuerAway, KeyUnknown
 from mcp_agent_mail.server.jwt.signatures import VerifyingKeys
 
 KEPT_S = 600
@@ -29,6 +31,8 @@ TRIED_EVERY_S = 60
 FIRST_TRIED_EVERY_S = 5
 """Likewise while there are none."""
 WAIT_S = 5.0
+MOST_SOUGHT = 1_000
+"""Tokens of which it is known since when their keys have been sought. One that is forgotten is told to come again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,12 @@ class KeySet:
         self._read_ts = Micros(0)
         self._failed_ts: Micros | None = None
         self._asked_ts: Micros | None = None
+        self._looks = 0
+        """How many have begun."""
+        self._read_in = 0
+        """Which of them the keys were read in last."""
+        self._sought: OrderedDict[bytes, int] = OrderedDict()
+        """How many looks had begun when each token came first."""
 
     def start(self) -> None:
         self.keeper.start()
@@ -97,20 +107,34 @@ class KeySet:
             return keys
         await self._next_look(lambda: self._served() is None and (self._is_look_coming() or self._want()))
         if (keys := self._served()) is None:
-            raise self._away()
+            raise IssuerAway(retry_after_s=_whole(self._again_s()))
         return keys
 
-    async def newer_than(self, seen: VerifyingKeys) -> VerifyingKeys | None:
-        """Other keys than `seen`, in which a token's key was not found: those that were read meanwhile, or are read for
-        it. None where the issuer has no others, or was asked for such a key a moment ago. Raises IssuerAway where it
-        cannot tell.
+    async def newer_than(self, seen: VerifyingKeys, token: bytes) -> VerifyingKeys | None:
+        """Other keys than `seen`, in which the key of `token` (its digest) was not found: those that were read
+        meanwhile, or are read for it. None where the issuer was asked since the token came, and has no others. Raises
+        KeyUnknown where it was not, or is away.
         """
+        came = self._came(token)
         await self._next_look(lambda: self._keys is seen and (self._is_look_coming() or self._ask()))
         if self._keys is not seen and (keys := self._served()) is not None:
             return keys
-        if self._failed_ts is not None or self._is_look_coming():
-            raise self._away()
+        if self._is_look_coming():
+            raise KeyUnknown(retry_after_s=1)
+        if self._failed_ts is not None:
+            raise KeyUnknown(retry_after_s=_whole(self._again_s()))
+        if self._read_in <= came:
+            raise KeyUnknown(retry_after_s=_whole(self._unasked_s()))
         return None
+
+    def _came(self, token: bytes) -> int:
+        """How many looks had begun when it came first, as far as that is remembered: a name of a key could be used up
+        by whoever guesses it, a token that is signed cannot.
+        """
+        came = self._sought.setdefault(token, self._looks)
+        while len(self._sought) > MOST_SOUGHT:
+            self._sought.popitem(last=False)
+        return came
 
     def _served(self) -> VerifyingKeys | None:
         return self._keys if self._keys is not None and self._age_s() < SERVED_S else None
@@ -123,12 +147,15 @@ class KeySet:
 
     def _ask(self) -> bool:
         """Let the keeper look for a key that nobody knows, unless it did a moment ago; whether it will."""
-        now = self._clock()
-        if self._asked_ts is not None and 0 <= now - self._asked_ts < ASKED_EVERY_S * SECOND:
+        if self._unasked_s() > 0:
             return False
-        self._asked_ts = now
+        self._asked_ts = self._clock()
         self._wanted.set()
         return True
+
+    def _unasked_s(self) -> float:
+        """Until the keeper may be asked again to look for a key that nobody knows."""
+        return self._rest_s(self._asked_ts, ASKED_EVERY_S)
 
     def _is_look_coming(self) -> bool:
         return self._is_looking or self._wanted.is_set()
@@ -143,14 +170,14 @@ class KeySet:
 
     def _again_s(self) -> float:
         """Until a look that failed may be tried again; 0 where none has."""
-        if self._failed_ts is None:
-            return 0.0
-        every_s = FIRST_TRIED_EVERY_S if self._served() is None else TRIED_EVERY_S
-        passed_s = (self._clock() - self._failed_ts) / SECOND
-        return every_s - passed_s if 0 <= passed_s < every_s else 0.0
+        return self._rest_s(self._failed_ts, FIRST_TRIED_EVERY_S if self._served() is None else TRIED_EVERY_S)
 
-    def _away(self) -> IssuerAway:
-        return IssuerAway(retry_after_s=max(1, round(self._again_s())))
+    def _rest_s(self, since_ts: Micros | None, every_s: int) -> float:
+        """Of a pause; 0 where the clock was set back before it."""
+        if since_ts is None:
+            return 0.0
+        passed_s = (self._clock() - since_ts) / SECOND
+        return every_s - passed_s if 0 <= passed_s < every_s else 0.0
 
     async def _next_look(self, is_wanted: Callable[[], bool]) -> None:
         """Wait for the end of the look that is under way, else of the one that comes next; and then for one more where
@@ -179,6 +206,7 @@ class KeySet:
     async def _look(self) -> None:
         began_ts = self._clock()
         self._is_looking = True
+        self._looks += 1
         try:
             keys = await self._read()
         except KeysUnread as unread:
@@ -198,3 +226,9 @@ class KeySet:
         if keys != self._keys:
             self._keys = keys
         self._read_ts, self._failed_ts = began_ts, None
+        self._read_in = self._looks
+
+
+def _whole(seconds: float) -> int:
+    """Who waits so long has waited long enough."""
+    return max(1, math.ceil(seconds))

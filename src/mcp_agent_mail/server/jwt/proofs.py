@@ -50,6 +50,18 @@ class JwtRefused(Exception):
 class IssuerAway(Busy):
     """503: the issuer's keys cannot be had, so that nobody's token can be checked."""
 
-    def __init__(self, *, retry_after_s: int) -> None:
-        super().__init__("The keys of HTTP_JWT_JWKS_URL cannot be read.", retry_after_s=retry_after_s)
+    def __init__(self, text: str = "The keys of HTTP_JWT_JWKS_URL cannot be read.", *, retry_after_s: int) -> None:
+        super().__init__(text, retry_after_s=retry_after_s)
         self.retry_after_s = retry_after_s
+
+
+class KeyUnknown(IssuerAway):
+    """503: no key that is known has signed the token, and its issuer has not been asked for others since it came. It
+    may be good, and may be anybody's: it counts as a wrong one.
+    """
+
+    def __init__(self, *, retry_after_s: int) -> None:
+        super().__init__(
+            "Whether the token is good shows once the keys of HTTP_JWT_JWKS_URL are read again.",
+            retry_after_s=retry_after_s,
+        )

@@ -103,7 +103,7 @@ class JwtVerifier:
         if (proof := self._recall(digest, keys)) is not None:
             return proof
         read = self._read(token)
-        keys = await self._require_signed(read, keys)
+        keys = await self._require_signed(read, keys, digest)
         proof = self._proof(read.payload, digest)
         self._remember(digest, keys, proof)
         return proof
@@ -139,7 +139,7 @@ class JwtVerifier:
             raise JwtRefused(JwtReason.MALFORMED)
         return _Token(algorithm, kid, f"{head}.{payload}".encode("ascii"), read[1], read[0])
 
-    async def _require_signed(self, token: _Token, keys: VerifyingKeys) -> VerifyingKeys:
+    async def _require_signed(self, token: _Token, keys: VerifyingKeys, digest: bytes) -> VerifyingKeys:
         """The keys that one of is the token's. Raises JwtRefused, IssuerAway."""
         if not isinstance(self._keys, KeySet):
             if not _is_signed(token, keys, None):
@@ -148,7 +148,7 @@ class JwtVerifier:
         while not _is_signed(token, keys, token.kid):
             if token.kid is not None and keys.find_fitting(token.kid, token.algorithm):
                 raise JwtRefused(JwtReason.SIGNATURE)
-            newer = await self._keys.newer_than(keys)
+            newer = await self._keys.newer_than(keys, digest)
             if newer is None:
                 raise JwtRefused(JwtReason.KEY)
             keys = newer
