@@ -19,6 +19,7 @@ from mcp_agent_mail.server.edge.gate import Gate
 from mcp_agent_mail.server.edge.proxies import Proxies
 from mcp_agent_mail.server.edge.rates import NO_RATES, Rate, RateClass, Rates
 from mcp_agent_mail.server.jwt.verifier import JwtVerifier, jwt_verifier
+from mcp_agent_mail.server.transport.limits import MAX_BODY_BYTES
 from tests.core.machine import Machine
 from tests.server.edge.standing_clock import StandingClock
 from tests.server.hosted import hosted
@@ -198,6 +199,7 @@ async def test_head_of_a_probe_says_what_get_does_without_a_body() -> None:
 
 
 QUESTION = {"Origin": PAGE, "Access-Control-Request-Method": "POST"}
+READING = {**QUESTION, "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "mcp-protocol-version"}
 
 
 async def test_a_page_that_is_granted_asks_mcp_rpc_and_rest_and_no_cookie_is_allowed() -> None:
@@ -218,15 +220,19 @@ async def test_a_page_that_is_granted_reads_where_to_sign_in_before_it_has_a_tok
     path = "/.well-known/oauth-protected-resource/mcp"
     async with asking(server_token=SERVER, origins=(PAGE,)) as client:
         asked = await client.get(path, headers={"Origin": PAGE})
-        question = await client.options(path, headers={**QUESTION, "Access-Control-Request-Method": "GET"})
+        question = await client.options(path, headers=READING)
         evil = await client.get(path, headers={"Origin": "https://evil.example"})
+        evils_question = await client.options(path, headers={**READING, "Origin": "https://evil.example"})
     async with asking(server_token=SERVER) as client:
         ungranted = await client.get(path, headers={"Origin": PAGE})
 
-    assert (asked.status_code, asked.json(), question.status_code) == (404, {"mcp_oauth": False}, 405)
-    assert (asked.headers["access-control-allow-origin"], asked.headers["vary"]) == (PAGE, "Origin")
-    assert not any("credentials" in name or "allow-headers" in name for name in (*asked.headers, *question.headers))
-    for answer in (evil, ungranted):
+    assert (asked.status_code, asked.json(), question.status_code) == (404, {"mcp_oauth": False}, 204)
+    for answer in (asked, question):
+        assert (answer.headers["access-control-allow-origin"], answer.headers["vary"]) == (PAGE, "Origin")
+        assert "access-control-allow-credentials" not in answer.headers
+    assert "mcp-protocol-version" in question.headers["access-control-allow-headers"]
+    assert evils_question.status_code == 405
+    for answer in (evil, evils_question, ungranted):
         assert not any(name.startswith("access-control") for name in answer.headers)
 
 
@@ -342,7 +348,13 @@ async def test_reads_count_as_reads_wherever_they_are_made(clock: StandingClock)
         ("GET", "/rest/v1/openapi.json", b""),
         ("GET", "/rest/v1/stream", b""),
         ("GET", "/.well-known/openid-configuration", b""),
+        ("POST", "/.well-known/openid-configuration", b""),
+        ("POST", "/mcp?profile=nobodys", b"{}"),
+        ("POST", "/rpc/echo?profile=nobodys", b"{}"),
+        ("GET", "/rest/v1/toys?profile=nobodys", b""),
+        *(("POST", path, b" " * (MAX_BODY_BYTES + 1)) for path in ("/mcp", "/rpc/echo", "/nowhere")),
     ],
+    ids=lambda one: f"{one[:80]!r}",
 )
 async def test_what_is_neither_a_call_nor_a_read_counts_too(
     method: str, path: str, body: bytes, clock: StandingClock
@@ -363,6 +375,13 @@ async def test_a_browsers_question_counts_too(clock: StandingClock) -> None:
         first, second = await client.options("/mcp"), await client.options("/mcp")
 
     assert (first.status_code, second.status_code) == (204, 429)
+
+
+async def test_a_browsers_question_of_where_to_sign_in_counts_too(clock: StandingClock) -> None:
+    async with asking(rates=rates_of(clock, others=1), origins=(PAGE,), headers=QUESTION) as client:
+        answers = [await client.options("/.well-known/oauth-protected-resource") for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [204, 429]
 
 
 async def test_probes_are_free(clock: StandingClock) -> None:

@@ -28,7 +28,6 @@ from mcp_agent_mail.server.rendering.responses import send_detail, send_refusal,
 Answer = Callable[[Receive, Send], Awaitable[None]]
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
-_UNASKED = Admitted(payer="")
 _TOO_MANY_WRONG = "Too many wrong tokens came from this address."
 
 
@@ -71,8 +70,10 @@ class Edge:
 
     async def admit(self, scope: Scope, headers: Headers, rule: PathRule, send: Send) -> Admitted | None:
         """None where the request was answered here: refused, or a browser's question."""
-        refusal = self._gate.check_source(scope["headers"], headers, has_cors=rule.has_cors)
-        if refusal is None and rule.has_cors and self._gate.origins.are_granted and is_preflight(scope, headers):
+        refusal = None
+        if not rule.from_any_host:
+            refusal = self._gate.check_source(scope["headers"], headers, has_cors=rule.has_cors)
+        if refusal is None and self._is_question(scope, headers, rule):
             self.charge(address_payer(self.address(scope)), RateClass.OTHERS)
             await answer_preflight(send)
             return None
@@ -86,15 +87,21 @@ class Edge:
             await refuse_method(scope, rule.methods, send)
             return None
         if admitted.role < rule.least:
+            self.charge(admitted.payer, RateClass.OTHERS)
             self._refused[_FORBIDDEN] += 1
             await send_detail(send, 403, BeyondRole("This path", held=admitted.role, needed=rule.least).text)
             return None
         return admitted
 
+    def _is_question(self, scope: Scope, headers: Headers, rule: PathRule) -> bool:
+        """Of a browser, whether a page that is granted may ask."""
+        is_granted = rule.has_cors and self._gate.origins.grants(headers.get(b"origin"))
+        return is_granted and is_preflight(scope, headers)
+
     async def _judge(self, scope: Scope, headers: Headers, rule: PathRule) -> Admitted | HttpRefusal:
-        if rule.showing is Showing.NONE:
-            return _UNASKED
         address = self.address(scope)
+        if rule.showing is Showing.NONE:
+            return Admitted(payer=address_payer(address))
         judged = await self._gate.bearers.judge(
             headers,
             address,

@@ -38,7 +38,7 @@ class PathRule:
     """`methods` are those that are answered; None leaves them to whoever answers. `least` is the role that is needed to
     come in at all: what is called there may need a higher one. `has_cors`: pages of HTTP_CORS_ORIGINS may ask.
     `rate`: what a request counts as; None leaves it to what is called there. `holds_mail`: answers may, so that nobody
-    keeps them.
+    keeps them. `from_any_host`: it is answered whatever Host and Origin say.
     """
 
     methods: tuple[str, ...] | None = None
@@ -47,14 +47,17 @@ class PathRule:
     has_cors: bool = False
     rate: RateClass | None = RateClass.OTHERS
     holds_mail: bool = True
+    from_any_host: bool = False
 
 
 _READ = ("GET", "HEAD")
 
 RULES: Mapping[PathClass, PathRule] = MappingProxyType(
     {
-        PathClass.PROBE: PathRule(methods=_READ, showing=Showing.NONE, rate=None, holds_mail=False),
-        PathClass.DISCOVERY: PathRule(methods=_READ, showing=Showing.NONE, has_cors=True, holds_mail=False),
+        PathClass.PROBE: PathRule(methods=_READ, showing=Showing.NONE, rate=None, holds_mail=False, from_any_host=True),
+        PathClass.DISCOVERY: PathRule(
+            methods=_READ, showing=Showing.NONE, has_cors=True, holds_mail=False, from_any_host=True
+        ),
         PathClass.MCP: PathRule(has_cors=True),
         PathClass.RPC: PathRule(methods=("POST",), has_cors=True, rate=None),
         PathClass.GUARD: PathRule(methods=("POST",)),

@@ -28,10 +28,10 @@ from mcp_agent_mail.server.dispatch import Calls, RequestFacts, free
 from mcp_agent_mail.server.doors import NO_DOORS, Doors
 from mcp_agent_mail.server.edge.admitted import Admitted
 from mcp_agent_mail.server.edge.discovery import Discovery, SignIn
-from mcp_agent_mail.server.edge.edge import Edge, peer, refuse_method
+from mcp_agent_mail.server.edge.edge import Edge, peer
 from mcp_agent_mail.server.edge.gate import is_from_elsewhere
 from mcp_agent_mail.server.edge.paths import LIVENESS, RPC_PREFIX, RULES, PathClass, PathRule, PathTable, Showing
-from mcp_agent_mail.server.edge.rates import address_payer
+from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
@@ -185,6 +185,7 @@ class HttpApp:
         if admitted is None:
             return
         if isinstance(wishes, InvalidInput):
+            self._edge.charge(admitted.payer, RateClass.OTHERS)
             await send_detail(send, 400, wishes.text)
             return
         if is_foreign:
@@ -243,6 +244,7 @@ class HttpApp:
         """None where the request was refused, which is answered."""
         admitted = await self._edge.admit(request.scope, request.headers, request.rule, send)
         if admitted is not None and declared_too_large(request.headers):
+            self._edge.charge(admitted.payer, RateClass.OTHERS)
             await send_detail(send, 413, _TOO_LARGE)
             return None
         return admitted
@@ -256,6 +258,7 @@ class HttpApp:
         if admitted is None:
             return
         if (missed := self._doors.find_missed(scope)) is not None:
+            self._edge.charge(admitted.payer, RateClass.OTHERS)
             await send_error(send, missed)
             return
         if request.rule.rate is not None:
@@ -280,13 +283,13 @@ class HttpApp:
         return self._routes.get(path) or self._routes.get(first_part)
 
     async def _answer_open(self, path_class: PathClass, request: _Request, send: Send) -> None:
-        """What needs no token, from whatever host: probes, and who issues tokens, if anybody."""
+        """What needs no token: probes, and who issues tokens, if anybody."""
         scope, rule = request.scope, request.rule
-        if rule.methods is not None and scope["method"] not in rule.methods:
-            await refuse_method(scope, rule.methods, send)
+        admitted = await self._edge.admit(scope, request.headers, rule, send)
+        if admitted is None:
             return
         if rule.rate is not None:
-            self._edge.charge(address_payer(self._edge.address(scope)), rule.rate)
+            self._edge.charge(admitted.payer, rule.rate)
         if scope["method"] == "HEAD":
             send = without_body(send)
         if path_class is PathClass.DISCOVERY:
@@ -311,7 +314,7 @@ class _Request:
 _UNSERVED = PathRule()
 """Of paths that nothing is served at: who may not come in does not learn that."""
 _OPEN_AT_DOOR = PathRule(showing=Showing.NONE, rate=None)
-"""Of what a door answers to anybody: a probe, which is free as ours are. Nobody is known there who could pay."""
+"""Of what a door answers to anybody: a probe, which is free as ours are."""
 
 
 _BLANKS = (b" ", b"\t")
