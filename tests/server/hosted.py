@@ -14,12 +14,15 @@ from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.params import Count, Text
 from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable, resource
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, ToolSpec, ToolTable, current_credentials, tool
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import NO_DOORS, Doors
+from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
 from mcp_agent_mail.server.edge.edge import Edge
 from mcp_agent_mail.server.edge.gate import Gate
+from mcp_agent_mail.server.edge.rates import NO_RATES, Rates
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.preferences import Connections
@@ -98,9 +101,14 @@ def toy_edge(
     operator_token: str | None = None,
     trust_loopback: bool = False,
     allowed_hosts: tuple[str, ...] = (),
+    role: Role = Role.WRITER,
+    rates: Rates = NO_RATES,
+    tokens: IssuedTokenBook | None = None,
 ) -> Edge:
-    rules = BearerRules(server_token=server_token, operator_token=operator_token, trust_loopback=trust_loopback)
-    return Edge(Gate(allowed_hosts=allowed_hosts, bearers=Bearers(rules)))
+    rules = BearerRules(
+        server_token=server_token, operator_token=operator_token, server_role=role, trust_loopback=trust_loopback
+    )
+    return Edge(Gate(allowed_hosts=allowed_hosts, bearers=Bearers(rules, tokens=tokens)), rates=rates)
 
 
 async def always_ready() -> bool:

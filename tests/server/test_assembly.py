@@ -99,7 +99,7 @@ async def test_each_path_asks_of_whoever_comes_what_its_class_says(tmp_path: Pat
 async def test_at_a_door_a_reader_gets_nothing_the_operators_token_is_nobodys_and_its_probe_is_free(
     tmp_path: Path,
 ) -> None:
-    settings = {"HTTP_BEARER_TOKEN": SERVER, "HTTP_RATE_LIMIT_ENABLED": "true", "HTTP_RATE_LIMIT_PER_MINUTE": "1"}
+    settings = {"HTTP_BEARER_TOKEN": SERVER, "HTTP_RATE_LIMIT_ENABLED": "true", "HTTP_RATE_LIMIT_PER_MINUTE": "3"}
     async with open_all_doors(tmp_path, **settings) as doors:
         mailbox = doors.at(Door.CLAUDE_MAILBOX)
         issued = await doors.client.post(

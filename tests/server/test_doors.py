@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -25,9 +26,7 @@ from mcp_agent_mail.facades.asgi import AsgiParts, DoorRequest, PlainAnswer, Rec
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.door_ports import WantedPort, opened_ports
 from mcp_agent_mail.server.doors import NO_DOORS, OPENINGS, Opening, open_doors
-from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
-from mcp_agent_mail.server.edge.edge import Edge
-from mcp_agent_mail.server.edge.gate import Gate
+from mcp_agent_mail.server.edge.rates import Rate, RateClass, Rates
 from mcp_agent_mail.store.database import Store
 from tests.facades.all_doors import open_all_doors
 from tests.server.hosted import hosted, toy_app, toy_edge
@@ -77,7 +76,7 @@ def _settings(directory: Path) -> Settings:
 
 
 @asynccontextmanager
-async def _served(directory: Path, *, token: str | None = None) -> AsyncIterator[tuple[str, str, _Echo]]:
+async def _served(directory: Path, *, token: str | None = None, **edge: Any) -> AsyncIterator[tuple[str, str, _Echo]]:
     """The URL of a server, that of the door's own port, and the door."""
     made: list[_Echo] = []
 
@@ -91,9 +90,9 @@ async def _served(directory: Path, *, token: str | None = None) -> AsyncIterator
     async with open_services(settings) as (services, store):
         with opened_ports("127.0.0.1", wanted) as ports:
             doors = open_doors(settings, services, Calls(ToolTable([]), ResourceTable([])), ports.doors, openings)
-            rules = BearerRules(server_token=token, operator_token=OPERATOR_TOKEN)
-            bearers = Bearers(rules, tokens=services.token_book)
-            app = toy_app(Edge(Gate(allowed_hosts=(), bearers=bearers)), doors=doors)
+            app = toy_app(
+                toy_edge(server_token=token, operator_token=OPERATOR_TOKEN, tokens=services.token_book, **edge), doors=doors
+            )
             for role in Role:
                 await _issue(store, role)
             (own,) = ports.urls
@@ -174,6 +173,19 @@ async def test_the_rules_of_the_servers_port_hold_at_doors(tmp_path: Path, at_ow
         foreign = await client.get(f"{own}/health", headers={"host": "evil.example"})
     assert verdicts == {"none": 401, "server": 200, "operator": 401, "wrong": 401, "host": 403, "origin": 403}
     assert (opened.status_code, foreign.status_code) == (200, 403)
+
+
+@pytest.mark.parametrize("why", ["role", "path", "size", "size of a probe"])
+async def test_what_a_door_does_not_answer_costs_whoever_pays_all_the_same(tmp_path: Path, why: str) -> None:
+    role = Role.READER if why == "role" else Role.WRITER
+    rates = Rates({RateClass.OTHERS: Rate(per_minute=1)})
+    async with _served(tmp_path, token=TOKEN, role=role, rates=rates) as (_, own, _door), httpx.AsyncClient() as client:
+        target = {"path": "/v1/list", "size of a probe": "/health"}.get(why, "/any/send")
+        body = b"x" * (4 * 1024 * 1024 + 1) if "size" in why else b"x"
+        shown = {"authorization": f"Bearer {TOKEN}"}
+        answers = [await client.post(f"{own}{target}", content=body, headers=shown) for _ in range(2)]
+    refusal = {"role": 403, "path": 404}.get(why, 413)
+    assert [answer.status_code for answer in answers] == [refusal, 429]
 
 
 @pytest.mark.parametrize(
