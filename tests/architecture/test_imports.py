@@ -62,7 +62,14 @@ _STANDARD_LIBRARY_ONLY = [
         "core.errors",
         "core.git.process",
     ),
-    *("core.ids", "core.settings.kinds", "core.settings.names", "core.settings.rows", "core.settings.sources"),
+    *(
+        "core.ids",
+        "core.settings.addresses",
+        "core.settings.kinds",
+        "core.settings.names",
+        "core.settings.rows",
+        "core.settings.sources",
+    ),
 ]
 
 

@@ -25,21 +25,19 @@ from mcp_agent_mail.bootstrap.custom_tools import load_custom_tools
 from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable, listed
 from mcp_agent_mail.core.failpoints import NO_FAULTS
-from mcp_agent_mail.core.settings.kinds import is_loopback
+from mcp_agent_mail.core.settings.addresses import base_url, is_loopback
 from mcp_agent_mail.core.settings.rows_delivery import most_waiters
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.server.door_ports import wanted_ports
-from mcp_agent_mail.server.edge.gate import is_loopback as is_this_machine
 from mcp_agent_mail.server.lifespan import OwnedStore, StopTime, open_services, opened_spans, start_beside, tune_later
 from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.rendering.responses import send_detail
 from mcp_agent_mail.server.serve import fastmcp_quieted
 from mcp_agent_mail.server.transport.answers import OUTPUT
-from mcp_agent_mail.server.transport.listener import base_url
 from mcp_agent_mail.store.engine.faults import faults_told
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.lock import StoreLock
@@ -168,7 +166,7 @@ class AsgiServer:
     def _is_for_here(self, scope: Scope) -> bool:
         """Of a socket in the file system, whose folder says who may come, too."""
         host, port = scope.get("server") or (None, None)
-        return self._serves_others or port is None or (host is not None and is_this_machine(host))
+        return self._serves_others or port is None or (host is not None and is_loopback(host))
 
 
 def _require_no_ports(settings: Settings) -> None:

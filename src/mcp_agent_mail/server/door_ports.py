@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.settings.addresses import bound_url
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.doors.names import Door
-from mcp_agent_mail.server.transport.listener import bound_url, open_listener
+from mcp_agent_mail.server.transport.listener import open_listener
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, FaultHook, Faults
+from mcp_agent_mail.core.settings.addresses import base_url, bound_url
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.doors.names import Door
 from mcp_agent_mail.features.archiving.ahead_archives import go_on_above_archives
@@ -37,7 +38,7 @@ from mcp_agent_mail.server.door_ports import DoorPorts, opened_ports, wanted_por
 from mcp_agent_mail.server.observability.call_lines import CallLines
 from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
-from mcp_agent_mail.server.transport.listener import base_url, bound_url, open_listener
+from mcp_agent_mail.server.transport.listener import open_listener
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.faults import faults_told
 from mcp_agent_mail.store.engine.free_space import told_when_full

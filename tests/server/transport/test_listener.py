@@ -12,8 +12,6 @@ import pytest
 from mcp_agent_mail.server.transport.listener import (
     CannotListen,
     PortTaken,
-    base_url,
-    bound_url,
     open_listener,
     port_owner,
 )
@@ -104,17 +102,3 @@ def test_the_owner_of_a_port_is_who_listens_there() -> None:
     assert "python" in owner[1]
     assert of_a_client is None
     assert port_owner(port) is None
-
-
-@pytest.mark.parametrize(
-    ("host", "bound", "base"),
-    [
-        ("127.0.0.3", "http://127.0.0.3:9", "http://127.0.0.3:9"),
-        ("mail.example", "http://mail.example:9", "http://mail.example:9"),
-        ("0.0.0.0", "http://0.0.0.0:9", "http://127.0.0.1:9"),
-        ("::", "http://[::]:9", "http://[::1]:9"),
-        ("fd00::7", "http://[fd00::7]:9", "http://[fd00::7]:9"),
-    ],
-)
-def test_clients_reach_a_server_on_every_address_by_loopback(host: str, bound: str, base: str) -> None:
-    assert (bound_url(host, 9), base_url(host, 9)) == (bound, base)

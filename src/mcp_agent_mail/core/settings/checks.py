@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mcp_agent_mail.core.settings import names
+from mcp_agent_mail.core.settings.addresses import is_loopback
 from mcp_agent_mail.core.settings.checks_edge import check_edge, is_guarded
-from mcp_agent_mail.core.settings.kinds import URL, BadValue, PathContext, Secret, is_loopback
+from mcp_agent_mail.core.settings.kinds import URL, BadValue, PathContext, Secret
 from mcp_agent_mail.core.settings.rows_delivery import most_waiters
 from mcp_agent_mail.core.settings.sources import DEFAULT, ENVIRONMENT, Given, SettingFindings, Sources
 

@@ -83,13 +83,6 @@ class SettingKind:
     hides_paths: bool = False
 
 
-def is_loopback(host: str) -> bool:
-    """Whether an address (as `ADDRESS` accepts it) can be reached from this machine only."""
-    import ipaddress  # noqa: PLC0415  # hooks start without it
-
-    return host == "localhost" or ipaddress.ip_address(host).is_loopback
-
-
 def shown(value: object) -> str:
     """A value as people may see it: secrets and passwords in URLs masked, lists with commas, nothing as `-`."""
     if value is None or value == ():

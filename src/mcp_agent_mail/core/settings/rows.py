@@ -8,6 +8,7 @@ same rows; a test compares.
 from __future__ import annotations
 
 from mcp_agent_mail.core.settings import kinds
+from mcp_agent_mail.core.settings.addresses import is_loopback
 from mcp_agent_mail.core.settings.kinds import Row, Values
 from mcp_agent_mail.core.settings.rows_attachments import ATTACHMENT_ROWS
 from mcp_agent_mail.core.settings.rows_coordination import LEASE_ROWS, PROJECT_ROWS, WINDOW_CLIENT_ROWS, WINDOW_ROWS
@@ -24,7 +25,7 @@ def _allowed_hosts(values: Values) -> tuple[str, ...]:
 
 
 def _agent_auth(values: Values) -> str:
-    is_local = all(kinds.is_loopback(str(values[name])) for name in ("HTTP_HOST", "FACADES_HOST"))
+    is_local = all(is_loopback(str(values[name])) for name in ("HTTP_HOST", "FACADES_HOST"))
     return "open" if is_local else "strict"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from mcp_agent_mail.core.settings import kinds
+from mcp_agent_mail.core.settings.addresses import is_loopback
 from mcp_agent_mail.core.settings.kinds import BadValue, PathContext, Row, Secret, SettingKind, Values
 
 SHORTEST_JWT_SECRET = 32
@@ -106,10 +107,7 @@ def _jwks_url(text: str, _: PathContext) -> str:
 
 
 def _is_local(host: str) -> bool:
-    try:
-        return kinds.is_loopback(host.lower().removeprefix("[").removesuffix("]"))
-    except ValueError:
-        return False
+    return is_loopback(host.lower().removeprefix("[").removesuffix("]"))
 
 
 JWKS_URL = SettingKind(label="URL", expected="a URL that begins with https://", parse=_jwks_url)
@@ -129,7 +127,7 @@ WORDS = SettingKind(label="list", expected="words with commas between them, at m
 
 
 def _is_reached_from_elsewhere(values: Values) -> bool:
-    return not all(kinds.is_loopback(str(values[name])) for name in ("HTTP_HOST", "FACADES_HOST"))
+    return not all(is_loopback(str(values[name])) for name in ("HTTP_HOST", "FACADES_HOST"))
 
 
 def _jwt_algorithms(values: Values) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.roles import ROLES_BY_WORD
+from mcp_agent_mail.core.settings.addresses import base_url
 from mcp_agent_mail.core.settings.checks_edge import leads_to_sign_in
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
@@ -17,7 +18,6 @@ from mcp_agent_mail.server.edge.edge import Edge
 from mcp_agent_mail.server.edge.gate import Gate
 from mcp_agent_mail.server.edge.proxies import Proxies
 from mcp_agent_mail.server.edge.rates import NO_RATES, REFUSED_A_MINUTE, Rate, RateClass, Rates
-from mcp_agent_mail.server.transport.listener import base_url
 
 logger = logging.getLogger("mcp_agent_mail.http")
 

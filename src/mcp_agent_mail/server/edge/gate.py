@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address
 
+from mcp_agent_mail.core.settings.addresses import is_loopback
 from mcp_agent_mail.server.edge.admitted import HttpRefusal
 from mcp_agent_mail.server.edge.bearers import Bearers
 from mcp_agent_mail.server.edge.browsers import NO_ORIGINS, Origins
@@ -43,17 +43,6 @@ def _address(text: str) -> str | None:
 def _origin_host(origin: str) -> str | None:
     scheme, separator, authority = origin.partition("://")
     return host_name(authority) if separator and scheme in ("http", "https") else None
-
-
-@lru_cache(maxsize=256)
-def is_loopback(host: str) -> bool:
-    """Whether this text is an address of this machine itself, or `localhost`. Any other name, and what is no address,
-    is not: nothing is looked up.
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 class Gate:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import socket
-from contextlib import suppress
-from ipaddress import ip_address
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
@@ -58,19 +56,6 @@ def _resolved(
         ) from error
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return found[0]  # type: ignore[return-value]  # (ip, port) or (ip, port, flow, scope); bytes only on odd builds
-
-
-def bound_url(host: str, port: int) -> str:
-    """The URL of exactly what a server listens on."""
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def base_url(host: str, port: int) -> str:
-    """How clients on this machine reach a server bound to `host`."""
-    with suppress(ValueError):
-        if (bound := ip_address(host)).is_unspecified:
-            return bound_url("127.0.0.1" if bound.version == 4 else "::1", port)
-    return bound_url(host, port)
 
 
 _USE_IT = "If it is an agent-mail server, use that one (am status). Else stop it, or take another --port."
