@@ -37,7 +37,7 @@ from mcp_agent_mail.server.jwt.claims import ClaimRules
 from mcp_agent_mail.server.jwt.proofs import JwtRefused
 from mcp_agent_mail.server.jwt.roles import RoleWords
 from mcp_agent_mail.server.jwt.signatures import read_key_set
-from mcp_agent_mail.server.jwt.verifier import JwtRules, JwtVerifier
+from mcp_agent_mail.server.jwt.verifier import JwtRules, JwtVerifier, looks_like_jwt
 from mcp_agent_mail.server.observability.trace_context import read_trace
 from mcp_agent_mail.server.plain_calls import is_json, parse_object
 from mcp_agent_mail.server.preferences import Connections
@@ -226,7 +226,7 @@ def _verifier() -> JwtVerifier:
 
 def _read_jwt(token: str) -> None:
     verifier = _verifier()
-    if verifier.may_be(token):
+    if looks_like_jwt(token):
         _run(verifier.verify(token))
 
 

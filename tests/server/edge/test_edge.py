@@ -420,6 +420,16 @@ async def test_thirty_wrong_tokens_a_minute_are_looked_at_and_a_right_one_always
     assert (missing.status_code, right.status_code, later.status_code) == (401, 200, 401)
 
 
+async def test_a_wrong_token_beyond_the_rate_is_counted_once(clock: StandingClock) -> None:
+    gate = Gate(allowed_hosts=(), bearers=Bearers(BearerRules(server_token=SERVER)))
+    edge = Edge(gate, rates=rates_of(clock, refused=1))
+    async with hosted(rest_app(edge)) as url, httpx.AsyncClient(base_url=url, headers=bearer("wrong")) as client:
+        statuses = [(await client.post("/mcp", json={})).status_code for _ in range(2)]
+
+    assert statuses == [401, 429]
+    assert (edge.figures().refused, edge.figures().limited) == ({401: 1}, {RateClass.REFUSED: 1})
+
+
 async def test_tokens_of_unknown_keys_count_as_wrong_ones(clock: StandingClock, machine: Machine) -> None:
     """Else made-up keys would be a way around the rate."""
     made_up = [signed(algorithm="ES256", header={"kid": f"x{number}"}) for number in range(5)]

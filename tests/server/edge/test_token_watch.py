@@ -106,6 +106,27 @@ async def test_what_a_client_sends_in_pieces_comes_while_its_token_lives() -> No
         assert (first, await waiting) == (begun, BODY)
 
 
+async def test_two_who_wait_for_one_token_both_hear_of_its_end() -> None:
+    token, client = Token(), Client()
+    with TokenWatch(every_s=0.001).watching(token, client.receive) as receive:
+        await heard(receive)
+        waiting = [asyncio.ensure_future(heard(receive)) for _ in range(2)]
+        await token.looked.wait()
+        token.is_live = False
+
+        assert await asyncio.gather(*waiting) == [LEFT, LEFT]
+
+
+async def test_a_wait_that_takes_too_long_by_itself_says_so() -> None:
+    async def late() -> Message:
+        raise TimeoutError
+
+    with TokenWatch(every_s=600).watching(Token(), late) as receive:
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await receive()
+
+
 async def test_tokens_are_told_apart() -> None:
     watch, ended, kept = TokenWatch(every_s=0.001), Token(), Token()
     first, second = Client(), Client()

@@ -19,7 +19,7 @@ from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.rates import address_payer
 from mcp_agent_mail.server.identity import Headers, bearer_token
-from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtRefused, KeyUnknown
+from mcp_agent_mail.server.jwt.proofs import IssuerAway, JwtRefused, KeyUnknown, NoJwt
 
 if TYPE_CHECKING:
     from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
@@ -92,8 +92,8 @@ class Bearers:
             return own
         if self._tokens is not None and given.startswith(ISSUED_TOKEN_PREFIX):
             return self._issued(self._tokens, given)
-        if self._jwts is not None and self._jwts.may_be(given):
-            return await self._signed(self._jwts, given)
+        if self._jwts is not None and (signed := await self._signed(self._jwts, given)) is not None:
+            return signed
         return self._unopened(address, _WRONG, is_local=is_local, is_wrong=True)
 
     def _own(self, given: str, *, operator_may: bool) -> Admitted | None:
@@ -124,9 +124,12 @@ class Bearers:
             is_live=lambda: tokens.is_live(token.id),
         )
 
-    async def _signed(self, jwts: JwtVerifier, given: str) -> Admitted | HttpRefusal:
+    async def _signed(self, jwts: JwtVerifier, given: str) -> Admitted | HttpRefusal | None:
+        """None for what is no JWT."""
         try:
             proof = await jwts.verify(given)
+        except NoJwt:
+            return None
         except IssuerAway as away:
             is_unknown = isinstance(away, KeyUnknown)
             if is_unknown:

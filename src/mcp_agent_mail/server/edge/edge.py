@@ -27,14 +27,14 @@ from mcp_agent_mail.server.rendering.responses import send_detail, send_refusal,
 
 Answer = Callable[[Receive, Send], Awaitable[None]]
 
-_UNAUTHORIZED, _FORBIDDEN = 401, 403
+_UNAUTHORIZED, _FORBIDDEN, _TOO_MANY = 401, 403, 429
 _TOO_MANY_WRONG = "Too many wrong tokens came from this address."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeFigures:
-    """How many requests were `refused` here since the start, by status, and how many came too often, by what they were:
-    these are refused later, and stand there alone. `buckets` are those whose rate is watched just now.
+    """How many requests were `refused` here since the start, by status, and how many came too often, by what they were
+    (wrong tokens, too): these stand there alone. `buckets` are those whose rate is watched just now.
     """
 
     refused: Mapping[int, int]
@@ -79,7 +79,8 @@ class Edge:
             return None
         admitted = refusal or await self._judge(scope, headers, rule)
         if isinstance(admitted, HttpRefusal):
-            self._refused[admitted.status] += 1
+            if admitted.status != _TOO_MANY:
+                self._refused[admitted.status] += 1
             await send_refusal(send, admitted)
             return None
         if rule.methods is not None and scope["method"] not in rule.methods:
@@ -111,7 +112,7 @@ class Edge:
         if _is_wrong(judged, headers) and (
             retry_after_s := self._rates.take(address_payer(address), RateClass.REFUSED)
         ):
-            return HttpRefusal(status=429, detail=_TOO_MANY_WRONG, retry_after_s=retry_after_s)
+            return HttpRefusal(status=_TOO_MANY, detail=_TOO_MANY_WRONG, retry_after_s=retry_after_s)
         return judged
 
     def address(self, scope: Scope) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Generic, TypeVar
 
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.server.edge.rates import RateClass
@@ -73,27 +74,37 @@ READINESS = "/health/readiness"
 WELL_KNOWN = "/.well-known/"
 RPC_PREFIX = "/rpc/"
 
+_OURS = {
+    LIVENESS: PathClass.PROBE,
+    READINESS: PathClass.PROBE,
+    WELL_KNOWN: PathClass.DISCOVERY,
+    RPC_PREFIX: PathClass.RPC,
+}
 
-class PathTable:
-    """The class of each path that is served: whole ones, and with a closing slash all below a first part."""
 
-    def __init__(self, mcp_paths: Iterable[str], others: Mapping[str, PathClass]) -> None:
-        self._whole = {
-            LIVENESS: PathClass.PROBE,
-            READINESS: PathClass.PROBE,
-            **dict.fromkeys(mcp_paths, PathClass.MCP),
-            **{path: one for path, one in others.items() if not path.endswith("/")},
-        }
-        self._below = {
-            WELL_KNOWN: PathClass.DISCOVERY,
-            RPC_PREFIX: PathClass.RPC,
-            **{path: one for path, one in others.items() if path.endswith("/")},
-        }
+Found = TypeVar("Found")
 
-    def find(self, path: str) -> PathClass | None:
+
+class ByPath(Generic[Found]):
+    """What stands at each path: at whole ones, and with a closing slash at all below a first part; at `whole` ones
+    whatever they end with.
+    """
+
+    def __init__(self, paths: Mapping[str, Found], *, whole: Mapping[str, Found] = MappingProxyType({})) -> None:
+        self._whole = {**whole, **{path: one for path, one in paths.items() if not path.endswith("/")}}
+        self._below = {path: one for path, one in paths.items() if path.endswith("/")}
+
+    def find(self, path: str) -> Found | None:
         """None for a path that nothing is served at."""
         return self._whole.get(path) or self._below.get(path[: path.find("/", 1) + 1])
 
-    def listed(self) -> dict[str, PathClass]:
+    def listed(self) -> dict[str, Found]:
         """All of them, for whoever checks them."""
         return {**self._whole, **self._below}
+
+
+class PathTable(ByPath[PathClass]):
+    """The class of each path that is served."""
+
+    def __init__(self, mcp_paths: Iterable[str], others: Mapping[str, PathClass]) -> None:
+        super().__init__({**_OURS, **others}, whole=dict.fromkeys(mcp_paths, PathClass.MCP))

@@ -13,12 +13,44 @@ LOOK_EVERY_S = 1.0
 _LEFT: Message = {"type": "http.disconnect"}
 
 
+class _TokenEnd:
+    """It comes once, for all who wait till then."""
+
+    def __init__(self) -> None:
+        self.has_come = False
+        self._waits: set[asyncio.Timeout] = set()
+
+    def come(self) -> None:
+        self.has_come = True
+        for wait in self._waits:
+            wait.reschedule(0)
+
+    async def received_before(self, receive: Receive) -> Message:
+        """What is received, or that the client has left. What is there already is taken without a step of the loop, as
+        `receive` does: some ask only whether there is something.
+        """
+        if self.has_come:
+            return _LEFT
+        wait = asyncio.timeout(None)
+        try:
+            async with wait:
+                self._waits.add(wait)
+                try:
+                    return await receive()
+                finally:
+                    self._waits.remove(wait)
+        except TimeoutError:
+            if wait.expired():
+                return _LEFT
+            raise
+
+
 class TokenWatch:
     """Looks at the tokens of requests that are being answered, while there are some."""
 
     def __init__(self, *, every_s: float = LOOK_EVERY_S) -> None:
         self._every_s = every_s
-        self._watched: dict[asyncio.Event, Callable[[], bool]] = {}
+        self._watched: dict[_TokenEnd, Callable[[], bool]] = {}
         self._next: asyncio.TimerHandle | None = None
 
     @contextmanager
@@ -26,8 +58,8 @@ class TokenWatch:
         """Inside, what is received says that the client has left once its token has ended. A body that comes whole
         costs nothing.
         """
-        ended = asyncio.Event()
-        self._watched[ended] = is_live
+        end = _TokenEnd()
+        self._watched[end] = is_live
         self._plan()
         has_begun = False
 
@@ -36,12 +68,12 @@ class TokenWatch:
             if not has_begun:
                 has_begun = True
                 return await receive()
-            return await _first(receive, ended)
+            return await end.received_before(receive)
 
         try:
             yield receive_while_live
         finally:
-            del self._watched[ended]
+            del self._watched[end]
 
     def _plan(self) -> None:
         if self._next is None and self._watched:
@@ -49,9 +81,9 @@ class TokenWatch:
 
     def _look(self) -> None:
         self._next = None
-        for ended, is_live in self._watched.items():
-            if not ended.is_set() and not is_live():
-                ended.set()
+        for end, is_live in self._watched.items():
+            if not end.has_come and not is_live():
+                end.come()
         self._plan()
 
 
@@ -73,23 +105,3 @@ class BegunAnswer:
         """Bring it to its end, unless it is there."""
         if self._is_open:
             await self.send({"type": "http.response.body", "body": b""})
-
-
-async def _first(receive: Receive, ended: asyncio.Event) -> Message:
-    if ended.is_set():
-        return _LEFT
-    # Who only looks whether something has come does not wait for the first step of a task.
-    look = receive().__await__()
-    try:
-        next(look)
-    except StopIteration as read:
-        message: Message = read.value
-        return message
-    look.close()
-    received, end = asyncio.ensure_future(receive()), asyncio.ensure_future(ended.wait())
-    try:
-        await asyncio.wait({received, end}, return_when=asyncio.FIRST_COMPLETED)
-        return received.result() if received.done() else _LEFT
-    finally:
-        received.cancel()
-        end.cancel()

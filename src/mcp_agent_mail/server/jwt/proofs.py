@@ -47,6 +47,13 @@ class JwtRefused(Exception):
         self.reason = reason
 
 
+class NoJwt(JwtRefused):
+    """It has not the form of one, and may be another kind of token."""
+
+    def __init__(self) -> None:
+        super().__init__(JwtReason.MALFORMED)
+
+
 class IssuerAway(Busy):
     """503: the issuer's keys cannot be had, so that nobody's token can be checked."""
 

@@ -25,7 +25,7 @@ from mcp_agent_mail.server.jwt.claims import (
 )
 from mcp_agent_mail.server.jwt.key_document import KeyDocument
 from mcp_agent_mail.server.jwt.key_set import KeySet
-from mcp_agent_mail.server.jwt.proofs import JwtProof, JwtReason, JwtRefused
+from mcp_agent_mail.server.jwt.proofs import JwtProof, JwtReason, JwtRefused, NoJwt
 from mcp_agent_mail.server.jwt.roles import RoleWords, role_words
 from mcp_agent_mail.server.jwt.signatures import VerifyingKeys, decoded, shared_key
 
@@ -85,19 +85,15 @@ class JwtVerifier:
         if self.key_set is not None:
             await self.key_set.stop()
 
-    def may_be(self, text: str) -> bool:
-        """Whether it has the form of one: what has not is another kind of token."""
-        return looks_like_jwt(text)
-
     async def verify(self, token: str) -> JwtProof:
-        """What a good token proves. Raises JwtRefused, or IssuerAway where nobody can say whether it is good.
+        """What a good token proves. Raises NoJwt, JwtRefused, or IssuerAway where nobody can say whether it is good.
 
         A good one is remembered until it expires or the keys change, so that its next request costs a hash.
         """
+        if not looks_like_jwt(token):
+            raise NoJwt
         if len(token) > LONGEST_TOKEN:
             raise JwtRefused(JwtReason.TOO_LONG)
-        if not looks_like_jwt(token):
-            raise JwtRefused(JwtReason.MALFORMED)
         keys = await self._keys.current() if isinstance(self._keys, KeySet) else self._keys
         digest = hashlib.sha256(token.encode("ascii")).digest()
         if (proof := self._recall(digest, keys)) is not None:

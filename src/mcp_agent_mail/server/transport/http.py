@@ -30,7 +30,16 @@ from mcp_agent_mail.server.edge.admitted import Admitted
 from mcp_agent_mail.server.edge.discovery import Discovery, SignIn
 from mcp_agent_mail.server.edge.edge import Edge, peer
 from mcp_agent_mail.server.edge.gate import is_from_elsewhere
-from mcp_agent_mail.server.edge.paths import LIVENESS, RPC_PREFIX, RULES, PathClass, PathRule, PathTable, Showing
+from mcp_agent_mail.server.edge.paths import (
+    LIVENESS,
+    RPC_PREFIX,
+    RULES,
+    ByPath,
+    PathClass,
+    PathRule,
+    PathTable,
+    Showing,
+)
 from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
@@ -111,7 +120,7 @@ class HttpApp:
         self._rpc = Rpc(calls)
         self._edge = edge
         self._connections = options.connections
-        self._routes = {path: served.answer for path, served in options.routes.items()}
+        self._routes = ByPath({path: served.answer for path, served in options.routes.items()})
         self._endpoints = options.endpoints
         self._doors = options.doors
         self.bound_waiters = options.bound_waiters
@@ -233,7 +242,7 @@ class HttpApp:
             await endpoint.answer(scope, request.headers, receive, send)
         elif path.startswith(RPC_PREFIX):
             await self._rpc.answer(path[len(RPC_PREFIX) :], scope, request.headers, facts, receive, send)
-        elif (route := self._route_of(path)) is not None:
+        elif (route := self._routes.find(path)) is not None:
             await route(scope, facts, receive, send)
         elif (missed := self._doors.find_missed(scope)) is not None:
             await send_error(send, missed)
@@ -277,10 +286,6 @@ class HttpApp:
     def _endpoint_of(self, path_class: PathClass | None, wishes: ResponsePreferences) -> McpEndpoint | None:
         is_mcp = path_class is PathClass.MCP
         return self._endpoints.get(wishes.profile.name, self._endpoint) if is_mcp else None
-
-    def _route_of(self, path: str) -> Route | None:
-        first_part = path[: path.find("/", 1) + 1]
-        return self._routes.get(path) or self._routes.get(first_part)
 
     async def _answer_open(self, path_class: PathClass, request: _Request, send: Send) -> None:
         """What needs no token: probes, and who issues tokens, if anybody."""

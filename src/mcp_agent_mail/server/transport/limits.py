@@ -32,7 +32,6 @@ class ClientLeft(Exception):
 
 def declared_too_large(headers: Headers) -> bool:
     """Whether the body is said to be over the limit, however many digits say it. What is no number is the parser's."""
-    """Whether `Content-Length` is above the bound; what is no number is left to whoever reads the body."""
     length = headers.get(b"content-length", b"")
     if not length.isdigit():
         return False
