@@ -21,7 +21,7 @@ class PathClass(StrEnum):
     METRICS = "metrics"
     ATTACHMENT = "attachment"
     REST = "rest"
-    FACADE = "facade"
+    DOOR = "door"
 
 
 class Showing(StrEnum):
@@ -65,7 +65,7 @@ RULES: Mapping[PathClass, PathRule] = MappingProxyType(
         PathClass.METRICS: PathRule(methods=("GET",)),
         PathClass.ATTACHMENT: PathRule(methods=_READ),
         PathClass.REST: PathRule(has_cors=True, rate=None),
-        PathClass.FACADE: PathRule(least=Role.WRITER, showing=Showing.NOT_OPERATORS, rate=RateClass.TOOLS),
+        PathClass.DOOR: PathRule(least=Role.WRITER, showing=Showing.NOT_OPERATORS, rate=RateClass.TOOLS),
     }
 )
 

@@ -136,7 +136,7 @@ class ConnectionLimiter:
         self._reached_in_all: Counter[LimitReached] = Counter()
         self._said: dict[LimitReached, float] = {}
 
-    def enter(self, guest: LimitedConnection) -> bool:
+    def enter(self, connection: LimitedConnection) -> bool:
         """Take a new connection in; False when all room is taken, and it may ask for nothing but health."""
         if len(self._all) >= self.size.connections:
             self.note(LimitReached.CONNECTIONS)
@@ -144,12 +144,12 @@ class ConnectionLimiter:
         has_room = len(self._all) < self.size.connections
         if len(self._all) >= self.size.connections + RESERVED and self.unfinished:
             next(iter(self.unfinished)).abort()
-        self._all.add(guest)
-        self.begin(guest)
+        self._all.add(connection)
+        self.begin(connection)
         return has_room
 
     def _let_one_go(self) -> None:
-        """Whoever can be spared; the guest itself takes its leave when its connection is closed."""
+        """Whoever can be spared; it takes its leave itself when it is closed."""
         if self._leaving:
             next(iter(self._leaving)).abort()
         elif self.idle:
@@ -157,135 +157,137 @@ class ConnectionLimiter:
         elif self.unfinished:
             next(iter(self.unfinished)).evict(408, "Too many connections; this request was unfinished for longest.")
 
-    def begin(self, guest: LimitedConnection) -> None:
+    def begin(self, connection: LimitedConnection) -> None:
         """A request has begun and is not complete, or is awaited on a new connection."""
-        if guest in self.unfinished:
+        if connection in self.unfinished:
             return
         if len(self.unfinished) >= self.size.unfinished:
             self.note(LimitReached.UNFINISHED)
             next(iter(self.unfinished)).evict(408, "Too many unfinished requests; this one was for longest.")
         until = self._now() + HEAD_WITHIN_S
-        self.unfinished[guest] = _Unfinished(until, until)
+        self.unfinished[connection] = _Unfinished(until, until)
 
-    def await_body(self, guest: LimitedConnection) -> None:
-        """The guest's headers are complete: from now on its body has BODY_WITHIN_S, and BODY_STALLS_S for each piece.
+    def await_body(self, connection: LimitedConnection) -> None:
+        """The connection's headers are complete: from now on its body has BODY_WITHIN_S, and BODY_STALLS_S for each piece.
         Its place among the oldest stays the same.
         """
-        if guest in self.unfinished:
+        if connection in self.unfinished:
             now = self._now()
-            self.unfinished[guest] = _Unfinished(now + BODY_STALLS_S, now + BODY_WITHIN_S)
+            self.unfinished[connection] = _Unfinished(now + BODY_STALLS_S, now + BODY_WITHIN_S)
 
-    def hold(self, guest: LimitedConnection, size_bytes: int) -> bool:
+    def hold(self, connection: LimitedConnection, size_bytes: int) -> bool:
         """Count a piece of a body, which has not stalled; False when there is no room for it."""
-        if (unfinished := self.unfinished.get(guest)) is not None:
+        if (unfinished := self.unfinished.get(connection)) is not None:
             until = min(self._now() + BODY_STALLS_S, unfinished.whole_until)
-            self.unfinished[guest] = unfinished._replace(until=until)
-        guest.held_bytes += size_bytes
+            self.unfinished[connection] = unfinished._replace(until=until)
+        connection.held_bytes += size_bytes
         self.bodies_bytes += size_bytes
         if self.bodies_bytes <= self.size.bodies_bytes:
             return True
         self.note(LimitReached.BODIES)
-        others = (other for other in self.unfinished if other.held_bytes and other is not guest)
+        others = (other for other in self.unfinished if other.held_bytes and other is not connection)
         if (oldest := next(others, None)) is None:
             return False
         oldest.evict(408, "Too much of unfinished requests; this one was for longest.")
         return self.bodies_bytes <= self.size.bodies_bytes
 
-    def release(self, guest: LimitedConnection) -> None:
+    def release(self, connection: LimitedConnection) -> None:
         """The body of its unfinished request is given up, or was not read."""
-        self.give_back(self.keep(guest))
+        self.give_back(self.keep(connection))
 
-    def keep(self, guest: LimitedConnection) -> int:
-        """The guest's request is complete: the bytes of its body, which count until they are given back, even if the
-        guest leaves.
+    def keep(self, connection: LimitedConnection) -> int:
+        """The connection's request is complete: the bytes of its body, which count until they are given back, even if the
+        connection leaves.
         """
-        kept_bytes, guest.held_bytes = guest.held_bytes, 0
+        kept_bytes, connection.held_bytes = connection.held_bytes, 0
         return kept_bytes
 
     def give_back(self, size_bytes: int) -> None:
         """The call that had these bytes of a body has ended: they count no more."""
         self.bodies_bytes -= size_bytes
 
-    def await_leave(self, guest: LimitedConnection) -> None:
-        """The guest was refused, and may go on sending for GONE_WITHIN_S seconds."""
-        self.forget(guest)
-        self._leaving[guest] = self._now() + GONE_WITHIN_S
+    def await_leave(self, connection: LimitedConnection) -> None:
+        """The connection was refused, and may go on sending for GONE_WITHIN_S seconds."""
+        self.forget(connection)
+        self._leaving[connection] = self._now() + GONE_WITHIN_S
 
-    def block(self, guest: LimitedConnection, size_bytes: int) -> None:
-        """The guest takes nothing of its answer, of which `size_bytes` wait here by now. Beyond the bound the
+    def block(self, connection: LimitedConnection, size_bytes: int) -> None:
+        """The connection takes nothing of its answer, of which `size_bytes` wait here by now. Beyond the bound the
         connections that have taken nothing for longest are aborted. What is streamed has its time, and does not count:
         its bound is that of streams at a time.
         """
-        before = self._blocked.get(guest) or _Untaken(self._now() + TAKEN_WITHIN_S, size_bytes=0, lay_bytes=0)
-        counted = 0 if guest.is_streaming else size_bytes
-        self._blocked[guest] = _Untaken(before.until, counted, max(before.lay_bytes, size_bytes))
+        before = self._blocked.get(connection) or _Untaken(self._now() + TAKEN_WITHIN_S, size_bytes=0, lay_bytes=0)
+        counted = 0 if connection.is_streaming else size_bytes
+        self._blocked[connection] = _Untaken(before.until, counted, max(before.lay_bytes, size_bytes))
         self.untaken_bytes += counted - before.size_bytes
         if self.untaken_bytes > self.size.untaken_bytes:
             self._let_deaf_go()
 
     def _let_deaf_go(self) -> None:
-        deaf = [guest for guest, untaken in self._blocked.items() if untaken.size_bytes]
-        for guest in deaf[:-1]:
+        deaf = [connection for connection, untaken in self._blocked.items() if untaken.size_bytes]
+        for connection in deaf[:-1]:
             if self.untaken_bytes <= self.size.untaken_bytes:
                 return
             self.note(LimitReached.UNTAKEN)
-            guest.abort()
+            connection.abort()
 
-    def unblock(self, guest: LimitedConnection) -> None:
-        if untaken := self._blocked.pop(guest, None):
+    def unblock(self, connection: LimitedConnection) -> None:
+        if untaken := self._blocked.pop(connection, None):
             self.untaken_bytes -= untaken.size_bytes
 
-    def note_written(self, guest: LimitedConnection) -> None:
-        """Something was written to the guest: whether it was taken is looked at with each sweep from the next one on.
+    def note_written(self, connection: LimitedConnection) -> None:
+        """Something was written to the connection: whether it was taken is looked at with each sweep from the next one on.
         The transport itself tells of much that waits, and of little it does not.
         """
-        self._written[guest] = None
+        self._written[connection] = None
 
-    def leave(self, guest: LimitedConnection) -> None:
-        """The guest's connection is closed: nothing of it counts any more."""
-        self.forget(guest)
-        self._leaving.pop(guest, None)
-        self._written.pop(guest, None)
-        self.unblock(guest)
-        self._all.discard(guest)
+    def leave(self, connection: LimitedConnection) -> None:
+        """The connection is closed: nothing of it counts any more."""
+        self.forget(connection)
+        self._leaving.pop(connection, None)
+        self._written.pop(connection, None)
+        self.unblock(connection)
+        self._all.discard(connection)
 
-    def forget(self, guest: LimitedConnection) -> None:
-        """The guest has no request any more, or not yet another one; its connection still counts."""
-        self.release(guest)
-        self.idle.pop(guest, None)
-        self.unfinished.pop(guest, None)
+    def forget(self, connection: LimitedConnection) -> None:
+        """It has no request any more, or not yet another one; it still counts."""
+        self.release(connection)
+        self.idle.pop(connection, None)
+        self.unfinished.pop(connection, None)
 
     def sweep(self) -> None:
         """End whatever has had its time, and log what bounds were reached since."""
         now = self._now()
         self._look_at_written()
-        for guest in [guest for guest, unfinished in self.unfinished.items() if unfinished.until <= now]:
+        for connection in [connection for connection, unfinished in self.unfinished.items() if unfinished.until <= now]:
             self.note(LimitReached.TIME)
-            guest.evict(408, "The request was not complete in time.")
-        for guest, untaken in [(guest, untaken) for guest, untaken in self._blocked.items() if untaken.until <= now]:
-            self._end_deaf(guest, untaken)
-        for guest in [guest for guest, until in self._leaving.items() if until <= now]:
-            guest.abort()
+            connection.evict(408, "The request was not complete in time.")
+        for connection, untaken in [
+            (connection, untaken) for connection, untaken in self._blocked.items() if untaken.until <= now
+        ]:
+            self._end_deaf(connection, untaken)
+        for connection in [connection for connection, until in self._leaving.items() if until <= now]:
+            connection.abort()
         for bound in [bound for bound in self._reached if self._may_say(bound)]:
             self._say(bound)
 
     def _look_at_written(self) -> None:
-        for guest in list(self._written):
-            if not (left_bytes := guest.untaken_bytes()):
-                del self._written[guest]
-                self.unblock(guest)
-            elif guest not in self._blocked:
-                self.block(guest, left_bytes)
+        for connection in list(self._written):
+            if not (left_bytes := connection.untaken_bytes()):
+                del self._written[connection]
+                self.unblock(connection)
+            elif connection not in self._blocked:
+                self.block(connection, left_bytes)
 
-    def _end_deaf(self, guest: LimitedConnection, untaken: _Untaken) -> None:
+    def _end_deaf(self, connection: LimitedConnection, untaken: _Untaken) -> None:
         """End it; but whoever takes its answer slowly has its time again, and is no longer the deafest."""
-        left_bytes = guest.untaken_bytes()
+        left_bytes = connection.untaken_bytes()
         if left_bytes + TAKEN_AT_LEAST_BYTES > untaken.lay_bytes:
             self.note(LimitReached.TIME)
-            guest.abort()
+            connection.abort()
             return
-        self.unblock(guest)
-        self.block(guest, left_bytes)
+        self.unblock(connection)
+        self.block(connection, left_bytes)
 
     def note(self, bound: LimitReached) -> None:
         """The bound was reached: one line in the log, and then one a minute with how often."""

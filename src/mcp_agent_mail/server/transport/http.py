@@ -161,7 +161,7 @@ class HttpApp:
             if self._log_requests:
                 send = _logged(scope, send)
             door = None if self._doors is NO_DOORS else self._doors.find(scope)
-            path_class = PathClass.FACADE if door is not None else self.paths.find(scope["path"])
+            path_class = PathClass.DOOR if door is not None else self.paths.find(scope["path"])
             rule = None if path_class is None else RULES[path_class]
             send = self._edge.guarded(headers, rule, send)
             request = _Request(scope=scope, headers=headers, rule=rule or _UNSERVED, id=request_id)
