@@ -168,7 +168,7 @@ class ConnectionLimiter:
         self.unfinished[connection] = _Unfinished(until, until)
 
     def await_body(self, connection: LimitedConnection) -> None:
-        """The connection's headers are complete: from now on its body has BODY_WITHIN_S, and BODY_STALLS_S for each piece.
+        """Its headers are complete: from now on its body has BODY_WITHIN_S, and BODY_STALLS_S for each piece.
         Its place among the oldest stays the same.
         """
         if connection in self.unfinished:
@@ -196,9 +196,7 @@ class ConnectionLimiter:
         self.give_back(self.keep(connection))
 
     def keep(self, connection: LimitedConnection) -> int:
-        """The connection's request is complete: the bytes of its body, which count until they are given back, even if the
-        connection leaves.
-        """
+        """Its request is complete: the bytes of its body, which count until they are given back, even if it leaves."""
         kept_bytes, connection.held_bytes = connection.held_bytes, 0
         return kept_bytes
 
@@ -236,7 +234,7 @@ class ConnectionLimiter:
             self.untaken_bytes -= untaken.size_bytes
 
     def note_written(self, connection: LimitedConnection) -> None:
-        """Something was written to the connection: whether it was taken is looked at with each sweep from the next one on.
+        """Something was written to it: whether it was taken is looked at with each sweep from the next one on.
         The transport itself tells of much that waits, and of little it does not.
         """
         self._written[connection] = None
