@@ -16,9 +16,9 @@ from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable, resource
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, ToolSpec, ToolTable, current_credentials, tool
+from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.doors import NO_DOORS, Doors
-from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.server.edge.bearers import BearerRules, Bearers
 from mcp_agent_mail.server.edge.edge import Edge
 from mcp_agent_mail.server.edge.gate import Gate

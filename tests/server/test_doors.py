@@ -91,7 +91,8 @@ async def _served(directory: Path, *, token: str | None = None, **edge: Any) -> 
         with opened_ports("127.0.0.1", wanted) as ports:
             doors = open_doors(settings, services, Calls(ToolTable([]), ResourceTable([])), ports.doors, openings)
             app = toy_app(
-                toy_edge(server_token=token, operator_token=OPERATOR_TOKEN, tokens=services.token_book, **edge), doors=doors
+                toy_edge(server_token=token, operator_token=OPERATOR_TOKEN, tokens=services.token_book, **edge),
+                doors=doors,
             )
             for role in Role:
                 await _issue(store, role)

@@ -12,19 +12,16 @@ from mcp_agent_mail.core.settings.server import Settings
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleWords:
     """`by_word` are the issuer's words, letter by letter. `default` is what a token without any of them gives; None is
-    nothing. `counts`: else whoever may come in is a writer.
+    nothing.
     """
 
     by_word: Mapping[str, Role]
     default: Role | None
-    counts: bool = True
 
     def role_of(self, claim: object) -> Role | None:
         """The highest of those that the claim names: in a list, or in a text, where blanks stand between them as in
         `scope` unless the whole text is a word.
         """
-        if not self.counts:
-            return Role.WRITER
         known = [role for word in _words(claim) if (role := self.by_word.get(word)) is not None]
         return max(known, default=self.default)
 
@@ -39,7 +36,6 @@ def role_words(settings: Settings) -> RoleWords:
     return RoleWords(
         by_word={word: role for role, its in words.items() for word in its},
         default=ROLES_BY_WORD.get(settings.http_rbac_default_role),
-        counts=settings.http_rbac_enabled,
     )
 
 
