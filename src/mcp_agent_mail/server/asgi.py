@@ -26,16 +26,18 @@ from mcp_agent_mail.core.concurrency.hearing import SentPromise
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable, listed
 from mcp_agent_mail.core.failpoints import NO_FAULTS
 from mcp_agent_mail.core.settings.addresses import base_url, is_loopback
+from mcp_agent_mail.core.settings.mcp_paths import MCP_PATHS
 from mcp_agent_mail.core.settings.rows_delivery import most_waiters
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.features.archiving.lost_database import require_database
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.server.door_ports import wanted_ports
+from mcp_agent_mail.server.edge.paths import PathClass
 from mcp_agent_mail.server.lifespan import OwnedStore, StopTime, open_services, opened_spans, start_beside, tune_later
 from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
-from mcp_agent_mail.server.rendering.responses import send_detail
+from mcp_agent_mail.server.rendering.responses import refusing_over_mcp, send_detail
 from mcp_agent_mail.server.serve import fastmcp_quieted
 from mcp_agent_mail.server.transport.answers import OUTPUT
 from mcp_agent_mail.store.engine.faults import faults_told
@@ -86,13 +88,21 @@ class AsgiServer:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
         elif self._app is None:
-            await send_detail(send, 503, _NOT_STARTED)
+            await send_detail(self._in_words_for(scope, send), 503, _NOT_STARTED)
         elif not self._is_for_here(scope):
-            await send_detail(send, 403, _NOT_HERE)
+            await send_detail(self._in_words_for(scope, send), 403, _NOT_HERE)
         else:
             if self._announce is not None and self._announce(scope):
                 self._announce = None
             await self._app({**_below_prefix(scope), OUTPUT: _SentOutput()}, receive, send)
+
+    def _in_words_for(self, scope: Scope, send: Send) -> Send:
+        """MCP clients are refused in words that they read. HTTP_PATH is known while the server runs."""
+        path: str = _below_prefix(scope)["path"]
+        is_mcp = path.rstrip("/") in MCP_PATHS
+        if self._app is not None:
+            is_mcp = self._app.paths.find(path) is PathClass.MCP
+        return refusing_over_mcp(send) if is_mcp else send
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:

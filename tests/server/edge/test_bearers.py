@@ -146,7 +146,7 @@ async def test_a_locked_server_wants_a_token_that_opens_it_and_never_says_why(
     assert await refused(Bearers(LOCKED), token) == (401, challenge)
 
 
-async def test_all_wrong_tokens_are_refused_in_the_same_words(
+async def test_all_wrong_tokens_of_a_kind_are_refused_in_the_same_words(
     seeded: SeededStore, book: IssuedTokenBook, tmp_path: Path, clock: FakeClock
 ) -> None:
     await issued(seeded, expires_in_s=60)
@@ -154,11 +154,27 @@ async def test_all_wrong_tokens_are_refused_in_the_same_words(
     bearers = Bearers(LOCKED, tokens=book, jwts=verifier_of(tmp_path, clock))
     expired, forged = signed(claims(exp=NOW_S - 1)), signed()[:-4] + "AAAA"
 
-    answers = [await judged(bearers, token) for token in (AGENT, "amk_never", ISSUED, expired, forged, "x.y.z")]
+    jwts = [await judged(bearers, token) for token in (expired, forged, "x.y.z", "a-guess")]
+    of_issued = [await judged(bearers, token) for token in ("amk_never", ISSUED)]
+    agents = [await judged(bearers, token) for token in (AGENT, "amt_of-nobody")]
 
-    assert [answer == answers[0] for answer in answers] == [True] * 6
-    assert isinstance(answers[0], HttpRefusal)
-    assert answers[0].status == 401
+    assert [answer == kind[0] for kind in (jwts, of_issued, agents) for answer in kind] == [True] * 8
+    told = [kind[0] for kind in (jwts, of_issued, agents)]
+    assert [one.status for one in told if isinstance(one, HttpRefusal)] == [401] * 3
+    details = [one.detail for one in told if isinstance(one, HttpRefusal)]
+    assert details[0].startswith("The bearer token opens nothing here.")
+    assert details[1] == (
+        "This issued token was revoked, has expired, or is another server's. The operator issues another: am token "
+        "create."
+    )
+    assert details[2].startswith("An agent's own token belongs in X-Agent-Token;")
+
+
+async def test_an_issued_token_is_told_so_where_the_server_issues_none() -> None:
+    found = await judged(Bearers(LOCKED), ISSUED)
+
+    assert isinstance(found, HttpRefusal)
+    assert "was revoked, has expired, or is another server's" in found.detail
 
 
 async def test_another_scheme_is_no_token() -> None:

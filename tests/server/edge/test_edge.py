@@ -416,7 +416,9 @@ async def test_thirty_wrong_tokens_a_minute_are_looked_at_and_a_right_one_always
         later = await client.post("/mcp", json={}, headers=bearer("wrong"))
 
     assert wrong == [401] * 30 + [429]
-    assert (told.status_code, told.headers["retry-after"], set(told.json())) == (429, "3", {"detail", "retry_after_s"})
+    said = told.json()
+    assert (told.status_code, told.headers["retry-after"], said["detail"]) == (429, "3", said["error"]["message"])
+    assert said["error"]["data"] == {"status": 429, "retry_after_s": said["retry_after_s"]}
     assert (missing.status_code, right.status_code, later.status_code) == (401, 200, 401)
 
 

@@ -66,7 +66,7 @@ def answer_line(message_id: object, status: int, content: bytes) -> bytes:
         answer = json.loads(content)
     except (ValueError, RecursionError):
         answer = None
-    if isinstance(answer, dict) and "jsonrpc" in answer:
+    if isinstance(answer, dict) and "jsonrpc" in answer and "detail" not in answer:
         is_whole = answer.get("id") == message_id and b"\n" not in content
         return content if is_whole else json.dumps({**answer, "id": message_id}).encode()
     said = answer.get("detail") if isinstance(answer, dict) else None

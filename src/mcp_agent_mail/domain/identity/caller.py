@@ -10,6 +10,7 @@ from typing import TypeVar
 from mcp_agent_mail.core.arguments import TOKEN_ARGUMENT
 from mcp_agent_mail.core.errors import AuthenticationRequired, PermissionDenied, listed
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.token_agents import TokenAgents
 
@@ -57,6 +58,7 @@ class Caller:
     code that came along: it may let a new name in, and proves no agent. `is_remote`: it calls from another machine, so
     that no path of it means a file of this one. `is_over_mcp`: not even the operator acts as `Human` there.
     `token_agents`: what let it in is for these alone; unproven it is under `strict` then, whatever the server is.
+    `role` is what let it in lets it do: a reader registers nobody, so that no hint tells it to.
     """
 
     kind: CallerKind
@@ -71,6 +73,11 @@ class Caller:
     is_remote: bool = False
     is_over_mcp: bool = False
     token_agents: TokenAgents | None = None
+    role: Role = Role.WRITER
+
+    @property
+    def may_register(self) -> bool:
+        return self.role >= Role.WRITER
 
     @property
     def is_operator(self) -> bool:
@@ -106,9 +113,14 @@ class TokenMissing(AuthenticationRequired):
     """The act needs the agent's token and none came: in strict mode, or where what let the caller in is for others."""
 
 
+_FOR_A_TOKEN = "the operator for a token of an agent: am token create --agent NAME --project PATH --role reader"
+"""Whom a reader asks, who may not register, and for what."""
+
+
 def _send_the_token(caller: Caller, name: str) -> str:
+    other = "Register under a name of your own." if caller.may_register else f"Ask {_FOR_A_TOKEN}."
     return (
-        f"Send {name}'s registration_token {caller.token_ways}. You are not {name}? Register under a name of your own. "
+        f"Send {name}'s registration_token {caller.token_ways}. You are not {name}? {other} "
         f"Lost it? The operator runs: am token reissue {name}"
     )
 
@@ -163,11 +175,12 @@ def find_unproven(caller: Caller, act: str) -> TokenMissing | None:
     if caller.auth is not AgentAuth.STRICT or caller.is_verified:
         return None
     if (token_agents := caller.token_agents) is not None:
-        return TokenMissing(f"{act} needs an agent's token. {token_agents.why()}", hint=token_agents.remedy())
+        remedy = token_agents.remedy(may_register=caller.may_register)
+        return TokenMissing(f"{act} needs an agent's token. {token_agents.why()}", hint=remedy)
+    without = "register first: macro_start_session or register_agent" if caller.may_register else f"ask {_FOR_A_TOKEN}"
     return TokenMissing(
         f"{act} needs an agent's token (AGENT_AUTH=strict).",
-        hint=f"Send your registration_token {caller.token_ways}. "
-        "Without one, register first: macro_start_session or register_agent.",
+        hint=f"Send your registration_token {caller.token_ways}. Without one, {without}.",
     )
 
 

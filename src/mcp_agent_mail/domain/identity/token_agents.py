@@ -42,16 +42,29 @@ class TokenAgents:
         missing = "" if name is not None else ", of whom none is there"
         return f"The token that let you in is for {_shown(self.names)} alone{missing}."
 
-    def remedy(self, name: str | None = None) -> str:
-        """What whoever calls can do about it."""
+    def remedy(self, name: str | None = None, *, may_register: bool = True) -> str:
+        """What whoever calls can do about it. Who `may_register` nobody is not told to."""
         if unclear := self._unclear(name):
             addresses = _shown((one for claim in unclear for one in claim.addresses), "or")
             return f"Have its issuer write Name@project in the token: {addresses}."
         wanted = f"for {name}" if name is not None else "for an agent that is there, or for none"
         if not self.names:
             return f"Come with a token {wanted}."
+        if name is None and not may_register:
+            return f"Come with a token {wanted}."
         do = "Act" if name is not None else "Register"
         return f"{do} as {_shown(self.names, 'or')}, or come with a token {wanted}."
+
+    def shut_out(self, name: str) -> str:
+        """What is told of the token of an agent that just became one: empty where what let the caller in is for it,
+        too.
+        """
+        if any(name_key(one.partition("@")[0]) == name_key(name) for one in self.names):
+            return ""
+        return (
+            f"This connection acts as {_shown(self.names)} alone: {name}'s registration_token counts for nothing on "
+            f"it. {name} needs a connection whose bearer proves no other agent."
+        )
 
     def _unclear(self, name: str | None) -> list[AmbiguousClaim]:
         """Those that may mean the agent of this name; all of them where none is meant."""

@@ -114,12 +114,14 @@ class SearchQuery:
 
     `expression` finds its hits in the index, `in_subject` those with one of its words in the subject;
     `phrases` are what hits are ranked by. `bare_words`: words side by side, and nothing else, were asked for.
+    `is_literal`: the text is none in this syntax, so that its words are looked for as they stand.
     """
 
     expression: str
     in_subject: str
     phrases: tuple[Phrase, ...]
     bare_words: tuple[Phrase, ...] = ()
+    is_literal: bool = False
 
 
 class Order(StrEnum):
@@ -178,11 +180,12 @@ class _NotUnderstood(Exception):
 
 def read_query(text: str) -> SearchQuery | None:
     """None when there is nothing to look for: a blank query, `*`, or signs without a word."""
+    is_literal = False
     try:
         tokens = _tokens(text)
         node, is_bare = _Parser(tokens).parse(), all(kind == "word" for kind, _ in tokens)
     except _NotUnderstood:
-        node, is_bare = _literal_words(text), '"' not in text
+        node, is_bare, is_literal = _literal_words(text), '"' not in text, True
     if node is None:
         return None
     expression, phrases = _written(node), tuple(dict.fromkeys(_ranked_by(node)))[:MAX_RANKED]
@@ -192,6 +195,7 @@ def read_query(text: str) -> SearchQuery | None:
         in_subject=f"({expression}) AND ({in_subject})",
         phrases=phrases,
         bare_words=tuple(dict.fromkeys(_ranked_by(node))) if is_bare else (),
+        is_literal=is_literal,
     )
 
 

@@ -317,7 +317,7 @@ def _look_tools(services: Services) -> list[ToolSpec]:
         read one with resource://message/{id}.
         """
         request = SearchRequest(project_key=project_key, query=query, limit=limit, order=Order.NEWEST)
-        return show_found(await services.search.search(await current_caller(), request), query)
+        return show_found(await services.search.search(await current_caller(), request))
 
     async def summarize_thread(
         *,

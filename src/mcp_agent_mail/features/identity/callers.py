@@ -110,6 +110,7 @@ async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Pro
         is_remote=credentials.is_remote,
         is_over_mcp=credentials.via == "mcp",
         token_agents=token_agents,
+        role=credentials.role,
     )
     if agent is None:
         return caller, None

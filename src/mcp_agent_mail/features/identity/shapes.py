@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mcp_agent_mail.core.clock import iso, iso_or_none
+from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.features.identity.register import Registered
 
@@ -69,14 +72,24 @@ def show_registered(registered: Registered, caller: Caller) -> JsonObject:
             "model": registered.was.model,
             "last_active_ts": iso(registered.was.last_active_ts),
         }
-    if registered.free_name is not None:
-        wire["hint"] = f"{registered.agent.name} was registered before. Not you? {registered.free_name} is free."
-    if registered.like is not None:
-        wire["hint"] = f"A new agent. Did you mean {registered.like}, who is here already?"
+    if hint := in_sentences(*_doubts(registered, caller)):
+        wire["hint"] = hint
     if registered.window is not None:
         wire["window_id"] = registered.window.uuid
         wire["window_display_name"] = registered.window.display_name
     return with_proof(wire, caller, is_verified=registered.is_verified)
+
+
+def _doubts(registered: Registered, caller: Caller) -> Iterator[str]:
+    """What speaks against it that the agent is who was meant, or that it can act on the connection of this call."""
+    name = registered.agent.name
+    if registered.free_name is not None:
+        yield f"{name} was registered before. Not you? {registered.free_name} is free."
+    if registered.like is not None:
+        yield f"A new agent. Did you mean {registered.like}, who is here already?"
+    is_bound = caller.kind is CallerKind.AGENT and caller.agent_id != registered.agent.id
+    if registered.token is not None and caller.token_agents is not None and is_bound:
+        yield caller.token_agents.shut_out(name)
 
 
 def with_proof(answer: JsonObject, caller: Caller, *, is_verified: bool) -> JsonObject:

@@ -30,9 +30,11 @@ class SeenProduct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductHits:
-    """The messages found, each with the project that it is mail of."""
+    """The messages found, each with the project that it is mail of. The rest is as in `SearchResult`."""
 
     hits: list[tuple[Hit, Project]]
+    is_asked: bool = True
+    is_literal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.features.messaging.shapes import show_inbox_item
 from mcp_agent_mail.features.products.results import Linked, ProductHits, ProductInbox, SeenProduct
 from mcp_agent_mail.features.projects.shapes import show_project
+from mcp_agent_mail.features.search.schemas import show_unfound
 from mcp_agent_mail.features.search.shapes import show_hit
 
 
@@ -36,13 +37,15 @@ def show_seen_product(seen: SeenProduct) -> JsonObject:
 
 
 def show_product_hits(found: ProductHits) -> JsonObject:
-    """The answer of `search_messages_product`, as text and as structured content: each hit names its project."""
-    return {
-        "result": [
-            {**show_hit(hit, project.id), "project_id": project.id, "project": project.human_key}
-            for hit, project in found.hits
-        ]
-    }
+    """The answer of `search_messages_product`, as text and as structured content: each hit names its project. A `hint`
+    as in `search_messages`.
+    """
+    hits = [
+        {**show_hit(hit, project.id), "project_id": project.id, "project": project.human_key}
+        for hit, project in found.hits
+    ]
+    hint = "" if hits else show_unfound(is_asked=found.is_asked, is_literal=found.is_literal)
+    return {"result": hits, **({"hint": hint} if hint else {})}
 
 
 def show_product_inbox(inbox: ProductInbox) -> list[JsonObject]:

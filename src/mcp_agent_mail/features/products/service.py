@@ -110,7 +110,7 @@ class ProductService:
         _, projects = await self._store.read(lambda view: open_product(view, caller, product_key))
         parsed = read_query(query)
         if parsed is None or not projects:
-            return ProductHits(hits=[])
+            return ProductHits(hits=[], is_asked=parsed is not None)
         first, *more = projects
         reader = SearchScope(
             project_id=first.id,
@@ -120,7 +120,8 @@ class ProductService:
         )
         hits = await search(self._store, parsed, reader, Filters(), order=Order.RELEVANCE, limit=limit)
         by_id = {project.id: project for project in projects}
-        return ProductHits(hits=[(hit, by_id[hit.project_id]) for hit in hits if hit.project_id is not None])
+        of_projects = [(hit, by_id[hit.project_id]) for hit in hits if hit.project_id is not None]
+        return ProductHits(hits=of_projects, is_literal=parsed.is_literal)
 
     async def summarize_thread(
         self, caller: Caller, product_key: str, thread_id: str, wishes: DigestOptions, *, limit: int

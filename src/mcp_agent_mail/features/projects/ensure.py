@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.archive_format.layout import profile_snapshot, project_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM
+from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, did_you_mean
 from mcp_agent_mail.domain.project_identity import Identity, WorkspaceFacts, slug_alias
 from mcp_agent_mail.domain.projects import AliasKind, Project, plain_slug, slugs_of
-from mcp_agent_mail.features.projects.lookup import find_around, find_known_path, find_tied
+from mcp_agent_mail.features.projects.lookup import find_around, find_known_path, find_near, find_tied
 from mcp_agent_mail.store.transaction import Tx, View
 
 
@@ -48,14 +49,17 @@ def find_foreseen(view: View, project_request: ProjectRequest) -> Project | None
 
 def doubt_about_new(view: View, project_request: ProjectRequest) -> str:
     """What speaks against a new project of this directory, for a hint: it is within that of another, or is it but for
-    letter case, or there is no such directory. Empty where nothing does, and where `ensure` would make none.
+    letter case, or there is no such directory, with those that it may be a slip of. Empty where nothing does, and where
+    `ensure` would make none.
     """
     if find_foreseen(view, project_request) is not None:
         return ""
     path, around = project_request.path, find_around(view, project_request.path)
     if around is None:
+        if not project_request.facts.is_missing:
+            return ""
         missing = f"There is no directory {path} on the server's machine: a new project was made of it all the same."
-        return missing if project_request.facts.is_missing else ""
+        return in_sentences(missing, did_you_mean(find_near(view, path)))
     how = f"but for letter case {around}" if len(around) == len(path) else f"within the project {around}"
     return f"New project: {path} is {how}, whose agents and mail are not here. To join them use human_key={around!r}."
 

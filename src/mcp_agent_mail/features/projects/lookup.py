@@ -153,6 +153,11 @@ def find_around(view: View, path: str) -> str | None:
     return _around(path, [project.human_key for project in view.projects.newest(_LOOKED_AT)])
 
 
+def find_near(view: View, path: str) -> list[str]:
+    """The keys of at most three projects that a path, which is none, may be a slip of."""
+    return _nearest(path, view.projects.newest(_LOOKED_AT))
+
+
 def _around(key: str, paths: Sequence[str]) -> str | None:
     wanted = f"{key.strip('/').lower()}/"
     around = [path for path in paths if wanted.startswith(f"{path.strip('/').lower()}/")]

@@ -10,7 +10,13 @@ from mcp_agent_mail.domain.search.query import Hit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What was found, seen from `project`."""
+    """What was found, seen from `project`. `is_asked`: the query has a word in it. `is_literal`: it was no expression,
+    so that its words were looked for as they stand. `only_of` is the agent whose own mail alone was searched, since it
+    may not read the project's.
+    """
 
     project: Project
     hits: list[Hit]
+    is_asked: bool = True
+    is_literal: bool = False
+    only_of: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.features.search.results import SearchResult
 from mcp_agent_mail.features.search.shapes import show_hit
@@ -9,10 +10,28 @@ from mcp_agent_mail.features.search.shapes import show_hit
 _NOTHING_ASKED = "The query has no word in it: give one."
 
 
-def show_found(found: SearchResult, query: str) -> Json:
-    """The answer of `search_messages`, as text and as structured content: the hits stand under the key `result`. A
-    `query` without a word finds nothing, and a `hint` says so.
+_AS_IT_STANDS = (
+    "The query is no expression as it stands (a quote or bracket without its other, an operator without a word, a "
+    "column that is not there): each of its words was looked for, AND, OR and NOT too."
+)
+
+
+def show_found(found: SearchResult) -> Json:
+    """The answer of `search_messages`, as text and as structured content: the hits stand under the key `result`. Where
+    nothing was found for another reason than that nothing is there, or not all was searched, a `hint` says so.
     """
     hits = [show_hit(hit, found.project.id) for hit in found.hits]
-    is_empty = not hits and not any(character.isalnum() for character in query)
-    return {"result": hits, **({"hint": _NOTHING_ASKED} if is_empty else {})}
+    hint = in_sentences(
+        show_unfound(is_asked=found.is_asked, is_literal=found.is_literal) if not hits else "",
+        f"{found.only_of} is an agent of another project: only what it sent or got itself was searched."
+        if found.only_of
+        else "",
+    )
+    return {"result": hits, **({"hint": hint} if hint else {})}
+
+
+def show_unfound(*, is_asked: bool, is_literal: bool) -> str:
+    """What of the query itself may be why nothing was found; empty where it is as it should be."""
+    if not is_asked:
+        return _NOTHING_ASKED
+    return _AS_IT_STANDS if is_literal else ""

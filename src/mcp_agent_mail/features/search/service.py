@@ -49,14 +49,19 @@ class SearchService:
         project, filters = await self._store.read(lambda view: _resolve(view, caller, request))
         query = read_query(request.query)
         if query is None:
-            return SearchResult(project=project, hits=[])
+            return SearchResult(project=project, hits=[], is_asked=False)
         reader = SearchScope(
             project_id=project.id,
             agent_id=caller.agent_id,
             whole_project=may_read(caller, project, Readership.WORK),
         )
         hits = await search(self._store, query, reader, filters, order=request.order, limit=request.limit)
-        return SearchResult(project=project, hits=hits)
+        return SearchResult(
+            project=project,
+            hits=hits,
+            is_literal=query.is_literal,
+            only_of=None if reader.whole_project else caller.agent_name,
+        )
 
 
 def _resolve(view: View, caller: Caller, request: SearchRequest) -> tuple[Project, Filters]:

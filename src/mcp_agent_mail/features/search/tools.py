@@ -45,6 +45,6 @@ def search_tools(service: SearchService, current_caller: Callable[[], Awaitable[
             thread_id=thread_id,
             since_ts=since_ts,
         )
-        return show_found(await service.search(await current_caller(), request), query)
+        return show_found(await service.search(await current_caller(), request))
 
     return [tool(search_messages, cluster="search", title="Search mail", read_only=True, idempotent=True)]

@@ -12,13 +12,14 @@ from mcp_agent_mail.domain.summaries.extract import ThreadMessage, ThreadSummary
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarizedThread:
     """`examples` are empty when none were asked for. `llm_error` says why a model's help is missing; None when it is
-    not, or was not wanted.
+    not, or was not wanted. `near` are threads that may have been meant, where this one has no mail.
     """
 
     thread_id: str
     summary: ThreadSummary
     examples: Sequence[ThreadMessage] = ()
     llm_error: str | None = None
+    near: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

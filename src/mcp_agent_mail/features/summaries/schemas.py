@@ -9,7 +9,7 @@ from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.summaries.digests import Digest
 from mcp_agent_mail.domain.summaries.extract import aggregate
 from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
-from mcp_agent_mail.features.summaries.shapes import _error, _mentions, show_example, show_summary
+from mcp_agent_mail.features.summaries.shapes import _error, _mentions, show_example, show_missing, show_summary
 
 
 def show_thread_summaries(threads: Sequence[SummarizedThread]) -> Json:
@@ -17,7 +17,12 @@ def show_thread_summaries(threads: Sequence[SummarizedThread]) -> Json:
     together = aggregate([thread.summary for thread in threads])
     return {
         "threads": [
-            {"thread_id": thread.thread_id, "summary": show_summary(thread.summary), **_examples(thread)}
+            {
+                "thread_id": thread.thread_id,
+                "summary": show_summary(thread.summary),
+                **_examples(thread),
+                **show_missing(thread),
+            }
             for thread in threads
         ],
         "aggregate": {

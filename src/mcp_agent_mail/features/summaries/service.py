@@ -13,6 +13,7 @@ from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.names import KnownNames
 from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_to_read
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.summaries.digests import Digest, NewDigest, span_of
@@ -71,7 +72,15 @@ class SummaryService:
         # One after the other: a call computes on one thread. A model is asked for all of them at once.
         summaries = [await self._summarized(thread.messages, thread.total) for thread in threads]
         refining = (self._refined(thread, summary, wishes) for thread, summary in zip(threads, summaries, strict=True))
-        return list(await asyncio.gather(*refining))
+        found = await asyncio.gather(*refining)
+        return (
+            list(found) if all(one.summary.total_messages for one in found) else await self._with_near(project, found)
+        )
+
+    async def _with_near(self, project: Project, found: Sequence[SummarizedThread]) -> list[SummarizedThread]:
+        """Those without mail with the threads that may have been meant."""
+        known = KnownNames(await self._store.read(lambda view: view.messages.recent_threads(project.id)))
+        return [one if one.summary.total_messages else replace(one, near=known.nearest(one.thread_id)) for one in found]
 
     async def summarize_mail(self, thread: ThreadMail, wishes: DigestOptions) -> SummarizedThread:
         """A summary of mail that was read elsewhere: who may see it is the caller's to decide."""

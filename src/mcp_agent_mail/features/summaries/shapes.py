@@ -6,20 +6,30 @@ from collections.abc import Iterable
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.domain.identity.names import did_you_mean
 from mcp_agent_mail.domain.summaries.extract import ThreadMessage, ThreadSummary
 from mcp_agent_mail.features.summaries.results import SummarizedThread
 
 
 def show_thread_summary(thread: SummarizedThread) -> Json:
     """The answer of `summarize_thread` for one thread. `llm_error` is there only where a model's help was wanted and
-    failed.
+    failed, `hint` where the thread has no mail.
     """
     return {
         "thread_id": thread.thread_id,
         "summary": show_summary(thread.summary),
         "examples": [show_example(message) for message in thread.examples],
         **_error([thread]),
+        **show_missing(thread),
     }
+
+
+def show_missing(thread: SummarizedThread) -> dict[str, str]:
+    """A `hint` where there is nothing to summarize: the id may be misspelt."""
+    if thread.summary.total_messages:
+        return {}
+    said = "Nobody has written in this thread, as far as you may read. Thread ids stand in every message; case counts."
+    return {"hint": f"{did_you_mean(thread.near)}{said}"}
 
 
 def show_summary(summary: ThreadSummary) -> Json:

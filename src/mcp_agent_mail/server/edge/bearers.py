@@ -1,7 +1,8 @@
 """What `Authorization: Bearer` shows, and what that lets its bearer do.
 
 Tried in this order: the server's own token, the operator's, an issued one, a JWT where they are on, else an agent's
-registration token, which proves its agent and opens no locked door. A refusal never says why.
+registration token, which proves its agent and opens no locked door. A refusal tells what kind of token it
+was by its prefix alone, which is no secret, and never why a JWT counts for nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.clock import Clock, system_clock
-from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX
+from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, ISSUED_TOKEN_PREFIX
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.rates import address_payer
@@ -45,6 +46,14 @@ class BearerRules:
 
 _MISSING = "This server needs its token: send Authorization: Bearer <HTTP_BEARER_TOKEN>, or one that it has issued."
 _WRONG = "The bearer token opens nothing here. An agent's own token belongs in X-Agent-Token."
+_NOT_IN_FORCE = (
+    "This issued token was revoked, has expired, or is another server's. The operator issues another: am token create."
+)
+"""One text for all three: who guesses learns nothing."""
+_AGENTS_OWN = (
+    "An agent's own token belongs in X-Agent-Token; as Authorization: Bearer this server takes HTTP_BEARER_TOKEN, or a "
+    "token that it has issued."
+)
 _NO_ROLE = "The token gives no role here."
 
 
@@ -94,7 +103,7 @@ class Bearers:
             return self._issued(self._tokens, given)
         if self._jwts is not None and (signed := await self._signed(self._jwts, given)) is not None:
             return signed
-        return self._unopened(address, _WRONG, is_local=is_local, is_wrong=True)
+        return self._unopened(address, _words_of(given), is_local=is_local, is_wrong=True)
 
     def _own(self, given: str, *, operator_may: bool) -> Admitted | None:
         sent = given.encode("latin-1")
@@ -114,7 +123,7 @@ class Bearers:
         """One that is revoked, expired or nobody's is refused where no token is needed, too."""
         token = tokens.find(given)
         if token is None:
-            return self._refusal(_WRONG, is_wrong=True)
+            return self._refusal(_words_of(given), is_wrong=True)
         tokens.note_use(token.id)
         return Admitted(
             payer=f"issued {token.id}",
@@ -156,3 +165,10 @@ class Bearers:
         joined = b", " if b" " in self._rules.challenge else b" "
         error = joined + b'error="invalid_token"' if is_wrong else b""
         return HttpRefusal(status=401, detail=detail, headers=((b"www-authenticate", self._rules.challenge + error),))
+
+
+def _words_of(given: str) -> str:
+    """Why a token that is no JWT opens nothing, by its prefix."""
+    if given.startswith(ISSUED_TOKEN_PREFIX):
+        return _NOT_IN_FORCE
+    return _AGENTS_OWN if given.startswith(AGENT_TOKEN_PREFIX) else _WRONG

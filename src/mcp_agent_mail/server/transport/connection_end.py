@@ -183,7 +183,10 @@ class ConnectionEnd(HttpToolsProtocol):
     def _write_refusal(self, status: int, detail: str) -> None:
         if self._has_said_all or self.transport.is_closing():
             return
-        self.transport.write(http_refusals.refusal_answer(status, detail, self.server_state.default_headers))
+        headers = self.server_state.default_headers
+        # Without a first byte of a request there is no target yet, whatever uvicorn declares.
+        target: bytes = getattr(self, "url", b"")
+        self.transport.write(http_refusals.refusal_answer(status, detail, headers, target=target))
 
     def _drop(self, data: bytes) -> None:
         self._dropped_bytes += len(data)

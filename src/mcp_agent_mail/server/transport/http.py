@@ -47,7 +47,13 @@ from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.trace_context import read_trace
 from mcp_agent_mail.server.plain_calls import send_error
 from mcp_agent_mail.server.preferences import Connections, ResponsePreferences
-from mcp_agent_mail.server.rendering.responses import send_detail, send_limited, send_value, without_body
+from mcp_agent_mail.server.rendering.responses import (
+    refusing_over_mcp,
+    send_detail,
+    send_limited,
+    send_value,
+    without_body,
+)
 from mcp_agent_mail.server.rpc import Rpc
 from mcp_agent_mail.server.transport.limits import (
     MAX_VALUES,
@@ -164,6 +170,8 @@ class HttpApp:
             path_class = PathClass.DOOR if door is not None else self.paths.find(scope["path"])
             rule = None if path_class is None else RULES[path_class]
             send = self._edge.guarded(headers, rule, send)
+            if path_class is PathClass.MCP:
+                send = refusing_over_mcp(send)
             request = _Request(scope=scope, headers=headers, rule=rule or _UNSERVED, id=request_id)
             try:
                 if door is not None:
