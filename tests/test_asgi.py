@@ -222,6 +222,7 @@ async def test_outside_of_its_lifespan_it_answers_503_and_says_what_is_missing(t
     application = Starlette(routes=[Mount("/mail", app=mail)])
     async with client_of(application) as client:
         before = await client.get("/mail/health/liveness")
+        over_mcp = [await client.post(f"/mail{path}", json={}) for path in ("/mcp", "/api/")]
         async with lifespan(mail):
             within = await client.get("/mail/health/liveness")
         after = await client.get("/mail/health/liveness")
@@ -230,6 +231,10 @@ async def test_outside_of_its_lifespan_it_answers_503_and_says_what_is_missing(t
 
     assert [one.status_code for one in (before, within, after, again)] == [503, 200, 503, 200]
     assert "async with mcp_agent_mail.asgi.lifespan(app)" in before.json()["detail"]
+    assert list(before.json()) == ["detail"]
+    for answer in over_mcp:
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"], error["message"]) == (503, -32603, before.json()["detail"])
 
 
 def client_of(application: Any) -> httpx.AsyncClient:

@@ -85,7 +85,10 @@ async def test_a_call_that_is_too_large_tells_what_to_do(tmp_path: Path) -> None
 
 async def test_a_client_that_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
     limits = {"HTTP_RATE_LIMIT_ENABLED": "true", "HTTP_RATE_LIMIT_PER_MINUTE": "2"}
-    async with open_server(tmp_path, **SETTINGS, **limits) as server, connected(server, bearer(SERVER_TOKEN)) as session:
+    async with (
+        open_server(tmp_path, **SETTINGS, **limits) as server,
+        connected(server, bearer(SERVER_TOKEN)) as session,
+    ):
         await session.initialize()
         with pytest.raises(MCPError, match="Too many") as refused:
             await session.list_tools()

@@ -35,3 +35,12 @@ def test_a_refusal_below_the_protocol_becomes_one_of_the_protocol() -> None:
     answer = json.loads(answer_line(7, 401, b'{"detail": "No."}'))
 
     assert (answer["id"], "AGENT_MAIL_TOKEN" in answer["error"]["message"]) == (7, True)
+
+
+def test_a_refusal_that_is_one_of_the_protocol_already_says_what_to_set_too() -> None:
+    content = b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "No."}, "detail": "No."}'
+
+    answer = json.loads(answer_line(7, 401, content))
+
+    assert (answer["id"], list(answer)) == (7, ["jsonrpc", "id", "error"])
+    assert answer["error"]["message"].startswith("No. Set AGENT_MAIL_TOKEN")

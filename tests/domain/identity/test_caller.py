@@ -7,11 +7,13 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired, PermissionDenied
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.identity.caller import (
     AgentAuth,
     Caller,
     CallerKind,
+    find_unproven,
     require_operator,
     require_to_act,
     require_to_change_project,
@@ -110,3 +112,18 @@ def test_what_is_the_operators_right_is_no_one_elses(who: str) -> None:
     require_operator(a_caller("operator", OPEN))
     with pytest.raises(PermissionDenied):
         require_operator(a_caller(who, OPEN))
+
+
+@pytest.mark.parametrize("role", Role)
+def test_only_who_may_register_is_told_to(role: Role) -> None:
+    caller = Caller(kind=CallerKind.ANONYMOUS, auth=STRICT, role=role)
+
+    unproven = find_unproven(caller, "Reading mail")
+    with pytest.raises(AuthenticationRequired) as acting:
+        require_to_act(caller, an_agent())
+
+    assert unproven is not None
+    for hint in (unproven.hint, acting.value.hint):
+        assert ("egister" in hint.replace("registration_token", "")) == (role is not Role.READER)
+        command = "the operator for a token of an agent: am token create --agent NAME --project PATH --role reader"
+        assert (command in hint) == (role is Role.READER)

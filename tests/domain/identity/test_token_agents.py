@@ -36,6 +36,26 @@ def test_a_long_list_and_a_long_name_are_cut() -> None:
     assert agents.remedy("E") == f"Act as {'A' * 100}, B, C or 1 more, or come with a token for E."
 
 
+def test_who_may_register_nobody_is_not_told_to() -> None:
+    agents = TokenAgents(names=("BlueLake@app",))
+
+    assert agents.remedy() == "Register as BlueLake@app, or come with a token for an agent that is there, or for none."
+    assert agents.remedy(may_register=False) == "Come with a token for an agent that is there, or for none."
+
+
+@pytest.mark.parametrize(("names", "is_shut_out"), [(("BlueLake",), True), (("BlueLake", "redstone@app"), False)])
+def test_who_the_token_is_not_for_learns_that_its_own_counts_for_nothing_there(
+    names: tuple[str, ...], *, is_shut_out: bool
+) -> None:
+    told = TokenAgents(names=names).shut_out("RedStone")
+
+    expected = (
+        "This connection acts as BlueLake alone: RedStone's registration_token counts for nothing on it. "
+        "RedStone needs a connection whose bearer proves no other agent."
+    )
+    assert told == (expected if is_shut_out else "")
+
+
 def test_of_an_agent_that_is_gone_nothing_can_be_named() -> None:
     gone = TokenAgents(names=())
 

@@ -206,6 +206,15 @@ async def test_a_caller_from_another_machine_is_known_as_one(token: str | None, 
     assert caller.is_remote is is_remote
 
 
+@pytest.mark.parametrize("role", Role)
+async def test_a_caller_has_the_role_that_it_was_let_in_with(role: Role) -> None:
+    given = [Credentials(via="rpc", role=role), Credentials(via="rpc", role=role, agent_token=BLUE)]
+
+    callers = [(await resolve_caller(one, AuthRules(auth=AgentAuth.STRICT), PROOFS))[0] for one in given]
+
+    assert [caller.role for caller in callers] == [role, role]
+
+
 @pytest.mark.parametrize("auth", AgentAuth)
 @pytest.mark.parametrize(
     ("given", "acting_as", "refusal", "why", "next_step"),

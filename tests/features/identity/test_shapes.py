@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.ids import WindowId
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.identity.token_agents import TokenAgents
 from mcp_agent_mail.domain.identity.windows import Window
 from mcp_agent_mail.domain.presence import ABSENT, ListeningVia, Presence
 from mcp_agent_mail.features.identity.register import Registered
@@ -61,6 +63,26 @@ def test_who_is_new_is_told_its_token_and_which_name_it_was_not_given() -> None:
     shown = show_registered(registered, STRICT)
 
     assert (shown["registration_token"], shown["requested_name"], shown["name_coerced"]) == ("amt_1", "parser", True)
+
+
+def test_who_is_made_on_a_connection_that_is_anothers_alone_is_told_so() -> None:
+    blue = an_agent()
+    bound = Caller(
+        kind=CallerKind.AGENT,
+        auth=AgentAuth.OPEN,
+        agent_id=blue.id,
+        agent_name=blue.name,
+        project_id=blue.project_id,
+        token_agents=TokenAgents(names=("BlueLake",)),
+    )
+    made = Registered(agent=an_agent(2, "Redston"), is_verified=False, token="amt_2", like="RedStone")
+    known = Registered(agent=blue, is_verified=True, was=blue)
+
+    told = show_registered(made, bound)["hint"]
+
+    assert told.startswith("A new agent. Did you mean RedStone, who is here already? This connection acts as BlueLake")
+    assert "hint" not in show_registered(known, bound)
+    assert "This connection" not in show_registered(made, OPEN)["hint"]
 
 
 def test_who_came_from_a_window_is_told_the_name_that_the_window_gives() -> None:

@@ -79,3 +79,27 @@ async def test_a_project_of_a_directory_that_is_not_there_is_told_so(tmp_path: P
 
     assert "hint" not in there
     assert "hint" not in elsewhere, "its folder is not on this disk either: the agent works on another"
+
+
+async def test_a_path_that_may_be_a_slip_of_another_projects_is_told_so_once(tmp_path: Path) -> None:
+    (tmp_path / "parser").mkdir()
+    (tmp_path / "parsers").mkdir()
+    async with open_identity(tmp_path / "store") as harness:
+
+        async def hint(key: object) -> str | None:
+            found: str | None = (await harness.call("ensure_project", human_key=str(key))).get("hint")
+            return found
+
+        first = await hint(tmp_path / "parser")
+        gone = await hint(tmp_path / "praser")
+        again = await hint(tmp_path / "praser")
+        there = await hint(tmp_path / "parsers")
+        of_another_machine = [await hint(f"/of/another/{name}") for name in ("worker-1", "worker-2", "wroker-2")]
+
+    assert (first, again) == (None, None)
+    assert gone is not None
+    assert gone.startswith(f"There is no directory {tmp_path / 'praser'} ")
+    assert gone.endswith(f"Did you mean {tmp_path / 'parser'}?")
+    assert there == f"A new project. Did you mean {tmp_path / 'parser'}, which is here already?"
+    assert of_another_machine[:2] == [None, None]
+    assert of_another_machine[2] == "A new project. Did you mean /of/another/worker-2, which is here already?"

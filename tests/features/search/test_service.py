@@ -240,3 +240,34 @@ async def test_a_wider_search_shows_no_more_than_the_caller_may_see(desk: Desk) 
 
     assert await desk.ids("rotate keys") == []
     assert await desk.ids("rotate keys", project_key="/code/lib") != []
+
+
+@pytest.mark.parametrize("query", ['"unclosed AND (', "parser AND", "owner:blue", "(plan"])
+async def test_a_query_that_is_no_expression_and_finds_nothing_says_what_was_looked_for(desk: Desk, query: str) -> None:
+    await desk.post("other")
+
+    hint = await desk.hint(query)
+
+    assert hint is not None
+    assert hint.startswith("The query is no expression as it stands")
+
+
+async def test_a_query_that_finds_something_or_is_as_it_should_be_has_no_such_hint(desk: Desk) -> None:
+    await desk.post("See src/app.py")
+
+    found = await desk.tools.run("search_messages", {"project_key": "/code/app", "query": "src/app.py"}, NOBODY)
+
+    assert (len(found["result"]), list(found)) == (1, ["result"])
+    assert [await desk.hint(query) for query in ("nowhere", '"no where"', "no AND where")] == [None] * 3
+    assert await desk.hint("*") == "The query has no word in it: give one."
+
+
+async def test_an_agent_of_another_project_is_told_that_only_its_own_mail_was_searched(desk: Desk) -> None:
+    seeded = desk.seeded
+    await desk.post("plan")
+
+    strange = await desk.hint("plan", desk.proof(seeded.fox))
+    at_home = await desk.hint("nowhere", desk.proof(seeded.blue))
+
+    assert strange == "QuietFox is an agent of another project: only what it sent or got itself was searched."
+    assert at_home is None

@@ -47,8 +47,23 @@ async def test_a_thread_is_summarized_as_the_contract_says(harness: SummariesHar
     }
 
 
-async def test_a_thread_without_mail_is_empty_and_no_error(harness: SummariesHarness) -> None:
-    assert await harness.thread(thread_id="none") == {"thread_id": "none", "summary": NOTHING, "examples": []}
+NOBODY_WROTE = (
+    "Nobody has written in this thread, as far as you may read. Thread ids stand in every message; case counts."
+)
+
+
+async def test_a_thread_without_mail_is_empty_and_no_error_and_told_from_a_slip(harness: SummariesHarness) -> None:
+    await harness.post("Decision: take one", thread_id="plan-parser")
+    await harness.post("Of the blind", thread_id="secret-parser", to=[harness.seeded.fox], bcc=[harness.seeded.red])
+
+    none = await harness.thread(thread_id="none")
+    slip = await harness.thread(thread_id="Plan-Parser")
+    several = await harness.thread(thread_id="plan-parser,plan-parsr")
+
+    assert none == {"thread_id": "none", "summary": NOTHING, "examples": [], "hint": NOBODY_WROTE}
+    assert (slip["summary"], slip["hint"]) == (NOTHING, f"Did you mean plan-parser? {NOBODY_WROTE}")
+    hints = [one.get("hint") for one in several["threads"]]
+    assert hints == [None, f"Did you mean plan-parser? {NOBODY_WROTE}"]
 
 
 async def test_the_newest_messages_are_read_and_all_are_counted(harness: SummariesHarness) -> None:

@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, did_you_mean
 from mcp_agent_mail.domain.project_identity import Identity, WorkspaceFacts, slug_alias
 from mcp_agent_mail.domain.projects import AliasKind, Project, plain_slug, slugs_of
-from mcp_agent_mail.features.projects.lookup import find_around, find_known_path, find_near, find_tied
+from mcp_agent_mail.features.projects.lookup import find_around, find_known_path, find_near, find_slip, find_tied
 from mcp_agent_mail.store.transaction import Tx, View
 
 
@@ -49,7 +49,7 @@ def find_foreseen(view: View, project_request: ProjectRequest) -> Project | None
 
 def doubt_about_new(view: View, project_request: ProjectRequest) -> str:
     """What speaks against a new project of this directory, for a hint: it is within that of another, or is it but for
-    letter case, or there is no such directory, with those that it may be a slip of. Empty where nothing does, and where
+    letter case, or there is no such directory; and of which ones it may be a slip. Empty where nothing does, and where
     `ensure` would make none.
     """
     if find_foreseen(view, project_request) is not None:
@@ -57,7 +57,8 @@ def doubt_about_new(view: View, project_request: ProjectRequest) -> str:
     path, around = project_request.path, find_around(view, project_request.path)
     if around is None:
         if not project_request.facts.is_missing:
-            return ""
+            slip = find_slip(view, path)
+            return "" if slip is None else f"A new project. Did you mean {slip}, which is here already?"
         missing = f"There is no directory {path} on the server's machine: a new project was made of it all the same."
         return in_sentences(missing, did_you_mean(find_near(view, path)))
     how = f"but for letter case {around}" if len(around) == len(path) else f"within the project {around}"

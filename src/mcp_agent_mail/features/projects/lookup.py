@@ -10,7 +10,7 @@ from types import MappingProxyType
 from mcp_agent_mail.core.errors import listed, suggest_call
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.plain_files import real_path
-from mcp_agent_mail.domain.identity.names import did_you_mean, nearest
+from mcp_agent_mail.domain.identity.names import did_you_mean, mistaken_for, nearest
 from mcp_agent_mail.domain.project_identity import UID_LENGTH, project_of_derived, slug_alias, uid_tie
 from mcp_agent_mail.domain.projects import Project, ProjectArchived, UnknownProject, canonical_path, is_path
 from mcp_agent_mail.store.transaction import View
@@ -156,6 +156,14 @@ def find_around(view: View, path: str) -> str | None:
 def find_near(view: View, path: str) -> list[str]:
     """The keys of at most three projects that a path, which is none, may be a slip of."""
     return _nearest(path, view.projects.newest(_LOOKED_AT))
+
+
+def find_slip(view: View, path: str) -> str | None:
+    """The key beside a path that this may be a slip of: a letter or two wrong in its last part."""
+    parent, _, name = path.rpartition("/")
+    beside = [key.rpartition("/") for key in (project.human_key for project in view.projects.newest(_LOOKED_AT))]
+    meant = mistaken_for(name, [last for folder, _, last in beside if folder == parent][:_CANDIDATES])
+    return None if meant is None else f"{parent}/{meant}"
 
 
 def _around(key: str, paths: Sequence[str]) -> str | None:
