@@ -70,3 +70,12 @@ async def test_a_new_name_that_may_be_a_slip_of_anothers_is_told_so(team: Macros
     assert slip["agent"]["hint"] == "A new agent. Did you mean RedStone, who is here already?"
     assert "hint" not in first["agent"]
     assert "hint" not in other["agent"]
+
+
+async def test_a_session_in_a_project_that_may_be_a_slip_of_another_is_told_so(team: MacrosHarness) -> None:
+    await team.start("BlueLake", "/code/application")
+    slip = await team.start("BlueLake", "/code/aplication")
+    again = await team.start("BlueLake", "/code/aplication")
+
+    assert slip["hint"] == "A new project. Did you mean /code/application, which is here already?"
+    assert "hint" not in again

@@ -207,3 +207,19 @@ async def test_a_project_made_later_can_join(harness: ProductsHarness) -> None:
     await harness.link(APP, "/code/new")
 
     assert len((await harness.read("product/storefront"))["projects"]) == 2
+
+
+async def test_a_query_that_may_be_why_nothing_was_found_is_told_as_in_one_project(harness: ProductsHarness) -> None:
+    await harness.link(APP, LIB)
+
+    answers = [
+        await harness.call("search_messages_product", product_key="storefront", query=query)
+        for query in ('"unclosed AND (', "*", "nowhere")
+    ]
+
+    assert [answer["result"] for answer in answers] == [[]] * 3
+    assert [str(answer.get("hint"))[:22] for answer in answers] == [
+        "The query is no expres",
+        "The query has no word ",
+        "None",
+    ]

@@ -59,7 +59,8 @@ class Desk:
         """Of an answer without any hit."""
         answer = await self.tools.run("search_messages", {"project_key": "/code/app", "query": query}, credentials)
         assert answer["result"] == []
-        return answer.get("hint")
+        hint: str | None = answer.get("hint")
+        return hint
 
     async def ids(self, query: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> list[int]:
         return [item["id"] for item in await self.search(query, credentials, **arguments)]
