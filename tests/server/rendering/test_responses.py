@@ -65,6 +65,7 @@ async def test_what_is_no_refusal_of_ours_stays_as_it_is() -> None:
         await send_value(send, 404, error)
         await send_value(send, 401, {"error": {"type": "AUTHENTICATION_REQUIRED"}})
         await send_json(send, 400, b"[1]")
+        await send_json(send, 405, b"")
         await send_text(send, 400, "text/plain", "detail")
 
     assert through[0] == plain[0]

@@ -100,7 +100,10 @@ def _worded_body(start: Message, body: bytes) -> bytes | None:
     """None for what is not one of our refusals, or has a JSON-RPC error in it already."""
     if (b"content-type", _JSON) not in start.get("headers", ()):
         return None
-    value = orjson.loads(body)
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:  # An answer without a body.
+        return None
     if not isinstance(value, dict) or "detail" not in value or "jsonrpc" in value:
         return None
     return orjson.dumps(refusal_for_mcp(start["status"], value))
