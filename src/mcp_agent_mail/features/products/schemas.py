@@ -8,8 +8,7 @@ from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.features.messaging.shapes import show_inbox_item
 from mcp_agent_mail.features.products.results import Linked, ProductHits, ProductInbox, SeenProduct
 from mcp_agent_mail.features.projects.shapes import show_project
-from mcp_agent_mail.features.search.schemas import show_unfound
-from mcp_agent_mail.features.search.shapes import show_hit
+from mcp_agent_mail.features.search.shapes import show_hit, show_unfound
 
 
 def show_product(product: Product) -> JsonObject:

@@ -5,15 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.features.search.results import SearchResult
-from mcp_agent_mail.features.search.shapes import show_hit
-
-_NOTHING_ASKED = "The query has no word in it: give one."
-
-
-_AS_IT_STANDS = (
-    "The query is no expression as it stands (a quote or bracket without its other, an operator without a word, a "
-    "column that is not there): each of its words was looked for, AND, OR and NOT too."
-)
+from mcp_agent_mail.features.search.shapes import show_hit, show_unfound
 
 
 def show_found(found: SearchResult) -> Json:
@@ -28,10 +20,3 @@ def show_found(found: SearchResult) -> Json:
         else "",
     )
     return {"result": hits, **({"hint": hint} if hint else {})}
-
-
-def show_unfound(*, is_asked: bool, is_literal: bool) -> str:
-    """What of the query itself may be why nothing was found; empty where it is as it should be."""
-    if not is_asked:
-        return _NOTHING_ASKED
-    return _AS_IT_STANDS if is_literal else ""

@@ -1,4 +1,4 @@
-"""A hit as every search shows it. Keys are a wire contract."""
+"""A hit as every search shows it, and why there may be none. Keys are a wire contract."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.search.query import Hit
+
+_NOTHING_ASKED = "The query has no word in it: give one."
+
+
+_AS_IT_STANDS = (
+    "The query is no expression as it stands (a quote or bracket without its other, an operator without a word, a "
+    "column that is not there): each of its words was looked for, AND, OR and NOT too."
+)
 
 
 def show_hit(hit: Hit, seen_from: ProjectId) -> Json:
@@ -21,3 +29,10 @@ def show_hit(hit: Hit, seen_from: ProjectId) -> Json:
         "created_ts": iso(hit.created_ts),
         "snippet": hit.snippet,
     }
+
+
+def show_unfound(*, is_asked: bool, is_literal: bool) -> str:
+    """What of the query itself may be why nothing was found; empty where it is as it should be."""
+    if not is_asked:
+        return _NOTHING_ASKED
+    return _AS_IT_STANDS if is_literal else ""
