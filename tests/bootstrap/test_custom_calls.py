@@ -15,6 +15,7 @@ import pytest
 from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.custom_calls import custom_specs
 from mcp_agent_mail.bootstrap.custom_tools import CustomTools
+from mcp_agent_mail.bootstrap.left_calls import MAX_LEFT, CustomToolUnfinished
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.extending import CALLER_NAME, PROJECT_KEY, Choice, Conflict, Host, Json, Text, ToolSpec, tool
@@ -23,6 +24,7 @@ from mcp_agent_mail.server.lifespan import _store
 from tests.server.whole_app import OPERATOR, PLACE, WholeApp, settings_of
 
 APP = "/code/app"
+WITHIN_S = 30
 UNFIT: dict[str, Callable[[], Json]] = {
     "an object of no such kind": object,
     "a number that is too long": lambda: {"n": 1 << 70},
@@ -227,7 +229,7 @@ async def test_one_that_does_not_end_is_stopped(app: WholeApp) -> None:
     (fail,) = (spec for spec in app.services.custom.specs if spec.name == "fail")
     short = custom_specs(CustomTools(specs=(fail,)), app.services.identity, time_limit_s=0.01)
 
-    with pytest.raises(Exception, match=r"fail took more than 0\.01 s and was stopped"):
+    with pytest.raises(Exception, match=r"fail took more than 0\.01 s and was told to stop"):
         await ToolTable(short).run("fail", {"how": "hang"}, Credentials(via="rpc"))
 
 
@@ -246,3 +248,58 @@ async def test_a_call_that_is_cancelled_ends_as_cancelled(app: WholeApp) -> None
 
     with pytest.raises(asyncio.CancelledError):
         await calling
+
+
+async def test_one_that_will_not_be_cancelled_holds_up_neither_its_caller_nor_the_stop(
+    app: WholeApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    ends, answers = asyncio.Event(), []
+
+    async def stay() -> Json:
+        """Stay."""
+        while not ends.is_set():
+            try:
+                await ends.wait()
+            except asyncio.CancelledError:
+                continue
+        raise ValueError("a secret of the package")
+
+    custom = CustomTools(specs=(tool(stay, title="Stay"),))
+    table = ToolTable(custom_specs(custom, app.services.identity, time_limit_s=0.01))
+    for _ in range(MAX_LEFT + 1):
+        with pytest.raises(CustomToolUnfinished) as refused:
+            await table.run("stay", {}, Credentials(via="rpc"))
+        answers.append(refused.value.message)
+    left = await custom.left.settle(0.01)
+    ends.set()
+
+    assert answers == [
+        *["stay took more than 0.01 s and was told to stop."] * MAX_LEFT,
+        f"{MAX_LEFT} calls of stay were told to stop and have not ended.",
+    ]
+    assert left == ["stay"]
+    assert await custom.left.settle(WITHIN_S) == []
+    assert "secret" not in caplog.text
+
+
+async def test_a_call_that_its_caller_has_left_has_until_the_stop_to_end(app: WholeApp) -> None:
+    begun, done = asyncio.Event(), []
+
+    async def tidy() -> Json:
+        """Tidy up."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            done.append("tidied")
+
+    custom = CustomTools(specs=(tool(tidy, title="Tidy"),))
+    calling = asyncio.create_task(
+        ToolTable(custom_specs(custom, app.services.identity)).run("tidy", {}, Credentials(via="rpc"))
+    )
+    await begun.wait()
+    calling.cancel()
+    await asyncio.wait({calling})
+
+    assert (await custom.left.settle(WITHIN_S), done) == ([], ["tidied"])

@@ -9,7 +9,8 @@ from dataclasses import replace
 import orjson
 
 from mcp_agent_mail.bootstrap.custom_tools import CustomTools
-from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.bootstrap.left_calls import CustomToolUnfinished, LeftCalls, running_tool
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Handler, Json, ToolSpec, current_credentials
 from mcp_agent_mail.domain.identity.caller import require_proof
 from mcp_agent_mail.extending import ToolCaller
@@ -24,10 +25,6 @@ class UnfitResult(Exception):
     """A tool gave what cannot be answered: a bug of the package's, so that the caller is told of none of it."""
 
 
-class CustomToolUnfinished(Unavailable):
-    """A tool of another package did not come to an end."""
-
-
 def custom_specs(
     custom: CustomTools, identity: IdentityService, *, time_limit_s: float = TIME_LIMIT_S
 ) -> Iterable[ToolSpec]:
@@ -35,7 +32,7 @@ def custom_specs(
     is refused always: the tool itself need not ask.
     """
     custom.host.identify = lambda: _caller(identity)
-    return [replace(spec, handler=_judged(spec, identity, time_limit_s)) for spec in custom.specs]
+    return [replace(spec, handler=_judged(spec, identity, custom.left, time_limit_s)) for spec in custom.specs]
 
 
 async def _caller(identity: IdentityService) -> ToolCaller:
@@ -50,32 +47,43 @@ async def _caller(identity: IdentityService) -> ToolCaller:
     )
 
 
-def _judged(spec: ToolSpec, identity: IdentityService, time_limit_s: float) -> Handler:
+def _judged(spec: ToolSpec, identity: IdentityService, left: LeftCalls, time_limit_s: float) -> Handler:
+    """In a task of its own: whoever waits for it can leave, also where the tool will not be cancelled."""
+
     async def run(**arguments: object) -> Json:
         require_proof(await identity.caller(), f"Calling {spec.name}")
-        limit = asyncio.timeout(time_limit_s)
+        left.require_room(spec.name)
+        call = asyncio.create_task(_outcome(spec, arguments), name=f"custom tool {spec.name}")
         try:
-            async with limit:
-                return _plain(spec, await spec.handler(**arguments))
+            await asyncio.wait({call}, timeout=time_limit_s)
+        finally:
+            if not (is_done := call.done()):
+                left.leave(call, spec.name)
+        if not is_done:
+            raise CustomToolUnfinished(
+                f"{spec.name} took more than {time_limit_s:g} s and was told to stop.",
+                hint="What it did until then may stand, and it may still be at work. Ask whoever wrote it.",
+            )
+        try:
+            return _plain(spec, call.result())
         except AgentMailError as refused:
             _written(refused.to_wire())
             raise
-        except TimeoutError as late:
-            if not limit.expired():
-                raise
-            raise CustomToolUnfinished(
-                f"{spec.name} took more than {time_limit_s:g} s and was stopped.",
-                hint="What it did until then may stand. Ask whoever wrote it.",
-            ) from late
-        except Exception:
-            raise
-        except BaseException as left:
-            # Let through it would end the server, or the answer alone. Who calls may have left, though.
-            if isinstance(left, asyncio.CancelledError) and _is_cancelled():
-                raise
-            raise UnfitResult(f"{spec.name} ended by {type(left).__name__}") from left
 
     return run
+
+
+async def _outcome(spec: ToolSpec, arguments: dict[str, object]) -> Json:
+    try:
+        with running_tool(spec.name):
+            return await spec.handler(**arguments)
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException as ended:
+        # Let through it would end the server, or the answer alone. Who calls may have left, though.
+        if isinstance(ended, asyncio.CancelledError) and _is_cancelled():
+            raise
+        raise UnfitResult(f"{spec.name} ended by {type(ended).__name__}") from ended
 
 
 def _is_cancelled() -> bool:

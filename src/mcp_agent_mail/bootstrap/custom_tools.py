@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 
+from mcp_agent_mail.bootstrap.left_calls import LeftCalls
 from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS
 from mcp_agent_mail.core.errors import Unavailable, in_sentences, listed
 from mcp_agent_mail.core.profiles import CUSTOM, TOOLS, UNLISTED
@@ -44,6 +45,7 @@ class CustomTools:
 
     specs: Sequence[ToolSpec] = ()
     host: Host = field(default_factory=Host)
+    left: LeftCalls = field(default_factory=LeftCalls)
 
     def names(self) -> list[str]:
         return [spec.name for spec in self.specs]

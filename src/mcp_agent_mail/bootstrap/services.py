@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.bootstrap.attachments import AttachmentParts
 from mcp_agent_mail.bootstrap.custom_tools import CustomTools
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.concurrency.looks import Looks
+from mcp_agent_mail.core.errors import listed
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.features.archiving.service import ArchivingService
@@ -47,6 +49,7 @@ from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
 
+_log = logging.getLogger("mcp_agent_mail.server")
 _SHARES = 4
 """Of a stop's time one part goes to passes that are under way; the archive gets what is left."""
 
@@ -159,8 +162,16 @@ class Services:
             self.guard_spool.close(patience_s),
             self.recording.stop(),
             self.attachments.close(),
+            self._leave_calls(patience_s),
         )
         await self.activity.close()
         await self.token_book.close()
         await self.delivery_marks.close()
         await self.archiving.stop(max(0.0, deadline - loop.time()))
+
+    async def _leave_calls(self, patience_s: float) -> None:
+        if names := await self.custom.left.settle(patience_s):
+            _log.error(
+                "%s of CUSTOM_TOOLS did not end when the server stopped. What of it goes on finds the store closed.",
+                listed(names, "and"),
+            )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import socket
@@ -10,8 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-
-import uvloop
 
 from mcp_agent_mail.bootstrap.custom_tools import CustomToolsRefused
 from mcp_agent_mail.core.errors import AgentMailError
@@ -22,6 +19,7 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.lifespan import Announce, Running, run_server
 from mcp_agent_mail.server.observability.call_lines import CallLines
 from mcp_agent_mail.server.observability.line_queue import LineQueue, queued_output
+from mcp_agent_mail.server.process_end import process_end
 from mcp_agent_mail.server.transport.listener import CannotListen, PortTaken
 from mcp_agent_mail.store.engine.lock import StoreInUse
 
@@ -59,22 +57,21 @@ def serve(
 ) -> int:
     """Serve until SIGTERM or SIGINT; `announce` is called once requests are answered. On a terminal calls that change
     something are told, unless `quiet`. A listening socket that was `handed` over is used in the place of an own one.
-    Returns the exit code.
+    Returns the exit code, or ends the process with it where something was left behind.
     """
     # A full collection walks every object of every import for nothing; it is switched on again after the start.
     gc.disable()
-    with queued_output() as terminal:
+    with process_end() as end, queued_output() as terminal:
         configure_logs(
             level=settings.log_level, rich_enabled=settings.log_rich_enabled, json_enabled=settings.log_json_enabled
         )
         quiet_fastmcp()
         lines = _call_lines(terminal) if terminal is not None and not quiet and is_watched(settings) else None
         try:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(run_server(settings, announce, faults, lines, handed=handed))
+            end.run(run_server(settings, announce, faults, lines, handed=handed))
         except AgentMailError as error:
-            return tell_refusal(error)
-    return ServeExit.STOPPED
+            end.code = tell_refusal(error)
+    return end.code
 
 
 def _call_lines(terminal: LineQueue) -> CallLines:
