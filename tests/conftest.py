@@ -40,7 +40,7 @@ def logs_end_with_their_test() -> Iterator[None]:
     root.setLevel(level)
 
 
-_HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+_HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 @pytest.fixture(autouse=True)

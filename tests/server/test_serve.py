@@ -109,7 +109,7 @@ def test_port_zero_prints_the_port_that_was_found(root: Path) -> None:
         assert health["http_port"] == int(found[1])
 
 
-@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stop_is_clean_and_voids_the_operators_token(root: Path, by: signal.Signals) -> None:
     with Served(root) as server, server.connect() as connection:
         token = root / "operator.token"

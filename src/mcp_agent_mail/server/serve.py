@@ -55,9 +55,9 @@ def serve(
     quiet: bool = False,
     handed: socket.socket | None = None,
 ) -> int:
-    """Serve until SIGTERM or SIGINT; `announce` is called once requests are answered. On a terminal calls that change
-    something are told, unless `quiet`. A listening socket that was `handed` over is used in the place of an own one.
-    Returns the exit code, or ends the process with it where something was left behind.
+    """Serve until SIGTERM, SIGINT or SIGHUP; `announce` is called once requests are answered. On a terminal calls that
+    change something are told, unless `quiet`. A listening socket that was `handed` over is used in the place of one's
+    own. Returns the exit code, or ends the process with it where something was left behind.
     """
     # A full collection walks every object of every import for nothing; it is switched on again after the start.
     gc.disable()

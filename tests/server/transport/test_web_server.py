@@ -87,6 +87,36 @@ async def test_a_signal_lets_the_calls_under_way_end_and_then_the_server(number:
     assert signal.getsignal(number) == before
 
 
+async def test_a_terminal_that_closes_stops_it_as_one_signal_does_however_often_that_is_told() -> None:
+    waiting = Waiting()
+    async with waiting.served() as (url, serving), httpx.AsyncClient(timeout=60) as client:
+        call = asyncio.create_task(client.post(f"{url}/rpc/_wait", json={}))
+        await waiting.begun.wait()
+
+        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
+            signalled(number)
+            await asyncio.sleep(0)
+        await waiting.stopping.wait()
+        waiting.may_end.set()
+        answer = await asyncio.wait_for(call, WITHIN_S)
+        await asyncio.wait_for(serving, WITHIN_S)
+    signalled(signal.SIGHUP)  # The archive may be draining.
+
+    assert answer.json() == {"waited": True}
+    assert waiting.told == ["stopping", "answered"]
+
+
+async def test_one_that_ignores_hang_ups_goes_on_ignoring_them() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    async with Waiting().served() as (url, serving), httpx.AsyncClient(timeout=60) as client:
+        signalled(signal.SIGHUP)
+        alive = await client.get(f"{url}/health/liveness")
+        signalled(signal.SIGTERM)
+        await asyncio.wait_for(serving, WITHIN_S)
+
+    assert alive.json() == {"status": "alive"}
+
+
 async def test_a_second_signal_waits_for_nothing() -> None:
     waiting = Waiting()
     async with waiting.served() as (url, serving), httpx.AsyncClient(timeout=60) as client:

@@ -40,7 +40,7 @@ def serve(
         typer.Option("--stdio", help="Speak MCP on stdin and stdout for the one running server; start it if need be."),
     ] = False,
 ) -> int:
-    """Run the server until Ctrl-C or SIGTERM.
+    """Run the server until Ctrl-C, SIGTERM, or its terminal closes.
 
     Its address is printed once it answers; on a terminal then a line for each call that changes
     something: who, what, to whom, how long. Exit codes: 0 stopped, 71 it cannot listen there, 75 the

@@ -29,6 +29,8 @@ TICK_S = 1.0
 ACCEPTED_AT_ONCE = 16
 """Connections in one round of the event loop: who comes anew waits for few rounds while others keep it busy."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_HANG_UP = signal.SIGHUP
+"""A terminal that closes sends it, and the shell in it once more."""
 
 
 def _accepting(listeners: Iterable[socket.socket]) -> list[socket.socket]:
@@ -41,7 +43,7 @@ def _accepting(listeners: Iterable[socket.socket]) -> list[socket.socket]:
 
 
 class WebServer(uvicorn.Server):
-    """Serves `app` on an open socket until SIGTERM or SIGINT; a second signal stops without waiting.
+    """Serves `app` on an open socket until SIGTERM, SIGINT or SIGHUP; a second SIGTERM or SIGINT stops without waiting.
 
     `serve` returns after the last answer. (uvicorn itself would raise the signal again, which ends
     the process before the queues are drained.)
@@ -75,25 +77,34 @@ class WebServer(uvicorn.Server):
         )
         self._http_app = app
         self._is_to_stop = asyncio.Event()
+        self._has_hung_up = False
         self._on_started = on_started
         self._on_stopping = on_stopping
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Until the block ends SIGTERM and SIGINT go to `handle_exit`; afterwards the process has their default
-        handling again.
+        """Until the block ends the signals go to `handle_exit`; afterwards the process has the default handling of
+        SIGTERM and SIGINT again. SIGHUP stays ignored where it was (`nohup`), and is ignored from then on elsewhere.
         """
         loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
+        is_heard = signal.getsignal(_HANG_UP) is not signal.SIG_IGN
+        heard = (*_SIGNALS, _HANG_UP) if is_heard else _SIGNALS
+        for number in heard:
             loop.add_signal_handler(number, self.handle_exit, number, None)
         try:
             yield
         finally:
-            for number in _SIGNALS:
+            for number in heard:
                 loop.remove_signal_handler(number)
+            if is_heard:
+                signal.signal(_HANG_UP, signal.SIG_IGN)
 
     def handle_exit(self, sig: int, frame: object) -> None:  # noqa: ARG002  # uvicorn's signature
-        self.force_exit = self.should_exit
+        if sig == _HANG_UP:
+            self._has_hung_up = not self.should_exit
+        else:
+            self.force_exit = self.should_exit and not self._has_hung_up
+            self._has_hung_up = False
         self.stop_soon()
 
     def stop_soon(self) -> None:
