@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import http.client
 import json
 import os
 import signal
 import socket
+import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -346,3 +349,34 @@ def test_a_store_that_cannot_be_made_is_told_by_uvicorn_and_ends_it(tmp_path: Pa
     assert code != 0
     assert "Application startup failed" in told
     assert "Not a directory" in told
+
+
+FAILURES: dict[str, Callable[[], BaseException]] = {
+    "a bug": lambda: ValueError("of the parent"),
+    "its own database": lambda: sqlite_error(sqlite3.SQLITE_BUSY),
+    "its own full disk": lambda: OSError(errno.ENOSPC, "No space left on device"),
+    "its own read-only disk": lambda: sqlite_error(sqlite3.SQLITE_READONLY),
+    "an end": asyncio.CancelledError,
+    "a group of its own": lambda: ExceptionGroup("of the parent", [ValueError("one")]),
+}
+
+
+def sqlite_error(code: int) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("of the parent")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+async def test_what_fails_in_the_parents_own_lifespan_comes_out_as_it_is(tmp_path: Path, failure: str) -> None:
+    raised = FAILURES[failure]()
+    mail = create_app(settings_of(tmp_path))
+
+    with pytest.raises(type(raised)) as came:
+        async with lifespan(mail):
+            raise raised
+
+    assert came.value is raised
+    assert raised.__cause__ is None
+    async with lifespan(mail):
+        assert read_owner(tmp_path / "store") is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,3 +36,27 @@ def fill_disk(place: Path) -> Path:
             while file.write(b"\0" * size) == size:
                 pass
     return ballast
+
+
+@contextmanager
+def read_only(place: Path) -> Iterator[Path]:
+    """The folder or file `place`, which can only be read meanwhile, by whoever runs the tests; skipped as above."""
+    if os.geteuid():
+        below = [place, *place.rglob("*")] if place.is_dir() else [place]
+        modes = {one: one.stat().st_mode for one in below}
+        for one, mode in modes.items():
+            one.chmod(mode & 0o555)
+        try:
+            yield place
+        finally:
+            for one, mode in modes.items():
+                one.chmod(mode)
+        return
+    done = subprocess.run(["mount", "--bind", str(place), str(place)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"SKIPPED: nothing read-only without the right to mount it: {done.stderr.strip()}")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(place)], check=True)
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)

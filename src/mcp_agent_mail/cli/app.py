@@ -135,9 +135,16 @@ def _exit_code_of(arguments: Sequence[str]) -> int:
         # Imported only here: it knows SQLite.
         from mcp_agent_mail.store.engine.faults import told_fault
 
-        if (told := told_fault(error)) is None:
+        if (told := _told_unwritable(error) or told_fault(error)) is None:
             raise
         return tell_error(told)
+
+
+def _told_unwritable(error: Exception) -> AgentMailError | None:
+    # Imported only here, as above.
+    from mcp_agent_mail.cli.unwritable_store import told_unwritable_store
+
+    return told_unwritable_store(error)
 
 
 def _ended(arguments: Sequence[str]) -> int:
@@ -188,6 +195,8 @@ def _tell_failed(failed: OSError) -> int:
 
     if is_want_of_room(failed):
         return tell_error(room_lacking(failed))
+    if (told := _told_unwritable(failed)) is not None:
+        return tell_error(told)
     sys.stderr.write(f"Error: {visible(str(failed))}\n")
     return ExitCode.REFUSED
 

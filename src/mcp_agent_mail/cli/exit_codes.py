@@ -88,10 +88,17 @@ def exit_code_of(error: AgentMailError) -> int:
 
 
 def tell_error(error: AgentMailError) -> int:
-    """Print the fact, then the next step; return the exit code."""
+    """Print the fact, then the next step; return the exit code. What comes of a store that can only be read is told as
+    that.
+    """
     # 2 ms, which only an error, or an answer with a hint, need pay.
     from mcp_agent_mail.cli.hints import in_variables
 
+    if isinstance(error, Unavailable) and error.__cause__ is not None:
+        # Likewise: it knows SQLite.
+        from mcp_agent_mail.cli.unwritable_store import told_unwritable_store
+
+        error = told_unwritable_store(error) or error
     code = code_of(error)
     sys.stdout.flush()
     _tell(f"Error ({code}): ", in_variables(error))

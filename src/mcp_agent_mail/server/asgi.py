@@ -9,6 +9,7 @@ unless HTTP_HOST says more.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -40,7 +41,7 @@ from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.rendering.responses import refusing_over_mcp, send_detail
 from mcp_agent_mail.server.serve import fastmcp_quieted
 from mcp_agent_mail.server.transport.answers import OUTPUT
-from mcp_agent_mail.store.engine.faults import faults_told
+from mcp_agent_mail.store.engine.faults import faults_told, told_when_unwritable
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.lock import StoreLock
 
@@ -55,6 +56,7 @@ _NOT_STARTED = (
     "This server is not running: its lifespan has not begun, or has ended. A parent application enters it in its own "
     "lifespan: async with mcp_agent_mail.asgi.lifespan(app)."
 )
+logger = logging.getLogger("mcp_agent_mail.server")
 _STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -107,16 +109,27 @@ class AsgiServer:
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         """Owns the store and serves between entry and exit, which drains the archive. Raises SettingsError, and
-        AgentMailError (StoreInUse, DiskFull, …) where it cannot start. What is the process's own stays as it is.
+        AgentMailError (StoreInUse, DiskFull, …) where it cannot start, and what is raised inside as it is. What is the
+        process's own stays as it is.
         """
         settings = self._read()
-        with told_when_full(settings.storage_root, settings.database_path), faults_told():
-            async with AsyncExitStack() as stack:
-                stopping = await self._open(stack, settings)
-                try:
-                    yield
-                finally:
-                    stopping.begin()
+        with _told(settings):
+            async with AsyncExitStack() as opening:
+                stopping = await self._open(opening, settings)
+                stack = opening.pop_all()
+        try:
+            yield
+        except BaseException:
+            # The parent's: told by our own groups and words it would be another one.
+            stopping.begin()
+            try:
+                await stack.aclose()
+            except Exception:
+                logger.exception("The server could not close what it had opened")
+            raise
+        stopping.begin()
+        with _told(settings):
+            await stack.aclose()
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """The process is ours alone."""
@@ -177,6 +190,14 @@ class AsgiServer:
         """Of a socket in the file system, whose folder says who may come, too."""
         host, port = scope.get("server") or (None, None)
         return self._serves_others or port is None or (host is not None and is_loopback(host))
+
+
+@contextmanager
+def _told(settings: Settings) -> Iterator[None]:
+    """Inside, what the disk and SQLite make fail is told in words of ours."""
+    places = (settings.storage_root, settings.database_path)
+    with told_when_unwritable(*places), told_when_full(*places), faults_told():
+        yield
 
 
 def _require_no_ports(settings: Settings) -> None:

@@ -40,7 +40,7 @@ from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.transport.listener import open_listener
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.faults import faults_told
+from mcp_agent_mail.store.engine.faults import faults_told, told_when_unwritable
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.lock import StoreLock
@@ -99,7 +99,8 @@ async def run_server(
     over is used, and closed: the settings hold its address. Raises AgentMailError (StoreInUse, PortTaken, DiskFull, …)
     when it cannot start.
     """
-    with told_when_full(settings.storage_root, settings.database_path), faults_told():
+    places = (settings.storage_root, settings.database_path)
+    with told_when_unwritable(*places), told_when_full(*places), faults_told():
         await _run_server(settings, announce, faults, lines, handed)
 
 

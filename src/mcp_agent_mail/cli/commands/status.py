@@ -177,20 +177,21 @@ def _look_into_store(report: Report, context: CliContext) -> None:
     """Schema and backlog straight from the file, which a sick or stopped server cannot tell."""
     from mcp_agent_mail.core.clock import iso_or_none, system_clock
     from mcp_agent_mail.core.errors import AgentMailError
-    from mcp_agent_mail.store.engine.faults import faults_told
+    from mcp_agent_mail.store.engine.faults import faults_told, told_when_unwritable
     from mcp_agent_mail.store.engine.migrate import require_ours
     from mcp_agent_mail.store.engine.schema import open_own
     from mcp_agent_mail.store.transaction import View
 
     path = context.settings.database_path
     try:
-        require_ours(path)
-        _require_undamaged(context)
-        with faults_told(), closing(open_own(path)) as connection:
-            view = View(connection, system_clock)
-            backlog = view.outbox.backlog(view.now)
-            last_commit_at = iso_or_none(view.outbox.last_commit_at())
-            report["store"]["schema_version"] = view.meta.schema_version()
+        with told_when_unwritable(context.storage_root, path):
+            require_ours(path)
+            _require_undamaged(context)
+            with faults_told(), closing(open_own(path)) as connection:
+                view = View(connection, system_clock)
+                backlog = view.outbox.backlog(view.now)
+                last_commit_at = iso_or_none(view.outbox.last_commit_at())
+                report["store"]["schema_version"] = view.meta.schema_version()
     except AgentMailError as refused:
         report["problem"] = refused.text
     else:

@@ -58,9 +58,13 @@ def _told(run: Callable[[], Any]) -> Any:
         tell_refusal({"type": USAGE, "message": message, "hint": "am robot --help"})
         raise typer.Exit(wrong.exit_code) from None
     except AgentMailError as refused:
-        tell_refusal(_shown(refused))
-        raise typer.Exit(exit_code_of(refused)) from None
+        told = (_told_unwritable(refused) if refused.__cause__ is not None else None) or refused
+        tell_refusal(_shown(told))
+        raise typer.Exit(exit_code_of(told)) from None
     except OSError as failed:
+        if (unwritable := _told_unwritable(failed)) is not None:
+            tell_refusal(_shown(unwritable))
+            raise typer.Exit(exit_code_of(unwritable)) from None
         tell_refusal({"type": "UNAVAILABLE", "message": str(failed)})
         raise typer.Exit(ExitCode.REFUSED) from None
     except Exception as error:  # noqa: BLE001  # what a damaged database raises has no class of ours
@@ -79,11 +83,22 @@ def _tell_fault(error: Exception) -> int:
     # Imported only here: it knows SQLite.
     from mcp_agent_mail.store.engine.faults import told_fault
 
-    told = told_fault(error) or (Misread.because(error) if isinstance(error, _MISREAD) else None)
+    told = (
+        _told_unwritable(error)
+        or told_fault(error)
+        or (Misread.because(error) if isinstance(error, _MISREAD) else None)
+    )
     if told is None:
         raise error
     tell_refusal(_shown(told))
     return exit_code_of(told)
+
+
+def _told_unwritable(error: Exception) -> AgentMailError | None:
+    # Imported only here, as above.
+    from mcp_agent_mail.cli.unwritable_store import told_unwritable_store
+
+    return told_unwritable_store(error)
 
 
 # Plain JSON.

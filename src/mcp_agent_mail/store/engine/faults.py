@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from mcp_agent_mail.core.errors import AgentMailError, Busy
+from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 
 # Not among them: SQLITE_READONLY, which is how a write on a reading connection looks.
 _OUTSIDE_FAULTS = frozenset(
@@ -23,6 +26,16 @@ _OUTSIDE_FAULTS = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     }
 )
+_UNWRITABLE_FAULTS = frozenset(
+    {
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+"""What SQLite may say of a database that it may not write, beside other things."""
+_UNWRITABLE_ERRNOS = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PRIMARY_CODE = 0xFF  # Extended result codes hold the primary one in their low byte.
 
 WAYS_BACK = (
@@ -62,6 +75,81 @@ class StoreDamaged(StoreFailed):
             f"The database of the store is damaged: {cause}. Nothing of this call is to be relied on.",
             hint=f"Stop the server, if one runs. {WAYS_BACK} `am doctor check` says what else is wrong.",
         )
+
+
+class StoreUnwritable(Unavailable):
+    """A part of the store that this process may not write; `data.path`. Who reads it writes too: locks, and marks."""
+
+    recoverable = False
+
+    def __init__(self, path: Path) -> None:
+        reason = "it is mounted read-only" if _is_mounted_read_only(path) else _by_whom(path)
+        super().__init__(
+            f"{path} cannot be written, as whoever uses a store has to: {reason}.",
+            hint="Mount it for writing, or run this as the user whose store it is. To look into one that has to stay "
+            "as it is, copy its folder and name the copy by STORAGE_ROOT.",
+            data={"path": str(path)},
+        )
+
+
+def _is_mounted_read_only(path: Path) -> bool:
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+
+
+def _by_whom(path: Path) -> str:
+    try:
+        owner = path.stat().st_uid
+    except OSError:
+        return f"user {os.geteuid()} may not even look at it"
+    return f"it is of user {owner}, and this process is of user {os.geteuid()}"
+
+
+def told_unwritable(error: BaseException, storage_root: Path, database: Path) -> StoreUnwritable | None:
+    """What is told of an error that comes of a store which this process may not write; None for any other."""
+    for one in causes_of(error):
+        if isinstance(one, OSError) and one.errno in _UNWRITABLE_ERRNOS and isinstance(one.filename, str | bytes):
+            path = Path.cwd() / os.fsdecode(one.filename)
+            if path.is_relative_to(storage_root) or path.name.startswith(database.name):
+                return StoreUnwritable(_there(path))
+        if isinstance(one, sqlite3.Error) and _primary_code(one) in _UNWRITABLE_FAULTS:
+            beside = [database.with_name(f"{database.name}{end}") for end in ("-wal", "-shm")]
+            for path in (database, *beside, database.parent, storage_root):
+                if not os.access(_there(path), os.R_OK | os.W_OK):
+                    return StoreUnwritable(_there(path))
+    return None
+
+
+def _there(path: Path) -> Path:
+    """It, or the nearest folder above that is there: that is what cannot be written."""
+    return next((one for one in (path, *path.parents) if os.path.lexists(one)), path)
+
+
+@contextmanager
+def told_when_unwritable(storage_root: Path, database: Path) -> Iterator[None]:
+    """Inside, what fails since the store may not be written is raised as StoreUnwritable."""
+    try:
+        yield
+    except Exception as error:
+        if (told := told_unwritable(error, storage_root, database)) is None:
+            raise
+        raise told from error
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """It, what it came of, and what its group holds: what failed first may be told by what failed while closing."""
+    seen: dict[int, BaseException] = {}
+    waiting = [error]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        yield one
+        waiting += one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+        waiting += [other for other in (one.__cause__, one.__context__) if other is not None]
 
 
 def told_fault(error: BaseException) -> StoreFailed | None:

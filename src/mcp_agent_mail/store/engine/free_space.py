@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.disk_space import HARDLY_ANY_BYTES, DiskFull, disk_full, free_bytes, is_want_of_room
 from mcp_agent_mail.core.git.process import GitDiskFull
-from mcp_agent_mail.store.engine.faults import is_full, is_outside_fault
+from mcp_agent_mail.store.engine.faults import causes_of, is_full, is_outside_fault
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def told_when_full(*places: Path) -> Iterator[None]:
     except Exception as error:
         fullest = min(places, key=free_bytes)
         has_any = free_bytes(fullest) > HARDLY_ANY_BYTES
-        for one in _all_of(error):
+        for one in causes_of(error):
             if isinstance(one, GitDiskFull):
                 raise disk_full(one.place or fullest) from error
             if _tells_of_it(one, has_any=has_any):
@@ -36,17 +36,3 @@ def _tells_of_it(error: BaseException, *, has_any: bool) -> bool:
     if isinstance(error, sqlite3.Error):
         return is_full(error) or (not has_any and is_outside_fault(error))
     return is_want_of_room(error)
-
-
-def _all_of(error: BaseException) -> Iterator[BaseException]:
-    """It, what it came of, and what its group holds: what failed first may be told by what failed while closing."""
-    seen: dict[int, BaseException] = {}
-    waiting = [error]
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen[id(one)] = one
-        yield one
-        waiting += one.exceptions if isinstance(one, BaseExceptionGroup) else ()
-        waiting += [other for other in (one.__cause__, one.__context__) if other is not None]
