@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from mcp_agent_mail.cli.robot import answers
 from mcp_agent_mail.cli.robot.line import MAX_BYTES
 from tests.cli.robot.conftest import AGENT, PEER, RobotPost
 from tests.cli.shell import Shell
@@ -42,6 +43,26 @@ def test_status_tells_of_the_server_the_mail_and_the_reservations(at_shell: Shel
         "urgent_unread": 1,
         "reservations": {"own": 1, "others": 2},
     }
+
+
+def test_status_counts_all_reservations_or_says_that_there_are_more(
+    at_shell: Shell, robot_post: RobotPost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with robot_post.server.connect() as connection:
+        for name, folders in ((PEER, 3), (AGENT, 2)):
+            for folder in range(folders):
+                paths = [f"{name}/{folder}/{number}.py" for number in range(50)]
+                given = {"agent_name": name, "paths": paths}
+                connection.call("file_reservation_paths", project_key=robot_post.project, **given)
+
+    at_once = at_shell.am("robot", "status").json()["reservations"]
+    monkeypatch.setattr(answers, "_COUNTED_AT_ONCE", 50)
+    in_parts = at_shell.am("robot", "status").json()["reservations"]
+    monkeypatch.setattr(answers, "_COUNTS", 4)
+    bounded = at_shell.am("robot", "status").json()["reservations"]
+
+    assert at_once == in_parts == {"own": 100, "others": 150}
+    assert bounded == {"own": 50, "others": 150, "more": True}
 
 
 def test_whoami_says_whether_a_token_proved_it(at_shell: Shell) -> None:

@@ -18,6 +18,9 @@ DEFAULT_ITEMS = 50
 """More never fit an answer whose number of items was not given."""
 MOST_ITEMS = 1_000
 _LEASES = 200
+_COUNTED_AT_ONCE = 1_000
+_COUNTS = 10
+"""Of so many lists at most are reservations counted."""
 _RECIPIENTS = 10
 
 Row = Mapping[str, Any]
@@ -27,8 +30,7 @@ def status(caller: RobotCaller) -> RobotAnswer:
     """The server, the mail that waits, and what is reserved: by the caller and by others."""
     counts = _counts(caller)
     health = caller.gateway.call("health_check", {})
-    leases = _leases(caller)
-    own = sum(_is_own(one, caller) for one in leases)
+    held = _held(caller)
     return RobotAnswer(
         facts={
             "server": health["status"],
@@ -36,7 +38,7 @@ def status(caller: RobotCaller) -> RobotAnswer:
             "agent": caller.agent,
             "project": caller.project,
             **counts,
-            "reservations": {"own": own, "others": len(leases) - own},
+            "reservations": held,
             "pending_events": health["archive"]["pending_events"],
         }
     )
@@ -171,9 +173,23 @@ def _is_verified(caller: RobotCaller) -> bool:
     return caller.gateway.call("health_check", {})["delivery"]["feed_tail"] is not None
 
 
-def _leases(caller: RobotCaller, limit: int = _LEASES) -> list[Item]:
-    found: list[Item] = caller.gateway.read(resource_uri("file_reservations", caller.project, limit=limit))
+def _leases(caller: RobotCaller, limit: int = _LEASES, **after: int) -> list[Item]:
+    found: list[Item] = caller.gateway.read(resource_uri("file_reservations", caller.project, limit=limit, **after))
     return found
+
+
+def _held(caller: RobotCaller) -> Item:
+    """How many live reservations the caller and others have; `more` where there are more than were counted."""
+    own = others = 0
+    after: dict[str, int] = {}
+    for _ in range(_COUNTS):
+        found = _leases(caller, _COUNTED_AT_ONCE, **after)
+        mine = sum(_is_own(one, caller) for one in found)
+        own, others = own + mine, others + len(found) - mine
+        if len(found) < _COUNTED_AT_ONCE:
+            return {"own": own, "others": others}
+        after = {"after_id": found[-1]["id"]}
+    return {"own": own, "others": others, "more": True}
 
 
 def _is_own(row: Row, caller: RobotCaller) -> bool:
