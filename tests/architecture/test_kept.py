@@ -56,6 +56,9 @@ ALLOWED = {
         "TaskGroup",
     ): "in the keeper's own task: what one webhook's raises ends all, and they begin anew",
     ("notify/webhooks.py", "create_task"): "likewise",
+    ("bootstrap/custom_calls.py", "create_task"): "part of a call, or kept by LeftCalls until it ends",
+    ("bootstrap/left_calls.py", "ThreadPoolExecutor"): "what tools do in threads goes to the call that awaits it",
+    ("server/process_end.py", "Thread"): "ends the process, when all else has",
     ("features/guarding/spool.py", "to_thread"): OUR_OWN_WORK,
     ("features/archiving/offline_drain.py", "to_thread"): "a command without a server, which waits for it",
 }

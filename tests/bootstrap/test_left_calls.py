@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from mcp_agent_mail.bootstrap.left_calls import MAX_THREADS, TellingThreads, running_tool
+from mcp_agent_mail.bootstrap.left_calls import MAX_THREADS, ToolThreads, running_tool
 
 
 async def test_tools_that_fill_their_threads_leave_the_servers_alone() -> None:
-    threads, go_on = TellingThreads(), threading.Event()
+    threads, go_on = ToolThreads(), threading.Event()
     asyncio.get_running_loop().set_default_executor(threads)
     with running_tool("nap"):
         naps = [asyncio.create_task(asyncio.to_thread(go_on.wait)) for _ in range(MAX_THREADS + 1)]

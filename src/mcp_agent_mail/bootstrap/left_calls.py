@@ -72,7 +72,7 @@ def running_tool(name: str) -> Iterator[None]:
         _RUNNING.reset(before)
 
 
-class TellingThreads(ThreadPoolExecutor):
+class ToolThreads(ThreadPoolExecutor):
     """For the event loop of a server's own process: what a tool of another package hands to a thread
     (`asyncio.to_thread`) gets one of a pool beside the server's, which it could fill, and it is known whose it is.
     """
@@ -83,6 +83,7 @@ class TellingThreads(ThreadPoolExecutor):
         self._at_work: dict[Future[Any], str] = {}
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """As ever; what comes of a tool's call goes to the threads of tools, and waits there while they are taken."""
         name = _RUNNING.get()
         if name is None:
             return super().submit(fn, *args, **kwargs)

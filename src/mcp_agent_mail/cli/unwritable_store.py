@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from mcp_agent_mail.cli.context import read_settings
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.store.engine.faults import StoreUnwritable, causes_of, told_unwritable
+from mcp_agent_mail.store.engine.faults import StoreUnwritable, may_be_unwritable, told_unwritable
 
 
 def told_unwritable_store(error: BaseException) -> StoreUnwritable | None:
     """What to show for an error that the settings' store causes by not being writable; None for any other."""
-    if not any(isinstance(one, OSError | sqlite3.Error) for one in causes_of(error)):
+    if not may_be_unwritable(error):
         return None
     try:
         settings = read_settings().settings

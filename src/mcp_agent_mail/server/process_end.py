@@ -19,7 +19,7 @@ from contextlib import contextmanager
 
 import uvloop
 
-from mcp_agent_mail.bootstrap.left_calls import TellingThreads
+from mcp_agent_mail.bootstrap.left_calls import ToolThreads
 from mcp_agent_mail.core.errors import listed
 
 END_WITHIN_S = 1.0
@@ -34,7 +34,7 @@ class ProcessEnd:
     def __init__(self) -> None:
         self.code = 0
         self.left: list[str] = []
-        self._threads = TellingThreads()
+        self._threads = ToolThreads()
         self._before = set(threading.enumerate())
 
     def run(self, serving: Coroutine[object, object, None]) -> None:

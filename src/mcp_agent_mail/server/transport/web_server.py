@@ -100,6 +100,7 @@ class WebServer(uvicorn.Server):
                 signal.signal(_HANG_UP, signal.SIG_IGN)
 
     def handle_exit(self, sig: int, frame: object) -> None:  # noqa: ARG002  # uvicorn's signature
+        """Stop; at a second SIGTERM or SIGINT without waiting. SIGHUP counts as neither first nor second."""
         if sig == _HANG_UP:
             self._has_hung_up = not self.should_exit
         else:

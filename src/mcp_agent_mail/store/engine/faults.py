@@ -107,6 +107,16 @@ def _by_whom(path: Path) -> str:
     return f"it is of user {owner}, and this process is of user {os.geteuid()}"
 
 
+def may_be_unwritable(error: BaseException) -> bool:
+    """Whether `told_unwritable` could tell it, if it comes of the store: before anybody looks where that is."""
+    return any(
+        one.errno in _UNWRITABLE_ERRNOS
+        if isinstance(one, OSError)
+        else isinstance(one, sqlite3.Error) and _primary_code(one) in _UNWRITABLE_FAULTS
+        for one in causes_of(error)
+    )
+
+
 def told_unwritable(error: BaseException, storage_root: Path, database: Path) -> StoreUnwritable | None:
     """What is told of an error that comes of a store which this process may not write; None for any other."""
     for one in causes_of(error):
