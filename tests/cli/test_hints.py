@@ -37,6 +37,11 @@ AWKWARD = '/code/it\'s "my" (old) app'
             'ask for it: send_message(project_key="/code/app", to=["RedStone"], body_md="(x)")',
             "ask for it: am mail send",
         ),
+        (
+            "Act as a registered agent, or use `am mail`.",
+            "AGENT_MAIL_TOKEN needs a token of the role operator: am token create --role operator on the server's "
+            "machine.",
+        ),
         ("resource://projects lists all.", "am projects list lists all."),
         ("resource://file_reservations/app-1 lists them.", "am reservations list lists them."),
         ("add ?project=<path or slug> for an archived one.", "add --project <path or slug> for an archived one."),

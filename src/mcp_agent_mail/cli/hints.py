@@ -80,6 +80,13 @@ RESOURCES = {
     "resource://message": "am mail read",
 }
 
+AS_HUMAN = "Human"
+"""What a command may do instead that was refused as the overseer."""
+OPERATORS = {
+    AS_HUMAN: "AGENT_MAIL_TOKEN needs a token of the role operator: am token create --role operator on the server's "
+    "machine."
+}
+
 VARIABLES = {"Authorization": "AGENT_MAIL_TOKEN", "X-Agent-Token": "AGENT_MAIL_AGENT_TOKEN"}
 """The setting whose value a command sends in the header."""
 
@@ -117,6 +124,8 @@ _TOKEN_WAYS = (
 _TOKEN_PLACES = r"Each of Authorization, X-Agent-Token and the argument registration_token counts"
 _AS_BEARER = r"as Authorization: Bearer"
 _REGISTER = r"Register under a name of your own"
+_AS_HUMAN = r"Act as a registered agent, or use `am mail`\.|The operator runs `am` on the machine of the server\."
+"""Whoever is told so runs `am` already: a server of another store knows its operator by a token alone."""
 _UNCONVERTED = r"\bconvert_images=false\b"
 _FROM_PROJECT = (
     r"Give a path relative to the project's directory, or the content itself as a data: URI\.|"
@@ -141,7 +150,7 @@ def in_commands(hint: str, data: object = None, *, instead: Mapping[str, str] = 
     It is read once, from its beginning: what stands in quotes, paths, and the paths of the error's `data` stay as they
     are.
     """
-    commands = {**COMMANDS, **RESOURCES, **instead}
+    commands = {**COMMANDS, **RESOURCES, **OPERATORS, **instead}
     paths = sorted({re.escape(path) for path in _paths_in(data)}, key=len, reverse=True)
     wording = re.compile("|".join([*paths, _ANY, _DATA]))
     return wording.sub(
@@ -222,6 +231,7 @@ _WORDINGS: dict[str, tuple[str, Callable[[re.Match[str], Mapping[str, str]], str
     "token_ways": (_TOKEN_WAYS, lambda *_: f"in AGENT_MAIL_AGENT_TOKEN, or one that was issued for it {_IN_TOKEN}"),
     "token_places": (_TOKEN_PLACES, lambda *_: f"Each of {listed([*VARIABLES.values()], 'and')} counts"),
     "as_bearer": (_AS_BEARER, lambda *_: _IN_TOKEN),
+    "as_human": (_AS_HUMAN, lambda _, commands: commands[AS_HUMAN]),
     "register": (_REGISTER, lambda found, _: f"{found[0]}{_OVER_MCP}"),
 }
 _ANY = "|".join(f"(?P<{name}>{pattern})" for name, (pattern, _) in _WORDINGS.items())

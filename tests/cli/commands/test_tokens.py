@@ -82,6 +82,15 @@ def test_what_cannot_be_issued_is_refused_by_its_name_and_nothing_is(
     assert at_stopped.am("token", "list", "--all").out == ""
 
 
+def test_of_an_agent_that_has_not_registered_the_steps_before_are_told(at_stopped: Shell) -> None:
+    done = at_stopped.am("token", "create", "--agent", "NoBody")
+    elsewhere = at_stopped.am("token", "create", "--agent", "NoBody", "--project", "/no/such/project")
+
+    for refused in (done, elsewhere):
+        assert refused.code == 1
+        assert "give its machine a writer's first (am token create --role writer)" in refused.err
+
+
 def test_what_a_server_answered_of_tokens_outlives_its_kill_and_no_file_has_their_text(tmp_path: Path) -> None:
     project = tmp_path / "shop"
     project.mkdir()

@@ -11,6 +11,7 @@ import pytest
 from mcp_agent_mail.cli.exit_codes import NoServer, WireError, code_of
 from mcp_agent_mail.cli.gateway.http import _MAX_ANSWER_BYTES, HttpGateway, Server, Unreachable
 from tests.cli.scripted_server import SILENCE, Scripted, ScriptedServer, answer
+from tests.cli.shell import Shell
 
 TLS_HANDSHAKE = 22
 """The first byte of whoever speaks TLS."""
@@ -64,6 +65,20 @@ def test_where_nobody_listens_the_way_to_start_one_is_told() -> None:
 
     assert nobody.value.message == f"No server answers at {url}: Connection refused."
     assert nobody.value.hint == "Start one with: am serve"
+
+
+def test_where_nobody_listens_at_an_address_that_was_named_no_second_server_is_advised(shell: Shell) -> None:
+    shell.set(AGENT_MAIL_URL="http://127.0.0.1:1/mcp", AGENT_NAME="BlueLake")
+
+    told = [shell.am(*words) for words in (("mail",), ("top", "--once"), ("wait", "BlueLake"), ("projects", "list"))]
+    robot = shell.am("robot", "inbox")
+
+    for done in told:
+        assert done.code == 69
+        assert "Hint: Check AGENT_MAIL_URL, or ask whoever runs that server." in done.err
+    assert robot.code == 69
+    assert robot.json()["error"]["hint"].startswith("Check AGENT_MAIL_URL")
+    assert "am serve" not in "".join(done.out + done.err for done in (*told, robot))
 
 
 def test_a_server_that_keeps_silent_is_told_and_what_was_asked_may_have_been_done() -> None:

@@ -49,6 +49,7 @@ def test_the_operators_token_is_not_sent_to_a_named_server_of_another_store(post
 
     assert done.returncode == 1
     assert done.stderr.startswith("Error (PERMISSION_DENIED): ")
+    assert "Hint: AGENT_MAIL_TOKEN needs a token of the role operator: am token create --role operator" in done.stderr
 
 
 def test_naming_the_server_of_the_own_store_keeps_the_operators_rights(post: Post, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.cli.shell import Shell
 
 def test_whoever_has_the_store_is_named_with_how_to_go_on(at_stopped: Shell) -> None:
     settings = at_stopped.context().settings
-    stop_it = f"stop it (kill {os.getpid()}), then run this again."
+    in_process = f"(kill {os.getpid()})"
 
     with StoreLock(settings.storage_root, settings.database_path) as lock:
         with pytest.raises(StoreOccupied, match=f"in use by process {os.getpid()}") as at_work, lone_owner(settings):
@@ -23,8 +23,10 @@ def test_whoever_has_the_store_is_named_with_how_to_go_on(at_stopped: Shell) -> 
         with pytest.raises(StoreOccupied, match="which serves http") as serving, lone_owner(settings):
             pass
 
-    assert at_work.value.hint == f"Wait until it is done, or {stop_it}"
-    assert serving.value.hint == f"S{stop_it[1:]}"
+    assert at_work.value.hint == (
+        "Wait until it is done; if it is a server, stop it where it was started, then run this again."
+    )
+    assert serving.value.hint == f"Stop it {in_process}, then run this again."
     with lone_owner(settings), pytest.raises(StoreOccupied), lone_owner(settings):
         pass
 

@@ -65,6 +65,15 @@ def test_status_counts_all_reservations_or_says_that_there_are_more(
     assert bounded == {"own": 50, "others": 150, "more": True}
 
 
+def test_status_says_that_no_server_runs(at_shell: Shell, robot_post: RobotPost) -> None:
+    robot_post.server.stop()
+
+    done = at_shell.am("robot", "status")
+
+    assert done.code == 0
+    assert done.json()["server"] == "none"
+
+
 def test_whoami_says_whether_a_token_proved_it(at_shell: Shell) -> None:
     proven = at_shell.am("robot", "whoami").json()
     at_shell.unset("AGENT_MAIL_AGENT_TOKEN")

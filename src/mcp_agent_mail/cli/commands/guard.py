@@ -197,12 +197,18 @@ def _project(option: str | None, place: Path, settings: ClientSettings) -> tuple
     if not is_path(key):
         raise InvalidInput(
             f"Which path {key!r:.200} stands for only a server can tell: {why_not}.",
-            hint="Give the project's absolute path, or start the server: am serve",
+            hint=f"Give the project's absolute path, or {_reach_one(settings)}",
             data={"parameter": "project_key"},
         )
     if why_not is None:
         return canonical_path(key), "no agent has used this project yet; the first ensure_project makes it"
     return canonical_path(key), f"not compared with the server's projects: {why_not}"
+
+
+def _reach_one(settings: ClientSettings) -> str:
+    if settings.agent_mail_url is None:
+        return "start the server: am serve"
+    return "check AGENT_MAIL_URL, and ask whoever runs that server."
 
 
 def _look_up(key: str, settings: ClientSettings) -> tuple[str | None, str | None]:

@@ -13,6 +13,7 @@ from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
 from mcp_agent_mail.cli.gateway.busy_server import is_alive, is_busy
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger, Unreachable
 from mcp_agent_mail.cli.gateway.port import server_at
+from mcp_agent_mail.cli.gateway.unannounced import known_owner
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, time_of
 
@@ -55,7 +56,7 @@ def status_report(context: CliContext) -> Report:
     """`status` is the server's own (ok, degraded, error), or busy, refusing, stopped, starting, unreachable, absent,
     lost (all of the store but its database), damaged (a server says that it is well, and its database is not).
     """
-    owner = context.owner()
+    owner = known_owner(context)
     url = context.named_url() or (owner.url if owner else None)
     report: Report = {
         "running": False,
@@ -209,7 +210,7 @@ _IN_WORDS = {
     "error": "up, but its store cannot be read or written",
     "damaged": "up, but its database is damaged",
     "stopped": "not running (start it with: am serve)",
-    "starting": "not up yet: a server that starts, or a command at work",
+    "starting": "not up yet: a server that starts, or a command at work; for a server elsewhere set AGENT_MAIL_URL",
     "refusing": "up, and refuses us",
     "busy": "up, and busy: look again in 5 s; if it stays so, the server's log and am top say why",
     "unreachable": "does not answer",

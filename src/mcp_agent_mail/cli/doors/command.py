@@ -142,7 +142,7 @@ def postal(
     78 bad configuration.
     """
     context = load_context()
-    if context.owner_url() is not None:
+    if (owner := known_owner(context)) is not None and owner.url is not None:
         return _beside(context, port)
     loaded = read_settings(overrides={"POSTAL_ENABLED": "true", "POSTAL_PORT": port or _USUAL_PORT})
     for notice in loaded.notices:

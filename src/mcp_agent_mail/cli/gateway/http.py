@@ -24,6 +24,8 @@ _PIECE_BYTES = 256 * 1024
 _LOOK_EVERY_S = 0.5
 """A Ctrl-C in the instant before a read blocks is seen by Python only when that read ends: a wait for an answer is cut
 into pieces."""
+_START_ONE = "Start one with: am serve"
+_CHECK_URL = "Check AGENT_MAIL_URL, or ask whoever runs that server. One that you start here has another store."
 _STOPPED = "The server stopped before it answered."
 
 
@@ -34,6 +36,8 @@ class Server:
     url: str
     bearer_token: str | None = field(default=None, repr=False)
     agent_token: str | None = field(default=None, repr=False)
+    is_named: bool = False
+    """By AGENT_MAIL_URL: another one, started here, would have another store."""
 
 
 class _TooLong(Exception):
@@ -51,6 +55,8 @@ class Stranger(WireError):
 class HttpGateway:
     """One keep-alive connection. `call` and `read` raise the server's refusal as WireError."""
 
+    is_in_process = False
+
     def __init__(self, server: Server, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         self._server = server
         self._answer_timeout_s = answer_timeout_s
@@ -65,7 +71,8 @@ class HttpGateway:
         except OSError as failed:
             reason = failed.strerror or str(failed)
             raise Unreachable(
-                f"No server answers at {self._server.url}: {reason}.", hint="Start one with: am serve"
+                f"No server answers at {self._server.url}: {reason}.",
+                hint=_CHECK_URL if self._server.is_named else _START_ONE,
             ) from failed
         connection.sock.settimeout(self._answer_timeout_s)
         self._connection = connection

@@ -37,6 +37,8 @@ class InProcessGateway:
     thrown away, nothing is brought into Git. `caller`: who calls, as a server would be shown it, else the operator.
     """
 
+    is_in_process = True
+
     def __init__(self, settings: Settings, *, is_rehearsal: bool = False, caller: Credentials | None = None) -> None:
         self._settings = settings
         self._is_rehearsal = is_rehearsal

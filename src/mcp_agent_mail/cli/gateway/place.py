@@ -22,6 +22,11 @@ class FolderGateway:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
+    @property
+    def is_in_process(self) -> bool:
+        """As `Gateway.is_in_process`."""
+        return self._gateway.is_in_process
+
     # The answers are plain JSON.
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """As `Gateway.call`."""

@@ -22,6 +22,7 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import ANSWER_TIMEOUT_S, HttpGateway, Server, Unreachable
 from mcp_agent_mail.cli.gateway.place import FolderGateway
+from mcp_agent_mail.cli.gateway.unannounced import NAME_IT, known_owner
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
@@ -39,6 +40,10 @@ class OtherStore(NoServer):
 
 class Gateway(Protocol):
     """Tools and resources by name, as the server runs them for its operator. Raises AgentMailError."""
+
+    @property
+    def is_in_process(self) -> bool:
+        """Whether no server runs, and this process does what one would."""
 
     # The answers are plain JSON.
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Any: ...
@@ -78,10 +83,10 @@ def find_server(context: CliContext) -> Server | None:
     named_url = context.named_url()
     if named_url is not None:
         return server_at(named_url, context)
-    owner_url = context.owner_url()
-    if owner_url is None:
+    owner = known_owner(context)
+    if owner is None or owner.url is None:
         return None
-    server = server_at(owner_url, context)
+    server = server_at(owner.url, context)
     gateway = HttpGateway(server)
     try:
         gateway.connect()
@@ -101,17 +106,35 @@ def require_server(context: CliContext, *, within_s: float = _PATIENCE_S) -> Ser
     if server is not None:
         return server
     if context.may_own_store():
-        raise NoServer(f"No server runs for the store in {context.storage_root}.", hint="Start one with: am serve")
+        raise _not_found(context)
     context.require_not_lost()
     with _at_settings_address(context, answer_timeout_s=within_s):
         return server_at(context.settings_url(), context)
+
+
+def _not_found(context: CliContext) -> NoServer:
+    """Nobody has the store, or somebody who does not say where it listens."""
+    owner = context.owner()
+    if owner is None:
+        return NoServer(f"No server runs for the store in {context.storage_root}.", hint="Start one with: am serve")
+    return NoServer(
+        f"The store in {context.storage_root} is in use by {f'process {owner.pid}' if owner.pid else 'another process'}"
+        ", and no server is known for it.",
+        hint=f"Wait until it is done. {NAME_IT}",
+        data={"pid": owner.pid},
+    )
 
 
 def server_at(url: str, context: CliContext) -> Server:
     """An agent's own token goes along only where nothing proves the operator: it would make us that agent."""
     bearer_token = context.bearer_token_for(url)
     is_operator = bearer_token is not None and bearer_token.startswith(OPERATOR_TOKEN_PREFIX)
-    return Server(url=url, bearer_token=bearer_token, agent_token=None if is_operator else context.agent_token())
+    return Server(
+        url=url,
+        bearer_token=bearer_token,
+        agent_token=None if is_operator else context.agent_token(),
+        is_named=url == context.named_url(),
+    )
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import server_at
+from mcp_agent_mail.cli.gateway.unannounced import known_owner
 from mcp_agent_mail.cli.offline.store_lock import told_without_room
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import AgentMailError, listed
@@ -50,7 +51,7 @@ def check_around(context: CliContext, progress: Progress = lambda _done, _total:
 
 def _doors(context: CliContext) -> list[JsonObject]:
     """As the server has them, else as a start would."""
-    if (owner := context.owner()) is not None and owner.url is not None:
+    if (owner := known_owner(context)) is not None and owner.url is not None:
         gateway = HttpGateway(server_at(owner.url, context), answer_timeout_s=_ANSWER_TIMEOUT_S)
         with suppress(AgentMailError), closing(gateway):
             doors: list[JsonObject] = gateway.call("list_doors", {})
@@ -79,7 +80,7 @@ def _doors_in_words(doors: Sequence[JsonObject]) -> str:
 
 
 def _ask_owner(context: CliContext) -> ServerAnswer | None:
-    owner = context.owner()
+    owner = known_owner(context)
     if owner is None:
         return None
     if owner.url is None:

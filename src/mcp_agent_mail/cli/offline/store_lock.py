@@ -76,11 +76,17 @@ def lone_owner(settings: Settings) -> Iterator[None]:
         try:
             held.enter_context(StoreLock(settings.storage_root, settings.database_path))
         except StoreInUse as in_use:
-            pid = in_use.data.get("pid")
-            stop_it = "Stop it" if in_use.data.get("url") else "Wait until it is done, or stop it"
             raise StoreOccupied(
                 in_use.message,
-                hint=f"{stop_it}{f' (kill {pid})' if pid else ''}, then run this again.",
+                hint=f"{_until_free(in_use)}, then run this again.",
                 data=in_use.data,
             ) from in_use
         yield
+
+
+def _until_free(in_use: StoreInUse) -> str:
+    """A process whose address is not known may be a server that others use: it is not for us to end it."""
+    pid = in_use.data.get("pid")
+    if in_use.data.get("url"):
+        return f"Stop it{f' (kill {pid})' if pid else ''}"
+    return "Wait until it is done; if it is a server, stop it where it was started"

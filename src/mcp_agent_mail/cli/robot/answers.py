@@ -33,7 +33,7 @@ def status(caller: RobotCaller) -> RobotAnswer:
     held = _held(caller)
     return RobotAnswer(
         facts={
-            "server": health["status"],
+            "server": "none" if caller.gateway.is_in_process else health["status"],
             "version": health["version"],
             "agent": caller.agent,
             "project": caller.project,

@@ -29,6 +29,7 @@ _ROBOT = {
     "resource://thread": "am robot thread",
 }
 """What an agent at its shell asks where a person runs another command."""
+_NO_OVERSEER = "AGENT_NAME has to name a registered agent."
 _OF_CALLS = ("suggested_tool_calls",)
 """Data for whoever calls tools."""
 
@@ -104,9 +105,9 @@ def _told_unwritable(error: Exception) -> AgentMailError | None:
 # Plain JSON.
 def _shown(error: AgentMailError) -> dict[str, Any]:
     # 2 ms, which only a refusal need pay.
-    from mcp_agent_mail.cli.hints import in_commands, in_variables
+    from mcp_agent_mail.cli.hints import AS_HUMAN, in_commands, in_variables
 
-    hint = in_commands(error.hint, error.data, instead=_ROBOT)
+    hint = in_commands(error.hint, error.data, instead={**_ROBOT, AS_HUMAN: _NO_OVERSEER})
     data = {name: value for name, value in error.data.items() if name not in _OF_CALLS}
     shown = {"type": code_of(error), "message": in_variables(error), "hint": hint, "data": data}
     return {key: value for key, value in shown.items() if value}

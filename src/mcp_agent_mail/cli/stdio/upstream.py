@@ -128,7 +128,7 @@ class Upstream:
             self._has_told = True
         self._tell(
             f"No server answers at {url.geturl()} ({refused.strerror or refused}), which AGENT_MAIL_URL names; each "
-            f"request waits {START_WITHIN_S:.0f} s for it. Without AGENT_MAIL_URL the server of the store is used."
+            f"request waits {START_WITHIN_S:.0f} s for it. Check it, or ask whoever runs that server."
         )
 
     def keep(self, connection: http.client.HTTPConnection) -> None:
@@ -215,7 +215,7 @@ class Upstream:
                     f"The store in {root} is in use, but nobody serves it."
                     if owner is not None
                     else f"No server came up for the store in {root}.",
-                    hint="Look at `am status`.",
+                    hint="Look at `am status`. A server at another address is named by AGENT_MAIL_URL.",
                 )
             time.sleep(_LOOK_EVERY_S)
 

@@ -9,6 +9,7 @@ from mcp_agent_mail.cli.exit_codes import Misread, NoServer, WireError
 from mcp_agent_mail.cli.gateway.busy_server import is_busy
 from mcp_agent_mail.cli.gateway.http import Server, Stranger
 from mcp_agent_mail.cli.gateway.port import find_server, require_server
+from mcp_agent_mail.cli.gateway.unannounced import NAME_IT
 from mcp_agent_mail.cli.top.full_look import FullLook
 from mcp_agent_mail.cli.top.server_look import ANSWER_WITHIN_S, ServerLook
 from mcp_agent_mail.core.errors import AgentMailError
@@ -77,7 +78,7 @@ class LookSource:
             found = self._of_store()
         except AgentMailError as failed:
             return FullLook(server="none", problem=problem or failed.message)
-        return replace(found, problem=problem)
+        return replace(found, problem=problem or found.problem)
 
     def _of_store(self) -> FullLook:
         """Raises NoServer where there is no store, and what reading a damaged one raises."""
@@ -85,4 +86,9 @@ class LookSource:
         # The store's modules: 0.1 s, which a running server spares.
         from mcp_agent_mail.cli.top.store_look import look_into_store
 
-        return look_into_store(self._context.settings.database_path)
+        found = look_into_store(self._context.settings.database_path)
+        owner = self._context.owner()
+        if owner is None or owner.url is not None:
+            return found
+        whose = f"process {owner.pid}" if owner.pid else "another process"
+        return replace(found, problem=f"{whose} has the store. {NAME_IT}")

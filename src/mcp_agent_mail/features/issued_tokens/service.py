@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import LATEST, SECOND, Clock, Micros
+from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import ISSUED_TOKEN_PREFIX, AgentId, IssuedTokenId, new_token, token_hash
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.domain.agents import AgentKind
@@ -25,6 +26,11 @@ from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
+
+_FIRST = (
+    "An agent registers before it gets a token of its own: give its machine a writer's first (am token create --role "
+    "writer), and issue this one once the agent has registered over MCP with that."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +147,10 @@ def _issue(tx: Tx, wish: TokenWish, *, role: Role, lifetime_s: int | None, hashe
 def _require_agent_id(view: View, wish: TokenWish) -> AgentId | None:
     if wish.agent is None or wish.project is None:
         return None
-    agent = require_agent(view, require_writable(require_project(view, wish.project)), wish.agent)
+    try:
+        agent = require_agent(view, require_writable(require_project(view, wish.project)), wish.agent)
+    except NotFound as unknown:
+        raise type(unknown)(unknown.message, hint=f"{unknown.hint} {_FIRST}".lstrip(), data=unknown.data) from unknown
     if agent.kind is not AgentKind.AGENT:
         raise ReservedIdentity(f"{agent.name} has no token.", hint="Name a registered agent.")
     return agent.id

@@ -180,9 +180,14 @@ def _in_use(place: Path, owner: Owner | None) -> StoreInUse:
     url = owner.listens_on if owner else None
     by_whom = f"process {pid}" if pid else "another process"
     serving = f", which serves {url}" if url else ""
-    use_it = f"Use the server at {url}, or stop it" if url else "Wait until it is done, or stop it"
+    stop_it = f"stop it{f' (kill {pid})' if pid else ''} and start again"
+    use_it = (
+        f"Use the server at {url}, or {stop_it}"
+        if url
+        else "Wait until it is done. If it is a server, say where it listens: set AGENT_MAIL_URL"
+    )
     return StoreInUse(
         f"The store in {place} is in use by {by_whom}{serving}.",
-        hint=f"{use_it}{f' (kill {pid})' if pid else ''} and start again; another STORAGE_ROOT is another store.",
+        hint=f"{use_it}; another STORAGE_ROOT is another store.",
         data={"pid": pid, "url": url, "started": owner.started if owner else None, "storage_root": str(place)},
     )
