@@ -171,5 +171,5 @@ def test_a_server_tells_again_who_it_is_when_that_was_removed(tmp_path: Path) ->
 def test_without_a_store_there_is_nothing_to_check(tmp_path: Path) -> None:
     done = am("doctor", "check", home=tmp_path)
 
-    assert done.returncode == 1
+    assert done.returncode == am("doctor", "verify", home=tmp_path).returncode == 69
     assert done.stderr.startswith(f"Error (UNAVAILABLE): There is no store in {tmp_path}/.mcp_agent_mail.")

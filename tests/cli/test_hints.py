@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.app import ENTRIES
-from mcp_agent_mail.cli.hints import COMMANDS, RESOURCES, in_commands, in_variables
+from mcp_agent_mail.cli.hints import AS_HUMAN, COMMANDS, OPERATORS, RESOURCES, in_commands, in_variables
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.domain.identity.caller import TokenWays
 from tests.cli.shell import Shell
@@ -39,8 +39,7 @@ AWKWARD = '/code/it\'s "my" (old) app'
         ),
         (
             "Act as a registered agent, or use `am mail`.",
-            "AGENT_MAIL_TOKEN needs a token of the role operator: am token create --role operator on the server's "
-            "machine.",
+            OPERATORS[AS_HUMAN],
         ),
         ("resource://projects lists all.", "am projects list lists all."),
         ("resource://file_reservations/app-1 lists them.", "am reservations list lists them."),

@@ -68,12 +68,30 @@ def load_custom_tools(names: Sequence[str]) -> CustomTools:
     if len(specs) > MAX_TOOLS:
         mistakes.append(f"There are more than {MAX_TOOLS} tools")
     if mistakes:
-        raise CustomToolsRefused(
-            in_sentences("CUSTOM_TOOLS cannot be served", *(f"{mistake}." for mistake in mistakes)),
-            hint="Correct the package that has the entry point, or take its name out of CUSTOM_TOOLS.",
-            data={"mistakes": mistakes},
-        )
+        raise _refused(mistakes)
     return CustomTools(specs=tuple(specs.values()), host=host)
+
+
+def require_entry_points(names: Sequence[str]) -> None:
+    """For who serves nothing: each name has its entry point, of which none is loaded. Raises CustomToolsRefused, in the
+    words of `load_custom_tools`.
+    """
+    mistakes = []
+    for name in names:
+        try:
+            _entry_point(name)
+        except _Unfit as unfit:
+            mistakes.append(f"{name}: {unfit}")
+    if mistakes:
+        raise _refused(mistakes)
+
+
+def _refused(mistakes: Sequence[str]) -> CustomToolsRefused:
+    return CustomToolsRefused(
+        in_sentences("CUSTOM_TOOLS cannot be served", *(f"{mistake}." for mistake in mistakes)),
+        hint="Correct the package that has the entry point, or take its name out of CUSTOM_TOOLS.",
+        data={"mistakes": list(mistakes)},
+    )
 
 
 def _given_by(name: str, host: Host) -> list[object]:

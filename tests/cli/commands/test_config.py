@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from tests.cli.command_line import am
+from tests.entry_points import install
 
 
 def test_good_settings_end_with_zero(tmp_path: Path) -> None:
@@ -53,3 +55,21 @@ def test_a_warning_goes_to_stderr(tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert done.stderr.startswith("Warning: HTTP_BEARER_TOKEN")
+
+
+def test_a_custom_tool_that_a_start_would_refuse_is_a_mistake_and_no_package_is_loaded(tmp_path: Path) -> None:
+    site = install(tmp_path, "my-tools", "raise SystemExit('loaded')", mine="make")
+    path = f"{site}:{os.environ['PYTHONPATH']}" if "PYTHONPATH" in os.environ else str(site)
+
+    there = am("config", "check", home=tmp_path, PYTHONPATH=path, CUSTOM_TOOLS="mine")
+    refused = am("config", "check", home=tmp_path, PYTHONPATH=path, CUSTOM_TOOLS="mine,yours")
+    as_json = am("config", "check", "--json", home=tmp_path, PYTHONPATH=path, CUSTOM_TOOLS="yours")
+    served = am("serve", "--port", "0", home=tmp_path, PYTHONPATH=path, CUSTOM_TOOLS="yours")
+
+    words = "yours: no installed package has this entry point in the group mcp_agent_mail.tools; there are: mine."
+    assert (there.returncode, there.stdout) == (0, "The settings are good.\n")
+    assert (refused.returncode, as_json.returncode, served.returncode) == (78, 78, 78)
+    assert words in refused.stderr
+    assert words in served.stderr
+    (mistake,) = json.loads(as_json.stdout)["mistakes"]
+    assert words in mistake["hint"]

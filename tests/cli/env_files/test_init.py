@@ -4,6 +4,8 @@ import re
 import stat
 from pathlib import Path
 
+import pytest
+
 from tests.cli.shell import Shell
 
 
@@ -42,3 +44,24 @@ def test_a_file_that_is_there_stays(shell: Shell) -> None:
     assert done.code == 1
     assert f"{path} is there already" in done.err
     assert path.read_text() == "HTTP_PORT=9000\n"
+
+
+@pytest.mark.parametrize("words", [("init",), ("config", "set-port", "9000")])
+def test_below_a_file_there_can_be_none(shell: Shell, words: tuple[str, ...]) -> None:
+    (shell.home / "plain").write_text("")
+
+    done = shell.am(*words, "--env-file", "plain/.env")
+
+    assert done.code == 1
+    assert done.err.startswith("Error (CONFLICT): ")
+    assert "plain is a file, and no folder." in done.err
+    assert "Hint: Name another place: --env-file FILE" in done.err
+
+
+@pytest.mark.parametrize("words", [("init",), ("config", "set-port", "9000")])
+def test_where_none_can_be_written_another_place_is_asked_for(shell: Shell, words: tuple[str, ...]) -> None:
+    done = shell.am(*words, "--env-file", "/proc/none/.env")
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("Error (CONFLICT): /proc/none/.env was not written")
+    assert "Hint: Name another place: --env-file FILE" in done.err

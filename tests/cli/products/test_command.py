@@ -78,6 +78,14 @@ def test_a_thread_is_summarized_over_all_its_projects(storefront: Shell) -> None
     assert int(told["messages"]) >= 3
 
 
+def test_of_an_unknown_product_the_operator_is_told_which_there_are(storefront: Shell) -> None:
+    for command in ("show", "inbox", "link"):
+        done = storefront.am("products", command, "zzzzzzzzzzzz")
+
+        assert done.code == 1
+        assert "storefront" in done.err
+
+
 _UNKNOWN: dict[str, Callable[[str], tuple[str, ...]]] = {
     "link": lambda key: ("link", key),
     "show": lambda key: ("show", key),

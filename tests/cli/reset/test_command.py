@@ -44,7 +44,8 @@ def test_nobody_to_answer_changes_nothing(stopped_post: Post) -> None:
 
     done = am("reset", home=server.root.parent, STORAGE_ROOT=str(server.root))
 
-    assert done.returncode == 130
+    assert done.returncode == 2
+    assert "--confirm NAME" in done.stderr
     assert server.database.is_file()
 
 

@@ -17,8 +17,8 @@ from mcp_agent_mail.cli.exit_codes import ExitCode
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, JsonFlag, print_json, print_rows, print_text
 from mcp_agent_mail.core.escaping import visible
-from mcp_agent_mail.core.settings.server import load_settings
-from mcp_agent_mail.core.settings.sources import SettingNotice, SettingsError
+from mcp_agent_mail.core.settings.server import LoadedSettings, load_settings
+from mcp_agent_mail.core.settings.sources import Mistake, SettingNotice, SettingsError
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -55,11 +55,12 @@ def show(env_file: EnvFileOption = None, json: JsonFlag = False) -> None:
 def check(env_file: EnvFileOption = None, json: JsonFlag = False) -> int:
     """Say what is wrong with the settings, all of it at once.
 
-    Each mistake with its file and line. Exit code 0 means that the server could start with them, 78
-    that every mistake was listed.
+    Each mistake with its file and line. CUSTOM_TOOLS is looked up, and no code of it loaded. Exit code 0
+    means that the server could start with them, 78 that every mistake was listed.
     """
     try:
         loaded = load_settings(os.environ, cwd=Path.cwd(), env_file=Path(env_file) if env_file else None)
+        _require_custom_tools(loaded)
     except SettingsError as wrong:
         if not json:
             _tell_notices(wrong.notices)
@@ -72,6 +73,28 @@ def check(env_file: EnvFileOption = None, json: JsonFlag = False) -> int:
         _tell_notices(loaded.notices)
         print_text("The settings are good.")
     return ExitCode.DONE
+
+
+def _require_custom_tools(loaded: LoadedSettings) -> None:
+    """Raise SettingsError for names that a start would refuse without looking into any package."""
+    names = loaded.settings.custom_tools or ()
+    if not names:
+        return
+    # 0.1 s, for whoever has tools of other packages.
+    from mcp_agent_mail.bootstrap.custom_tools import CustomToolsRefused, require_entry_points
+
+    try:
+        require_entry_points(names)
+    except CustomToolsRefused as refused:
+        source = loaded.sources["CUSTOM_TOOLS"]
+        mistake = Mistake(
+            name="CUSTOM_TOOLS",
+            value=source.shown,
+            place=source.place,
+            expected="names of entry points that are there",
+            hint=refused.text,
+        )
+        raise SettingsError([mistake], loaded.notices) from refused
 
 
 app.command("show-port", cls=LeanCommand)(show_port)

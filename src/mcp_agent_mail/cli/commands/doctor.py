@@ -11,12 +11,11 @@ import typer
 
 from mcp_agent_mail.cli.commands.backups import backup, backups, repair, restore
 from mcp_agent_mail.cli.commands.recovery import rebuild
-from mcp_agent_mail.cli.context import CliContext, StoreUnfinished, load_context
-from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, tell_error
+from mcp_agent_mail.cli.context import CliContext, load_context
+from mcp_agent_mail.cli.exit_codes import ExitCode
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import JsonFlag, is_terminal, print_fields, print_json, print_text
 from mcp_agent_mail.cli.progress import progress_bars
-from mcp_agent_mail.core.errors import AgentMailError
 
 if TYPE_CHECKING:
     from mcp_agent_mail.features.doctor.verify import VerifyReport
@@ -42,21 +41,17 @@ def check(json: JsonFlag = False) -> int:
     Owner of the lock (a running server is asked to write and read), permissions, disk space, the
     database with its references and search index, the outbox, each archive (whose it is, whether it
     holds what it should, git fsck), and whether attachments are there. Changes nothing, with or
-    without a server. Exit codes: 0 well, 1 findings, or no store. `am doctor verify` compares every file byte for byte.
+    without a server. Exit codes: 0 well, 1 findings, 69 no store. `am doctor verify` compares every file byte for byte.
     """
     from mcp_agent_mail.cli.offline.check import check_around
 
     context, checks = load_context(), []
-    try:
-        with progress_bars() as bars:
-            for checked in check_around(context, bars.bar("checking archives")):
-                checks.append(asdict(checked))
-                if not json:
-                    with bars.hidden():
-                        _print_checked(checks[-1])
-    except (NoServer, StoreUnfinished) as nothing:
-        tell_error(nothing)
-        return ExitCode.REFUSED
+    with progress_bars() as bars:
+        for checked in check_around(context, bars.bar("checking archives")):
+            checks.append(asdict(checked))
+            if not json:
+                with bars.hidden():
+                    _print_checked(checks[-1])
     findings = [finding for one in checks for finding in one["findings"]]
     if json:
         print_json({"well": not findings, "findings": findings, "checks": checks})
@@ -82,27 +77,16 @@ def verify(json: JsonFlag = False) -> int:
 
     Renders every artifact again from the store and compares it with Git and the work tree; checks
     the database, its references and the search index. Changes nothing, also beside a running
-    server. What Git has yet to catch up with is no finding. Exit codes: 0 clean, 1 findings, or no store.
+    server. What Git has yet to catch up with is no finding. Exit codes: 0 clean, 1 findings, 69 no store.
     """
     context = load_context()
-    if not _has_store(context):
-        return ExitCode.REFUSED
+    context.require_store()
     report = _verify(context)
     if json:
         print_json({"clean": report.is_clean, **asdict(report)})
     else:
         _print_report(report)
     return ExitCode.DONE if report.is_clean else ExitCode.FINDINGS
-
-
-def _has_store(context: CliContext) -> bool:
-    """Where there is none, that was told: refused, as every command of the doctor refuses."""
-    try:
-        context.require_store()
-    except AgentMailError as refused:
-        tell_error(refused)
-        return False
-    return True
 
 
 def _verify(context: CliContext) -> VerifyReport:

@@ -33,12 +33,20 @@ class EnvFileUnfit(Conflict):
     """A `.env` that is left alone: what stands there, or where it lies, allows no change."""
 
 
+OTHER_PLACE = "Name another place: --env-file FILE, or AGENT_MAIL_ENV_FILE."
+
+
 def chosen_path(env_file: Path | None) -> Path:
-    """The file that counts, whether it is there or not. Raises BadSettings."""
+    """The file that counts, whether it is there or not. Raises BadSettings, and EnvFileUnfit for one below a file."""
     try:
-        return find_env_file(os.environ, env_file=env_file, cwd=Path.cwd())
+        path = find_env_file(os.environ, env_file=env_file, cwd=Path.cwd())
     except SettingsError as wrong:
         raise bad_settings(wrong) from wrong
+    if (file := next((one for one in path.parents if one.is_file()), None)) is not None:
+        raise EnvFileUnfit(
+            f"{path} cannot be there: {file} is a file, and no folder.", hint=OTHER_PLACE, data={"path": str(path)}
+        )
+    return path
 
 
 def write_new(path: Path, text: str) -> None:

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from mcp_agent_mail.cli.arguments import given_path
-from mcp_agent_mail.cli.env_files.env_file import chosen_path, write_new
+from mcp_agent_mail.cli.env_files.env_file import OTHER_PLACE, EnvFileUnfit, chosen_path, write_new
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
+from mcp_agent_mail.core.disk_space import is_want_of_room
 from mcp_agent_mail.core.settings.env_text import NO_ROWS, OWN_HEAD, env_text
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -41,7 +42,16 @@ def init(
 
 
 def write_template(path: Path, *, port: int | None = None) -> None:
-    """Write the file anew, with `port` in force if there is one. Raises EnvFileThere."""
+    """Write the file anew, with `port` in force if there is one. Raises EnvFileThere, and EnvFileUnfit where it cannot
+    be made.
+    """
     active = NO_ROWS if port is None else {"HTTP_PORT": str(port)}
     token = {"HTTP_BEARER_TOKEN": secrets.token_urlsafe(32)}
-    write_new(path, env_text(OWN_HEAD, suggested=token, active=active))
+    try:
+        write_new(path, env_text(OWN_HEAD, suggested=token, active=active))
+    except OSError as failed:
+        if is_want_of_room(failed):
+            raise
+        raise EnvFileUnfit(
+            f"{path} was not written: {failed.strerror or failed}.", hint=OTHER_PLACE, data={"path": str(path)}
+        ) from failed

@@ -1,5 +1,5 @@
-"""A server in a process of others, such as uvicorn's, learns its address from its first request: until then its store has
-an owner that nobody finds. It is asked for that request where the settings say that a server listens.
+"""A server in a process of others, such as uvicorn's, learns its address from its first request: until then its store
+has an owner that nobody finds. It is sent that request where the settings say that a server listens.
 """
 
 from __future__ import annotations

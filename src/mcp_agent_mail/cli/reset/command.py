@@ -67,7 +67,9 @@ def _require_confirmed(context: CliContext, confirm: str | None, *, json: bool) 
         sys.stderr.flush()
         confirm = sys.stdin.readline()
         if not confirm:
-            raise EOFError
+            if sys.stdin.isatty():
+                raise EOFError
+            raise UsageMistake("Nobody answers: give the name of the store's folder with --confirm NAME.")
     if confirm.strip() != name:
         raise WrongName(
             f"{confirm.strip()[:100]!r} is not the name of {context.storage_root}; nothing was changed.",

@@ -42,6 +42,7 @@ _Limit = Annotated[
     int | None,
     typer.Option("--limit", metavar="N", min=1, max=1_000, help="So many, whole; else as many as fit into 2 KiB."),
 ]
+_Json = Annotated[bool, typer.Option("--json", help="Taken as every command takes it: it is JSON already.")]
 _Bodies = Annotated[bool, typer.Option("--bodies", help="With the texts.")]
 
 
@@ -56,7 +57,11 @@ def robot() -> None:
 
 
 @app.command("status", cls=LeanCommand)
-def status(project: _Project = None, form: _Format = "json") -> None:
+def status(
+    project: _Project = None,
+    form: _Format = "json",
+    json: _Json = False,  # noqa: ARG001  # as everywhere
+) -> None:
     """Server, mail and reservations: ask this first."""
     from mcp_agent_mail.cli.robot import answers
 
@@ -71,6 +76,7 @@ def inbox(
     bodies: _Bodies = False,
     limit: _Limit = None,
     form: _Format = "json",
+    json: _Json = False,  # noqa: ARG001  # as everywhere
 ) -> None:
     """Your unread mail, newest first."""
     from mcp_agent_mail.cli.robot import answers
@@ -91,6 +97,7 @@ def thread(
     heads: Annotated[bool, typer.Option("--heads", help="Without the texts.")] = False,
     limit: _Limit = None,
     form: _Format = "json",
+    json: _Json = False,  # noqa: ARG001  # as everywhere
 ) -> None:
     """A thread with its texts, oldest first."""
     from mcp_agent_mail.cli.robot import answers
@@ -109,6 +116,7 @@ def search(
     project: _Project = None,
     limit: _Limit = None,
     form: _Format = "json",
+    json: _Json = False,  # noqa: ARG001  # as everywhere
 ) -> None:
     """Mail of the project by words, best first."""
     from mcp_agent_mail.cli.robot import answers
@@ -122,6 +130,7 @@ def reservations(
     mine: Annotated[bool, typer.Option("--mine", help="Only your own.")] = False,
     limit: _Limit = None,
     form: _Format = "json",
+    json: _Json = False,  # noqa: ARG001  # as everywhere
 ) -> None:
     """Who has reserved which files: yours first, then the oldest."""
     from mcp_agent_mail.cli.robot import answers
@@ -130,7 +139,11 @@ def reservations(
 
 
 @app.command("whoami", cls=LeanCommand)
-def whoami(project: _Project = None, form: _Format = "json") -> None:
+def whoami(
+    project: _Project = None,
+    form: _Format = "json",
+    json: _Json = False,  # noqa: ARG001  # as everywhere
+) -> None:
     """Who you are here, and whether your token proved it."""
     from mcp_agent_mail.cli.robot import answers
 

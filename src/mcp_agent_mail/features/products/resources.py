@@ -20,7 +20,7 @@ def product_resources(service: ProductService, current_caller: Callable[[], Awai
 
     async def product(key: Annotated[str, PRODUCT_KEY]) -> Json:
         """A product, by name or uid, with its projects, oldest first."""
-        await current_caller()
-        return show_seen_product(await service.look(key))
+        caller = await current_caller()
+        return show_seen_product(await service.look(key, caller))
 
     return [resource(product, uri="resource://product/{key}", name="product", title="A product and its projects")]

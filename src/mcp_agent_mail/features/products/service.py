@@ -81,18 +81,18 @@ class ProductService:
         """Make the project a part of the product. The first time stands; its archive is told."""
 
         def unit(tx: Tx) -> Linked:
-            product = require_product(tx, product_key)
+            product = require_product(tx, product_key, caller)
             project = require_project(tx, project_key)
             _link(tx, caller, product, project)
             return Linked(product=product, project=project)
 
         return await self._store.write(unit)
 
-    async def look(self, product_key: str) -> SeenProduct:
+    async def look(self, product_key: str, caller: Caller | None = None) -> SeenProduct:
         """The product and its projects, for anybody who knows its name or uid."""
         return await self._store.read(
             lambda view: SeenProduct(
-                product=(product := require_product(view, product_key)), projects=projects_of(view, product)
+                product=(product := require_product(view, product_key, caller)), projects=projects_of(view, product)
             )
         )
 
