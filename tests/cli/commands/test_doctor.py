@@ -89,5 +89,5 @@ def test_a_piped_finding_is_one_line_of_cells(stopped_post: Post) -> None:
 def test_without_a_store_there_is_nothing_to_verify(tmp_path: Path) -> None:
     done = am("doctor", "verify", home=tmp_path)
 
-    assert done.returncode == 1
+    assert done.returncode == 69
     assert done.stderr.startswith(f"Error (UNAVAILABLE): There is no store in {tmp_path}/.mcp_agent_mail.")
