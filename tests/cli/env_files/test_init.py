@@ -55,7 +55,7 @@ def test_below_a_file_there_can_be_none(shell: Shell, words: tuple[str, ...]) ->
     assert done.code == 1
     assert done.err.startswith("Error (CONFLICT): ")
     assert "plain is a file, and no folder." in done.err
-    assert "Hint: Name another place: --env-file FILE" in done.err
+    assert "Hint: Name a file that can be changed: --env-file FILE" in done.err
 
 
 @pytest.mark.parametrize("words", [("init",), ("config", "set-port", "9000")])
@@ -64,4 +64,4 @@ def test_where_none_can_be_written_another_place_is_asked_for(shell: Shell, word
 
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("Error (CONFLICT): /proc/none/.env was not written")
-    assert "Hint: Name another place: --env-file FILE" in done.err
+    assert "Hint: Name a file that can be changed: --env-file FILE" in done.err

@@ -19,7 +19,7 @@ from mcp_agent_mail.core.settings.sources import SettingsError, find_env_file
 
 _OWNER_ONLY = 0o600
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_OTHER_FILE = "Name a file that can be changed: --env-file FILE, or AGENT_MAIL_ENV_FILE."
+OTHER_FILE = "Name a file that can be changed: --env-file FILE, or AGENT_MAIL_ENV_FILE."
 _MOST_LOOKS = 100
 """At one change: each look in vain is a change that another has made."""
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -33,9 +33,6 @@ class EnvFileUnfit(Conflict):
     """A `.env` that is left alone: what stands there, or where it lies, allows no change."""
 
 
-OTHER_PLACE = "Name another place: --env-file FILE, or AGENT_MAIL_ENV_FILE."
-
-
 def chosen_path(env_file: Path | None) -> Path:
     """The file that counts, whether it is there or not. Raises BadSettings, and EnvFileUnfit for one below a file."""
     try:
@@ -44,7 +41,7 @@ def chosen_path(env_file: Path | None) -> Path:
         raise bad_settings(wrong) from wrong
     if (file := next((one for one in path.parents if one.is_file()), None)) is not None:
         raise EnvFileUnfit(
-            f"{path} cannot be there: {file} is a file, and no folder.", hint=OTHER_PLACE, data={"path": str(path)}
+            f"{path} cannot be there: {file} is a file, and no folder.", hint=OTHER_FILE, data={"path": str(path)}
         )
     return path
 
@@ -119,7 +116,7 @@ def _text(target: Target) -> str:
 
 
 def _unchanged(path: Path, unfit: FileNotWritable) -> EnvFileUnfit:
-    return EnvFileUnfit(f"{path} was not changed: {unfit.message}.", hint=unfit.hint or _OTHER_FILE)
+    return EnvFileUnfit(f"{path} was not changed: {unfit.message}.", hint=unfit.hint or OTHER_FILE)
 
 
 def _there(path: Path) -> EnvFileThere:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mcp_agent_mail.cli.arguments import given_path
-from mcp_agent_mail.cli.env_files.env_file import OTHER_PLACE, EnvFileUnfit, chosen_path, write_new
+from mcp_agent_mail.cli.env_files.env_file import OTHER_FILE, EnvFileUnfit, chosen_path, write_new
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
 from mcp_agent_mail.core.disk_space import is_want_of_room
@@ -53,5 +53,5 @@ def write_template(path: Path, *, port: int | None = None) -> None:
         if is_want_of_room(failed):
             raise
         raise EnvFileUnfit(
-            f"{path} was not written: {failed.strerror or failed}.", hint=OTHER_PLACE, data={"path": str(path)}
+            f"{path} was not written: {failed.strerror or failed}.", hint=OTHER_FILE, data={"path": str(path)}
         ) from failed
