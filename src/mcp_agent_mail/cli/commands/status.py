@@ -12,7 +12,7 @@ from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
 from mcp_agent_mail.cli.gateway.busy_server import is_alive, is_busy
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Stranger, Unreachable
-from mcp_agent_mail.cli.gateway.owner_address import known_owner
+from mcp_agent_mail.cli.gateway.known_owner import known_owner
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, time_of

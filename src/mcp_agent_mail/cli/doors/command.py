@@ -10,7 +10,7 @@ import typer
 
 from mcp_agent_mail.cli.context import CliContext, load_context, read_settings
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, tell_error
-from mcp_agent_mail.cli.gateway.owner_address import known_owner
+from mcp_agent_mail.cli.gateway.known_owner import known_owner
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_fields, print_json, print_rows

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import ANSWER_TIMEOUT_S, HttpGateway, Server, Unreachable
-from mcp_agent_mail.cli.gateway.owner_address import NAME_IT, known_owner
+from mcp_agent_mail.cli.gateway.known_owner import NAME_IT, known_owner
 from mcp_agent_mail.cli.gateway.place import FolderGateway
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible

@@ -9,7 +9,7 @@ from mcp_agent_mail.bootstrap.doors import door_places
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway
-from mcp_agent_mail.cli.gateway.owner_address import known_owner
+from mcp_agent_mail.cli.gateway.known_owner import known_owner
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.offline.store_lock import told_without_room
 from mcp_agent_mail.core.clock import system_clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_agent_mail.cli.context import CliContext
-from mcp_agent_mail.cli.gateway.owner_address import known_owner
+from mcp_agent_mail.cli.gateway.known_owner import known_owner
 from mcp_agent_mail.cli.offline.store_lock import lone_owner
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.migrate import OlderStore, migrate, require_same, shipped_migrations

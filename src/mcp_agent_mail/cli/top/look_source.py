@@ -8,7 +8,7 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import Misread, NoServer, WireError
 from mcp_agent_mail.cli.gateway.busy_server import is_busy
 from mcp_agent_mail.cli.gateway.http import Server, Stranger
-from mcp_agent_mail.cli.gateway.owner_address import NAME_IT
+from mcp_agent_mail.cli.gateway.known_owner import NAME_IT
 from mcp_agent_mail.cli.gateway.port import find_server, require_server
 from mcp_agent_mail.cli.top.full_look import FullLook
 from mcp_agent_mail.cli.top.server_look import ANSWER_WITHIN_S, ServerLook

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from mcp_agent_mail.cli.gateway.owner_address import known_owner
+from mcp_agent_mail.cli.gateway.known_owner import known_owner
 from mcp_agent_mail.core.store_owner import read_owner
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.cli.conftest import Post
