@@ -43,6 +43,8 @@ _BREAKS = [
     ("slice", "features/messaging/service.py", f"import {_HOUSE}.features.messaging.tools", "messaging.service -> "),
     ("slice", "features/messaging/schemas.py", f"import {_HOUSE}.features.messaging.service", "messaging.schemas -> "),
     ("slice", "features/messaging/tools.py", f"import {_HOUSE}.features.messaging.resources", "messaging.tools -> "),
+    ("requests", "server/edge/edge.py", f"import {_HOUSE}.server.transport.listener", "edge.edge -> "),
+    ("requests", "server/jwt/verifier.py", f"import {_HOUSE}.server.edge.edge", "jwt.verifier -> "),
     ("sql", "features/messaging/service.py", "import sqlite3", "messaging.service -> sqlite3"),
     ("sql", "domain/agents.py", "import sqlmodel", "domain.agents -> sqlmodel"),
     ("sql", "archive/locks.py", "import aiosqlite", "archive.locks -> aiosqlite"),

@@ -39,10 +39,6 @@ ALLOWED = {
     ): "shows lines: nobody waits for them, a terminal that has gone is its end",
     ("server/subscriptions.py", "create_task"): "part of a stream's request: writes into it, and ends with it",
     (
-        "server/edge/token_watch.py",
-        "ensure_future",
-    ): "part of a request: waits for its client or its token's end, and ends with either",
-    (
         "server/transport/hearing.py",
         "ensure_future",
     ): "part of a call: listens for its client while it waits, and ends with it",

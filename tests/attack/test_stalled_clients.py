@@ -15,6 +15,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.server.dispatch import RequestFacts
+from mcp_agent_mail.server.edge.paths import ByPath
 from mcp_agent_mail.server.transport import connection_limits, web_server
 from mcp_agent_mail.server.transport.answers import begin_stream
 from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, LimitReached
@@ -87,7 +88,7 @@ async def _until(is_so: Callable[[], bool]) -> None:
 
 def _streaming(stream: Route) -> HttpApp:
     app = toy_app()
-    app._routes = {STREAM: stream}
+    app._routes = ByPath({STREAM: stream})
     return app
 
 

@@ -59,6 +59,8 @@ def test_a_project_that_was_named_is_not_given_up_for_all_of_them(at_post: Shell
 class _Repeating:
     """A server whose list of projects never ends."""
 
+    is_in_process = True
+
     def download(self, slug: str, sha256: str) -> Iterator[bytes]:
         raise NotImplementedError((slug, sha256))
 
@@ -89,6 +91,8 @@ def test_a_list_of_projects_that_does_not_go_on_is_not_followed() -> None:
 
 class _Many:
     """A server of many projects, each with three messages, the newer project's the newer."""
+
+    is_in_process = True
 
     def download(self, slug: str, sha256: str) -> Iterator[bytes]:
         raise NotImplementedError((slug, sha256))

@@ -97,6 +97,8 @@ def test_who_is_not_the_operator_brings_nothing_in(tmp_path: Path) -> None:
 class _Keeper:
     """A store that wants each content once and counts what it is given."""
 
+    is_in_process = True
+
     def __init__(self) -> None:
         self.calls: list[tuple[str, Mapping[str, Any]]] = []
         self.contents: dict[str, bytes] = {}

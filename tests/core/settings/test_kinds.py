@@ -14,7 +14,6 @@ from mcp_agent_mail.core.settings.kinds import (
     Secret,
     SettingKind,
     decimal,
-    is_loopback,
     one_of,
     several_of,
     shown,
@@ -166,14 +165,6 @@ def test_keys_and_urls_with_passwords_are_secrets(context: PathContext) -> None:
 )
 def test_a_value_is_shown_without_what_is_secret(value: object, text: str) -> None:
     assert shown(value) == text
-
-
-@pytest.mark.parametrize(
-    ("host", "is_it"),
-    [("localhost", True), ("127.9.9.9", True), ("::1", True), ("0.0.0.0", False), ("10.0.0.1", False)],
-)
-def test_only_this_machine_reaches_a_loopback_address(host: str, *, is_it: bool) -> None:
-    assert is_loopback(host) is is_it
 
 
 def test_a_row_is_an_attribute_in_small_letters() -> None:

@@ -53,9 +53,3 @@ def test_what_a_token_without_any_gives_is_the_settings_word(default: str, role:
 
     assert (words.role_of("stranger"), words.role_of(None)) == (role, role)
     assert words.role_of("ro") is Role.READER
-
-
-def test_where_roles_do_not_count_everybody_is_a_writer(machine: Machine) -> None:
-    words = role_words(machine.settings(HTTP_RBAC_ENABLED="false", HTTP_RBAC_DEFAULT_ROLE="none"))
-
-    assert {words.role_of(claim) for claim in ("admin", "read", None)} == {Role.WRITER}
