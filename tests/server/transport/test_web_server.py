@@ -24,6 +24,8 @@ from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
 from tests.server.transport.test_connection_limits import Clock, FakeGuest
 
 WITHIN_S = 20.0
+FORCED_WITHIN_S = 1.0
+"""A stop that waits for nobody is over by then."""
 GRACE_S = 30.0
 """Longer than a test waits: what ends sooner did not wait for it."""
 
@@ -97,6 +99,8 @@ async def test_a_terminal_that_closes_stops_it_as_one_signal_does_however_often_
             signalled(number)
             await asyncio.sleep(0)
         await waiting.stopping.wait()
+        await asyncio.wait({serving}, timeout=FORCED_WITHIN_S)
+        assert not serving.done()
         waiting.may_end.set()
         answer = await asyncio.wait_for(call, WITHIN_S)
         await asyncio.wait_for(serving, WITHIN_S)
@@ -108,8 +112,11 @@ async def test_a_terminal_that_closes_stops_it_as_one_signal_does_however_often_
 
 async def test_one_that_ignores_hang_ups_goes_on_ignoring_them() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    async with Waiting().served() as (url, serving), httpx.AsyncClient(timeout=60) as client:
+    waiting = Waiting()
+    async with waiting.served() as (url, serving), httpx.AsyncClient(timeout=60) as client:
         signalled(signal.SIGHUP)
+        await asyncio.wait({serving}, timeout=FORCED_WITHIN_S)
+        assert waiting.told == []
         alive = await client.get(f"{url}/health/liveness")
         signalled(signal.SIGTERM)
         await asyncio.wait_for(serving, WITHIN_S)

@@ -77,7 +77,7 @@ class WebServer(uvicorn.Server):
         )
         self._http_app = app
         self._is_to_stop = asyncio.Event()
-        self._has_hung_up = False
+        self._was_told = False
         self._on_started = on_started
         self._on_stopping = on_stopping
 
@@ -101,11 +101,9 @@ class WebServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: object) -> None:  # noqa: ARG002  # uvicorn's signature
         """Stop; at a second SIGTERM or SIGINT without waiting. SIGHUP counts as neither first nor second."""
-        if sig == _HANG_UP:
-            self._has_hung_up = not self.should_exit
-        else:
-            self.force_exit = self.should_exit and not self._has_hung_up
-            self._has_hung_up = False
+        if sig != _HANG_UP:
+            self.force_exit = self._was_told
+            self._was_told = True
         self.stop_soon()
 
     def stop_soon(self) -> None:
