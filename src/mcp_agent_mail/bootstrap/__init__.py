@@ -48,6 +48,7 @@ from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.issued_tokens.service import IssuedTokenService
+from mcp_agent_mail.features.oversight.service import OversightService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.lent_folders import FolderLook
 from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
@@ -90,6 +91,8 @@ def build_services(
         join_codes=JoinCodeService(store, clock=clock),
         issued_tokens=IssuedTokenService(store, (token_book := IssuedTokenBook(store, clock=clock)), clock=clock),
         token_book=token_book,
+        web_sessions=web_session_service(settings, store, token_book, clock),
+        oversight=OversightService(store, late_after_s=settings.ack_ttl_seconds),
         guard_installation=GuardInstallation(store),
         guarding=(guarding := GuardingService(store, clock=clock)),
         guard_spool=SpoolDrain(guarding, settings.storage_root, clock=clock),

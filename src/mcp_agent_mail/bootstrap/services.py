@@ -37,6 +37,7 @@ from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.issued_tokens.service import IssuedTokenService
 from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.service import MessagingService
+from mcp_agent_mail.features.oversight.service import OversightService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.path_resolution import PathResolver
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -46,6 +47,7 @@ from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.sweeper import Sweeper
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.summaries.service import SummaryService
+from mcp_agent_mail.features.web_sessions.service import WebSessionService
 from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
 
@@ -79,6 +81,8 @@ class Services:
     join_codes: JoinCodeService
     issued_tokens: IssuedTokenService
     token_book: IssuedTokenBook
+    web_sessions: WebSessionService
+    oversight: OversightService
     guard_installation: GuardInstallation
     guarding: GuardingService
     guard_spool: SpoolDrain

@@ -39,6 +39,7 @@ from mcp_agent_mail.features.reservations.tools import force_tools, reservation_
 from mcp_agent_mail.features.retention.tools import retention_tools
 from mcp_agent_mail.features.search.tools import search_tools
 from mcp_agent_mail.features.summaries.tools import summary_tools
+from mcp_agent_mail.features.web_sessions.tools import web_session_tools
 from mcp_agent_mail.store.database import Store
 
 
@@ -76,6 +77,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *identity_tools(services.identity, caller),
         *join_code_tools(services.join_codes, caller),
         *issued_token_tools(services.issued_tokens, caller),
+        *web_session_tools(services.web_sessions, caller),
         *window_tools(services.windows, caller),
         *contact_tools(services.contacts, caller),
         *messaging_tools(services.messaging, caller),

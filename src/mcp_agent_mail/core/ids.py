@@ -15,6 +15,7 @@ ProductId = NewType("ProductId", int)
 WindowId = NewType("WindowId", int)
 JoinCodeId = NewType("JoinCodeId", int)
 IssuedTokenId = NewType("IssuedTokenId", int)
+WebSessionId = NewType("WebSessionId", int)
 
 MOST_NUMBER = 1 << 53
 """No number that somebody else gives is above it: a store that took it over has as many left again, and more."""
@@ -26,7 +27,16 @@ AGENT_TOKEN_PREFIX = "amt_"
 OPERATOR_TOKEN_PREFIX = "amo_"
 JOIN_CODE_PREFIX = "amj_"
 ISSUED_TOKEN_PREFIX = "amk_"
-TOKEN_PREFIXES = (AGENT_TOKEN_PREFIX, OPERATOR_TOKEN_PREFIX, JOIN_CODE_PREFIX, ISSUED_TOKEN_PREFIX)
+WEB_SESSION_PREFIX = "ams_"
+WEB_LINK_PREFIX = "aml_"
+TOKEN_PREFIXES = (
+    AGENT_TOKEN_PREFIX,
+    OPERATOR_TOKEN_PREFIX,
+    JOIN_CODE_PREFIX,
+    ISSUED_TOKEN_PREFIX,
+    WEB_SESSION_PREFIX,
+    WEB_LINK_PREFIX,
+)
 """Of all that proves or opens something: what begins so is shown to nobody."""
 
 

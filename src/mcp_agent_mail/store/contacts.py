@@ -42,6 +42,10 @@ _PENDING = f"""
 {_SELECT} WHERE c.target_id = ? AND c.status = 'pending' AND (c.expires_ts IS NULL OR c.expires_ts > ?)
 ORDER BY c.id LIMIT ?
 """
+_PENDING_EVERYWHERE = f"""
+SELECT {_COLUMNS} FROM contacts c INDEXED BY contacts_pending {_JOINS}
+WHERE c.status = 'pending' AND (c.expires_ts IS NULL OR c.expires_ts > ?) ORDER BY c.id DESC LIMIT ?
+"""
 _INBOUND_NAMED = f"""
 SELECT {_COLUMNS} FROM agents s CROSS JOIN contacts c ON c.source_id = s.id AND c.target_id = :target
 CROSS JOIN projects sp ON sp.id = s.project_id CROSS JOIN agents t ON t.id = c.target_id
@@ -183,6 +187,10 @@ class Contacts:
     def requests(self, agent_id: AgentId, now: Micros, limit: int) -> list[Contact]:
         """The requests that stand before the agent and wait for its answer, oldest first."""
         return [_contact(row) for row in self._connection.execute(_PENDING, (agent_id, now, limit))]
+
+    def all_requests(self, now: Micros, limit: int) -> list[Contact]:
+        """The requests that wait for anybody's answer, newest first."""
+        return [_contact(row) for row in self._connection.execute(_PENDING_EVERYWHERE, (now, limit))]
 
     def count_requests(self, agent_id: AgentId, now: Micros) -> int:
         (count,) = self._connection.execute(_COUNT_PENDING, (agent_id, now)).fetchone()

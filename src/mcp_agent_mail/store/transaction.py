@@ -40,6 +40,7 @@ from mcp_agent_mail.store.mail.held_mail import Held
 from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue_acks import Overdue
+from mcp_agent_mail.store.mail.overview import Overview
 from mcp_agent_mail.store.mail.owed_acks import OwedCopies
 from mcp_agent_mail.store.mail.passed_ends import tell_time
 from mcp_agent_mail.store.mail.threads import Threads
@@ -48,6 +49,7 @@ from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.products import Products
 from mcp_agent_mail.store.projects import Aliases, Projects
 from mcp_agent_mail.store.retention import Retention
+from mcp_agent_mail.store.web_sessions import WebSessions
 from mcp_agent_mail.store.windows import Windows
 
 
@@ -68,10 +70,12 @@ class View:
         self.agents = Agents(connection)
         self.join_codes = JoinCodes(connection)
         self.issued_tokens = IssuedTokens(connection)
+        self.web_sessions = WebSessions(connection)
         self.windows = Windows(connection)
         self.messages = Messages(connection)
         self.attachments = Attachments(connection)
         self.threads = Threads(connection)
+        self.overview = Overview(connection)
         self.inboxes = Inboxes(connection)
         self.unread = Unread(connection)
         self.overdue = Overdue(connection)

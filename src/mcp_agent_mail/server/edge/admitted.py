@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, IssuedTokenId
 from mcp_agent_mail.core.roles import Role
+from mcp_agent_mail.domain.identity.web_sessions import OpenedBy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,9 @@ class Admitted:
     that it is no agent's; `is_operators_own`: the one that the server makes at each start, which no issued one is.
     `payer` is whose rate the request counts against.
 
+    `opened_by` is which kind of token that was, `issued_token` the number of one that was issued, `expires_ts` when the
+    token ends by itself; None where there was none, or it does not say.
+
     `is_live` says whether the token still counts: what lasts longer than it ends with it. None where it is for good.
     """
 
@@ -37,4 +42,7 @@ class Admitted:
     is_operators_own: bool = False
     issued_to: AgentId | None = None
     claimed_agents: tuple[str, ...] = ()
+    opened_by: OpenedBy | None = None
+    issued_token: IssuedTokenId | None = None
+    expires_ts: Micros | None = None
     is_live: Callable[[], bool] | None = field(default=None, compare=False)

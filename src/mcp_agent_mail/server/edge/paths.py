@@ -21,6 +21,8 @@ class PathClass(StrEnum):
     METRICS = "metrics"
     ATTACHMENT = "attachment"
     REST = "rest"
+    PAGE = "page"
+    ASSET = "asset"
     DOOR = "door"
 
 
@@ -65,6 +67,8 @@ RULES: Mapping[PathClass, PathRule] = MappingProxyType(
         PathClass.METRICS: PathRule(methods=("GET",)),
         PathClass.ATTACHMENT: PathRule(methods=_READ),
         PathClass.REST: PathRule(has_cors=True, rate=None),
+        PathClass.PAGE: PathRule(),
+        PathClass.ASSET: PathRule(methods=_READ, showing=Showing.NONE, holds_mail=False),
         PathClass.DOOR: PathRule(least=Role.WRITER, showing=Showing.NOT_OPERATORS, rate=RateClass.TOOLS),
     }
 )

@@ -57,6 +57,7 @@ CROSS JOIN agents s ON s.id = m.sender_id CROSS JOIN projects sp ON sp.id = s.pr
 CROSS JOIN agents t ON t.id = r.agent_id CROSS JOIN projects tp ON tp.id = t.project_id
 """
 _LIST_FOR = f"{_SHOWN} {_FROM} {_ENDS} WHERE {_WAITING} AND r.message_id > :after ORDER BY r.message_id LIMIT :limit"
+_LIST_ALL = f"{_SHOWN} {_FROM} {_ENDS} WHERE {_IS_HELD} ORDER BY r.message_id DESC, r.agent_id LIMIT :limit"
 # A held copy has a link behind it: the request that was made with it.
 _LIST_BY = f"""
 {_SHOWN} FROM contacts c CROSS JOIN recipients r INDEXED BY recipients_held
@@ -150,6 +151,10 @@ class Held:
         """What waits for the agent's approval, oldest first."""
         values = {"target": target_id, "after": after_id, "limit": limit}
         return [_held(row) for row in self._connection.execute(_LIST_FOR, values)]
+
+    def list_all(self, limit: int) -> list[HeldMail]:
+        """What waits for anybody's approval, newest first."""
+        return [_held(row) for row in self._connection.execute(_LIST_ALL, {"limit": limit})]
 
     def list_by(self, source_id: AgentId, *, after_id: int = 0, limit: int) -> list[HeldMail]:
         """What the agent sent and others have not approved yet, oldest first."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.overdue_notices import NotedMessage
 from mcp_agent_mail.store.importing.imported_records import not_imported
@@ -23,6 +23,14 @@ SELECT delivery_seq, message_id, delivered_ts FROM recipients INDEXED BY recipie
 WHERE delivery_seq > ? AND delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL AND expired_ts IS NULL
   AND {still_valid()} AND {not_imported("recipients.message_id")}
 ORDER BY delivery_seq LIMIT ?
+"""
+_LATE = f"""
+SELECT r.message_id, r.agent_id, a.name, p.slug, r.delivered_ts FROM recipients r INDEXED BY recipients_overdue
+CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id
+WHERE r.delivery_seq IS NOT NULL AND r.ack_required = 1 AND r.ack_ts IS NULL AND r.expired_ts IS NULL
+  AND r.delivered_ts <= :until AND a.kind = 'agent' AND a.retired_ts IS NULL AND {still_valid("r")}
+  AND {not_imported("r.message_id")}
+ORDER BY r.delivery_seq DESC LIMIT :limit
 """
 _SILENT_OF = f"""r.message_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_ts IS NULL AND r.expired_ts IS NULL
 AND {still_valid("r")} AND r.delivered_ts <= ?"""
@@ -56,6 +64,16 @@ class SilentRecipient(NamedTuple):
     read_ts: Micros | None
 
 
+class LateAck(NamedTuple):
+    """A copy whose acknowledgement an agent owes for longer than it should."""
+
+    message_id: MessageId
+    agent_id: AgentId
+    agent_name: str
+    project_slug: str
+    delivered_ts: Micros
+
+
 class Overdue:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -69,6 +87,10 @@ class Overdue:
                 break
             found.append((seq, MessageId(message_id)))
         return found
+
+    def late(self, until: Micros, limit: int) -> list[LateAck]:
+        """Copies delivered at `until` or before whose acknowledgement agents owe, newest first."""
+        return [LateAck._make(row) for row in self._connection.execute(_LATE, {"until": until, "limit": limit})]
 
     def advance(self, seq: int) -> None:
         """Note that every copy up to this delivery number was looked at."""

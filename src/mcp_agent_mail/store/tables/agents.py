@@ -108,6 +108,27 @@ class IssuedTokenRow(SQLModel, table=True):
     last_used_ts: int | None
 
 
+class WebSessionRow(SQLModel, table=True):
+    __tablename__ = "web_sessions"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        CheckConstraint("opened_by IN ('link', 'operator', 'server', 'issued', 'jwt')"),
+        CheckConstraint("role IN ('reader', 'writer', 'operator')"),
+        Index("web_sessions_used", "used_ts", "id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    secret_hash: bytes = Field(unique=True, sa_type=LargeBinary)
+    opened_by: str = Field(sa_type=Text)
+    role: str = Field(sa_type=Text)
+    issued_token_id: int | None
+    issued_to: int | None = Field(foreign_key="agents.id")
+    claimed_agents: str = Field(sa_type=Text)
+    server_token_hash: bytes | None = Field(sa_type=LargeBinary)
+    created_ts: int
+    used_ts: int
+    expires_ts: int | None
+
+
 class WindowRow(SQLModel, table=True):
     __tablename__ = "windows"
     __table_args__: ClassVar[tuple[Any, ...]] = (

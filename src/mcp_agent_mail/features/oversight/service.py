@@ -1,0 +1,229 @@
+"""What the person sees who watches over all projects: newest mail, what needs a person, what `System` told.
+
+Reads alone, by the rules of who reads what: they change nothing, and no agent is active by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.ids import MOST_NUMBER, AgentId, MessageId, ProjectId
+from mcp_agent_mail.domain.contacts import Contact, HeldMail
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_operator
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
+from mcp_agent_mail.domain.messages import MOST_NEWER, Addressee, Importance, MessageHead, RecipientKind
+from mcp_agent_mail.domain.projects import Project, UnknownProject
+from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.mail.messages import MailCommit
+from mcp_agent_mail.store.mail.overdue_acks import LateAck
+from mcp_agent_mail.store.mail.overview import MailWalk, ToPerson
+from mcp_agent_mail.store.transaction import View
+
+MOST_SENDERS = 50
+"""Agents of one name, over all projects."""
+MOST_NEEDS = 100
+"""Of each kind of thing that waits for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailWish:
+    """Which mail, newest first: below the message `before`. `project_key` as any tool takes it; `sender` is a name."""
+
+    limit: int
+    before: int | None = None
+    project_key: str | None = None
+    sender: str | None = None
+    importance: Importance | None = None
+    topic: str | None = None
+    is_system: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverseenMail:
+    """`read_by_person` and `acknowledged_by_person` are empty but for the operator, who alone is `Human`.
+
+    `next_before`: the wish of the next page; None where nothing older is left.
+    """
+
+    heads: Sequence[MessageHead]
+    addressees: Mapping[MessageId, Sequence[Addressee]]
+    person: Mapping[MessageId, tuple[Micros | None, Micros | None]]
+    next_before: MessageId | None
+    now: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What waits for a person, each newest first and at most MOST_NEEDS of each."""
+
+    owed: Sequence[ToPerson]
+    requests: Sequence[Contact]
+    held: Sequence[HeldMail]
+    late: Sequence[LateAck]
+    now: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedCounts:
+    """`unread` is mail to `Human`. `needs` counts as far as MOST_NEEDS of each kind."""
+
+    unread: int
+    needs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenProject:
+    """`name` is the last part of its directory, as people call it."""
+
+    slug: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """`newer` is how much mail of its thread came later, counted as far as one more than MOST_NEWER; `commit` holds it
+    in the archive, None while Git has yet to get it.
+    """
+
+    commit: MailCommit | None
+    newer: int
+
+
+class OversightService:
+    """`late_after_s`: so long an agent has for an acknowledgement."""
+
+    def __init__(self, store: Store, *, late_after_s: int) -> None:
+        self._store = store
+        self._late_after = Micros(late_after_s * SECOND)
+
+    async def mail(self, caller: Caller, wish: MailWish) -> OverseenMail:
+        """A page of delivered mail. The operator sees blind copies and private mail; an agent what its project, and
+        those linked to it, may read.
+        """
+        require_reader(caller, READING_MAIL)
+
+        def look(view: View) -> OverseenMail:
+            walk = MailWalk(
+                limit=wish.limit,
+                before=None if wish.before is None else MessageId(wish.before),
+                projects=_scope(view, caller, wish.project_key),
+                senders=None if wish.sender is None else _senders(view, wish.sender),
+                importance=wish.importance,
+                topic=wish.topic,
+                is_system=wish.is_system,
+                with_closed=caller.is_operator,
+            )
+            found = view.overview.mail(walk)
+            ids = [head.id for head in found.heads]
+            return OverseenMail(
+                heads=found.heads,
+                addressees=_shown_addressees(view, caller, ids),
+                person=view.overview.states_of_person(ids) if caller.is_operator else {},
+                next_before=found.next_before,
+                now=view.now,
+            )
+
+        return await self._store.read(look)
+
+    async def to_person(
+        self, caller: Caller, *, limit: int, before: int | None = None, owes_ack: bool = False
+    ) -> Sequence[ToPerson]:
+        """Mail to `Human` that is unread, or whose acknowledgement is owed, newest first; for the operator."""
+        require_operator(caller)
+        below = MessageId(MOST_NUMBER if before is None else before)
+
+        def look(view: View) -> Sequence[ToPerson]:
+            return (view.overview.owed_by_person if owes_ack else view.overview.unread_by_person)(limit, below)
+
+        return await self._store.read(look)
+
+    async def needs(self, caller: Caller) -> Needs:
+        """What waits for a person, for the operator."""
+        require_operator(caller)
+        return await self._store.read(self._needs)
+
+    async def count(self, caller: Caller) -> NeedCounts:
+        """How much waits for a person; nothing does for anybody but the operator."""
+        if not caller.is_operator:
+            return NeedCounts(unread=0, needs=0)
+
+        def look(view: View) -> NeedCounts:
+            unread, _ = view.overview.count_to_person()
+            needs = self._needs(view)
+            parts = (needs.owed, needs.requests, needs.held, needs.late)
+            return NeedCounts(unread=unread, needs=sum(map(len, parts)))
+
+        return await self._store.read(look)
+
+    async def projects(self, caller: Caller, *, limit: int) -> Sequence[SeenProject]:
+        """Those that are not set aside, the newest first: who may see that they exist is anybody who may come in."""
+
+        def look(view: View) -> list[SeenProject]:
+            return [SeenProject(slug=one.slug, name=_called(one)) for one in view.projects.newest(limit)]
+
+        return await self._store.read(look)
+
+    async def beside(self, message_id: MessageId, project: Project, thread_id: str | None) -> Beside:
+        """What stands beside a message that the caller was found to see from `project`."""
+
+        def look(view: View) -> Beside:
+            newer = 0
+            if thread_id is not None and (place := view.messages.place(project.id, message_id)) is not None:
+                newer = len(view.messages.list_thread(project.id, thread_id, after=place, limit=MOST_NEWER + 1))
+            return Beside(commit=view.messages.commits(project.id, [message_id]).get(message_id), newer=newer)
+
+        return await self._store.read(look)
+
+    async def project(self, caller: Caller, key: str) -> Project:
+        """A project by its slug, a former one, or its number. Raises UnknownProject."""
+        return await self._store.read(lambda view: _find_project(view, key))
+
+    def _needs(self, view: View) -> Needs:
+        return Needs(
+            owed=view.overview.owed_by_person(MOST_NEEDS, MessageId(MOST_NUMBER)),
+            requests=view.contacts.all_requests(view.now, MOST_NEEDS),
+            held=view.held.list_all(MOST_NEEDS),
+            late=view.overdue.late(Micros(view.now - self._late_after), MOST_NEEDS),
+            now=view.now,
+        )
+
+
+def _called(project: Project) -> str:
+    return project.human_key.rstrip("/").rpartition("/")[2] or project.slug
+
+
+def _find_project(view: View, key: str) -> Project:
+    try:
+        return require_project(view, key)
+    except UnknownProject:
+        found = view.projects.find(ProjectId(int(key))) if key.isascii() and key.isdigit() and len(key) < 16 else None
+        if found is None:
+            raise
+        return found
+
+
+def _scope(view: View, caller: Caller, project_key: str | None) -> Collection[ProjectId] | None:
+    """The projects to look in; None for all."""
+    is_agent = caller.kind is CallerKind.AGENT and caller.project_id is not None
+    if project_key is None:
+        home = {caller.project_id, *caller.linked_projects} if is_agent and caller.project_id else None
+        return home
+    project = _find_project(view, project_key)
+    return {project.id} if may_read(caller, project, Readership.WORK) else set()
+
+
+def _senders(view: View, name: str) -> list[AgentId]:
+    return [agent.id for agent in view.agents.find_everywhere(name, MOST_SENDERS)]
+
+
+def _shown_addressees(view: View, caller: Caller, ids: Collection[MessageId]) -> Mapping[MessageId, list[Addressee]]:
+    found = view.messages.addressees(ids)
+    if caller.is_operator:
+        return found
+    return {
+        message_id: [one for one in those if one.kind != RecipientKind.BCC and one.state == "delivered"]
+        for message_id, those in found.items()
+    }

@@ -1,0 +1,284 @@
+"""The pages over HTTP: who looks, by a cookie or as anybody looks over `/rpc`; forms read; pages and assets sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.types import Receive, Scope, Send
+
+from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.clock import system_clock
+from mcp_agent_mail.core.errors import PermissionDenied, RateLimited
+from mcp_agent_mail.core.roles import Role
+from mcp_agent_mail.core.tools import Json, JsonObject, call_as
+from mcp_agent_mail.domain.identity.web_sessions import OpenedBy, SignIn, WebSession
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts, free, masked
+from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
+from mcp_agent_mail.server.edge.edge import Edge, peer
+from mcp_agent_mail.server.edge.gate import is_from_elsewhere
+from mcp_agent_mail.server.edge.paths import PathRule
+from mcp_agent_mail.server.edge.rates import RateClass, address_payer
+from mcp_agent_mail.server.identity import Headers, read_credentials
+from mcp_agent_mail.server.rendering.responses import without_body
+from mcp_agent_mail.server.transport.limits import read_body
+from mcp_agent_mail.web.cookies import FORM_COOKIE, SESSION_COOKIE, cookie_name, read_cookies
+from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, Values
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.web.app import WebApp
+
+HOME = "/mail"
+BELOW = "/mail/"
+ROOT = "/"
+ASSETS = "/assets/"
+
+MAX_FIELDS = 200
+_FORM_TYPE = b"application/x-www-form-urlencoded"
+_FOREVER = "public, max-age=31536000, immutable"
+
+
+class WrongToken(PermissionDenied):
+    """A token that was typed opens nothing here."""
+
+
+class UnfitForm(PermissionDenied):
+    """What was posted is no form of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Visit:
+    """One request: `is_open` on the page to sign in at, where `secret` is the form's."""
+
+    scope: Scope
+    headers: Headers
+    request_id: str
+    is_open: bool
+    session: WebSession | None
+    secret: str | None
+
+
+class PagesEndpoint:
+    """`public_origin` is HTTP_PUBLIC_URL's, where there is one: a proxy's pages have that."""
+
+    def __init__(self, services: Services, calls: Calls, edge: Edge, *, public_url: str | None) -> None:
+        self._services = services
+        self._calls = calls
+        self._edge = edge
+        self._public_origin = _origin_of(public_url) if public_url else None
+        self._made: WebApp | None = None
+
+    @property
+    def _web(self) -> WebApp:
+        """Made at the first visit: a server without any does not import it."""
+        if self._made is None:
+            from mcp_agent_mail.web.app import WebApp  # noqa: PLC0415
+
+            self._made = WebApp(self._services, clock=system_clock)
+        return self._made
+
+    async def answer(
+        self, scope: Scope, headers: Headers, rule: PathRule, request_id: str, receive: Receive, send: Send
+    ) -> None:
+        """One request for a page, judged here as by the edge everywhere else, and refused by a page."""
+        if scope["method"] == "HEAD":
+            send = without_body(send)
+        visit = self._visit(scope, headers, request_id)
+        if visit.is_open:
+            judged: Admitted | HttpRefusal = self._edge.check_source(scope, headers) or Admitted(
+                payer=address_payer(self._edge.address(scope)), role=Role.READER
+            )
+        else:
+            own = None if visit.session is None else self._admitted(visit.session)
+            judged = await self._edge.judge(scope, headers, rule, session=own)
+        if isinstance(judged, HttpRefusal):
+            request = self._request(visit, Role.READER)
+            await _send(send, await self._web.refused(request, judged.status, judged.detail, judged.retry_after_s))
+            return
+        answer = partial(self._answer_admitted, visit, judged)
+        await self._edge.answer_while_live(judged, receive, send, answer)
+
+    async def _answer_admitted(self, visit: _Visit, admitted: Admitted, receive: Receive, send: Send) -> None:
+        facts = self._facts(visit, admitted)
+        try:
+            facts.charge(RateClass.OTHERS)
+            form = await _form(visit, receive)
+        except (RateLimited, UnfitForm) as refused:
+            await _send(send, await self._web.refusal(self._request(visit, admitted.role), refused))
+            return
+        request = self._request(visit, admitted.role, form)
+        host = PageHost(
+            run_tool=partial(self._run_tool, facts),
+            judge_token=partial(self._judge_token, visit),
+            masked=lambda error: masked(error, what="a page", request_id=visit.request_id),
+        )
+
+        async def make() -> Json:
+            return await self._web.answer(request, host, self._services.identity.caller)
+
+        await _send(send, await call_as(facts.credentials, make, {}))
+
+    async def answer_asset(self, scope: Scope, send: Send) -> None:
+        """What a page loads. Under another digest than ours nothing is there."""
+        from mcp_agent_mail.web.assets import asset_set  # noqa: PLC0415  # as `_web`
+
+        found = asset_set().find(scope["path"])
+        if found is None:
+            await _send(send, PageAnswer(status=404, media_type="text/plain", body=b"No such asset.\n"))
+            return
+        headers = (("cache-control", _FOREVER), ("cross-origin-resource-policy", "same-origin"))
+        await _send(send, PageAnswer(media_type=found.media_type, body=found.content, headers=headers))
+
+    async def _run_tool(self, facts: RequestFacts, name: str, arguments: JsonObject) -> Json:
+        return await self._calls.run_tool(name, arguments, facts)
+
+    async def _judge_token(self, visit: _Visit, token: str) -> SignIn:
+        judged = await self._edge.judge_token(visit.scope, token)
+        if isinstance(judged, HttpRefusal):
+            if judged.retry_after_s is not None:
+                raise RateLimited(
+                    judged.detail, hint="Wait, then try again.", data={"retry_after_s": judged.retry_after_s}
+                )
+            raise WrongToken("This token opens nothing here.", hint="An agent's own token does not: see am token.")
+        assert judged.opened_by is not None, judged
+        return SignIn(
+            by=judged.opened_by,
+            role=judged.role,
+            issued_token=judged.issued_token,
+            issued_to=judged.issued_to,
+            claimed_agents=judged.claimed_agents,
+            expires_ts=judged.expires_ts,
+        )
+
+    def _visit(self, scope: Scope, headers: Headers, request_id: str) -> _Visit:
+        cookies = read_cookies(headers.get(b"cookie", b"").decode("latin-1"))
+        port = _port(scope)
+        is_open = self._web.is_open(_raw_path(scope))
+        secret = cookies.get(cookie_name(FORM_COOKIE if is_open else SESSION_COOKIE, port))
+        session = None if is_open or secret is None else self._services.web_sessions.find(secret)
+        return _Visit(
+            scope=scope,
+            headers=headers,
+            request_id=request_id,
+            is_open=is_open,
+            session=session,
+            secret=secret if is_open or session is not None else None,
+        )
+
+    def _admitted(self, session: WebSession) -> Admitted:
+        sign_in = session.sign_in
+        return Admitted(
+            payer=_payer(session),
+            role=sign_in.role,
+            bearer_is_spent=True,
+            issued_to=sign_in.issued_to,
+            claimed_agents=sign_in.claimed_agents,
+            is_live=partial(self._services.web_sessions.is_live, session.id),
+        )
+
+    def _facts(self, visit: _Visit, admitted: Admitted) -> RequestFacts:
+        client = visit.scope.get("client")
+        return RequestFacts(
+            credentials=read_credentials(
+                visit.headers,
+                via="rpc",
+                admitted=admitted,
+                origin=f"{client[0]}:{client[1]}" if client else None,
+                is_remote=is_from_elsewhere(visit.headers, peer(visit.scope)),
+            ),
+            request_id=visit.request_id,
+            is_let_in_by_token=admitted.bearer_is_spent,
+            charge=self._edge.charge_of(admitted) or free,
+        )
+
+    def _request(self, visit: _Visit, role: Role, form: Values | None = None) -> PageRequest:
+        scope, headers = visit.scope, visit.headers
+        return PageRequest(
+            method="GET" if scope["method"] == "HEAD" else scope["method"],
+            path=_raw_path(scope),
+            role=role,
+            port=_port(scope),
+            query=_values(scope["query_string"].decode("latin-1")),
+            form=form or {},
+            session=visit.session,
+            secret=visit.secret,
+            own_origins=self._own_origins(scope, headers),
+            origin=_text(headers, b"origin"),
+            referer=_text(headers, b"referer"),
+            fetch_site=_text(headers, b"sec-fetch-site"),
+            is_secure=scope["scheme"] == "https" or (self._public_origin or "").startswith("https:"),
+        )
+
+    def _own_origins(self, scope: Scope, headers: Headers) -> frozenset[str]:
+        """By the Host that the edge found to be ours, port included."""
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        origins = {f"{scope['scheme']}://{host}"}
+        return frozenset(origins | ({self._public_origin} if self._public_origin else set()))
+
+
+def _payer(session: WebSession) -> str:
+    """That of the token that it was opened with, as far as that is known."""
+    sign_in = session.sign_in
+    match sign_in.by:
+        case OpenedBy.LINK | OpenedBy.OPERATOR:
+            return "operator"
+        case OpenedBy.SERVER:
+            return "server"
+        case OpenedBy.ISSUED:
+            return f"issued {sign_in.issued_token}"
+        case OpenedBy.JWT:
+            return f"web session {session.id}"
+
+
+async def _form(visit: _Visit, receive: Receive) -> Values:
+    if visit.scope["method"] != "POST":
+        return {}
+    media_type = visit.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if media_type != _FORM_TYPE:
+        raise UnfitForm("What was sent is no form.", hint="Press the button on the page.")
+    body = await read_body(receive)
+    try:
+        return _values(body.decode("latin-1"))
+    except ValueError:
+        raise UnfitForm(f"A form has at most {MAX_FIELDS} fields.", hint="Choose fewer at a time.") from None
+
+
+def _values(text: str) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS):
+        found[name] = (*found.get(name, ()), value)
+    return found
+
+
+def _raw_path(scope: Scope) -> str:
+    """As it was sent: what is quoted in it belongs to its part."""
+    raw = scope.get("raw_path")
+    return raw.decode("latin-1").partition("?")[0] if raw else str(scope["path"])
+
+
+def _port(scope: Scope) -> int:
+    server = scope.get("server")
+    return int(server[1] or 0) if server else 0
+
+
+def _text(headers: Headers, name: bytes) -> str | None:
+    value = headers.get(name)
+    return None if value is None else value.decode("latin-1").strip()
+
+
+def _origin_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+async def _send(send: Send, answer: PageAnswer) -> None:
+    headers = [
+        (b"content-type", answer.media_type.encode()),
+        (b"content-length", b"%d" % len(answer.body)),
+        *((name.encode(), value.encode("latin-1", "replace")) for name, value in answer.headers),
+    ]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})

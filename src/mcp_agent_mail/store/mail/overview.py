@@ -1,0 +1,167 @@
+"""Mail of all projects at once, newest first: what the person sees who watches over them.
+
+Each page walks an index from its newest end, and looks back no further than REACH ids: so its cost grows with the page.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import Any, NamedTuple
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.domain.messages import Importance, MessageHead
+from mcp_agent_mail.domain.threads import topic_key
+from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
+from mcp_agent_mail.store.mail.passed_ends import still_valid
+
+REACH = 50_000
+"""So many ids one page looks back: what passes its filters may be rare."""
+
+_IS_OPEN = """EXISTS (
+    SELECT 1 FROM message_projects mp WHERE mp.project_id = m.project_id AND mp.message_id = m.id)"""
+_IS_DELIVERED = "EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.delivery_seq IS NOT NULL)"
+_KEPT = """m.id < :before AND m.id >= :floor AND m.is_system = :is_system
+AND (:importance IS NULL OR m.importance = :importance)"""
+_TOPIC = """(:topic_key IS NULL OR EXISTS (
+    SELECT 1 FROM message_projects mt
+    WHERE mt.project_id = m.project_id AND mt.message_id = m.id AND mt.topic_key = :topic_key))"""
+_SEEN = f"CASE WHEN :with_closed THEN {_IS_DELIVERED} ELSE {_IS_OPEN} END"
+_EVERYWHERE = f"""
+SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS}
+WHERE {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
+"""
+_SYSTEM = f"""
+SELECT {HEAD_COLUMNS} FROM messages m INDEXED BY messages_system {HEAD_JOINS}
+WHERE {_KEPT} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
+"""
+_OF_PROJECT = f"""
+SELECT {HEAD_COLUMNS} FROM message_projects walked CROSS JOIN messages m ON m.id = walked.message_id {HEAD_JOINS}
+WHERE walked.project_id = :project AND walked.message_id < :before AND walked.message_id >= :floor
+  AND (:topic_key IS NULL OR walked.topic_key = :topic_key) AND {_KEPT}
+ORDER BY walked.message_id DESC LIMIT :limit
+"""
+_OF_SENDER = f"""
+SELECT {HEAD_COLUMNS} FROM messages m INDEXED BY messages_sender {HEAD_JOINS}
+WHERE m.sender_id = :sender AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
+"""
+_NEWEST = "SELECT coalesce(max(id), 0) FROM messages"
+_TO_PERSON = f"""
+SELECT r.delivered_ts, r.read_ts, r.ack_ts, {HEAD_COLUMNS}
+FROM agents h INDEXED BY agents_name_key CROSS JOIN recipients r INDEXED BY %s ON r.agent_id = h.id
+CROSS JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
+WHERE h.name_key = 'human' AND h.kind = 'human' AND h.%s > 0
+  AND r.delivery_seq IS NOT NULL AND %s AND r.expired_ts IS NULL AND {still_valid("r")}
+  AND m.id < :before
+ORDER BY m.id DESC LIMIT :limit
+"""
+_OWED_BY_PERSON = _TO_PERSON % ("recipients_unacked", "ack_pending_count", "r.ack_required = 1 AND r.ack_ts IS NULL")
+_UNREAD_BY_PERSON = _TO_PERSON % ("recipients_unread", "unread_count", "r.read_ts IS NULL")
+_PERSONS = """
+SELECT coalesce(sum(unread_count), 0), coalesce(sum(ack_pending_count), 0)
+FROM agents INDEXED BY agents_name_key WHERE name_key = 'human' AND kind = 'human'
+"""
+_STATES = """
+SELECT r.message_id, r.read_ts, r.ack_ts FROM recipients r JOIN agents a ON a.id = r.agent_id
+WHERE r.message_id IN (SELECT value FROM json_each(?)) AND a.kind = 'human' AND r.delivery_seq IS NOT NULL
+"""
+
+
+class ToPerson(NamedTuple):
+    """A message in the inbox of a project's `Human`, with what the person did with it."""
+
+    delivered_ts: Micros
+    read_ts: Micros | None
+    ack_ts: Micros | None
+    head: MessageHead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailWalk:
+    """What mail to walk over, from below `before` on. `projects` and `senders` are None for all. `with_closed`: also
+    what no project's readers see. `is_system`: the mail of `System`, else all other.
+    """
+
+    limit: int
+    before: MessageId | None = None
+    projects: Collection[ProjectId] | None = None
+    senders: Collection[AgentId] | None = None
+    importance: Importance | None = None
+    topic: str | None = None
+    is_system: bool = False
+    with_closed: bool = False
+
+
+class WalkedMail(NamedTuple):
+    """`next_before` is where the next page begins, None where nothing older is left."""
+
+    heads: list[MessageHead]
+    next_before: MessageId | None
+
+
+class Overview:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def mail(self, walk: MailWalk) -> WalkedMail:
+        """A page, newest first. It may be short, or empty, with more behind it: the walk ends after REACH ids."""
+        (newest,) = self._connection.execute(_NEWEST).fetchone()
+        before = newest + 1 if walk.before is None else min(walk.before, newest + 1)
+        floor = max(1, before - REACH)
+        asked: dict[str, Any] = {
+            "before": before,
+            "floor": floor,
+            "limit": walk.limit + 1,
+            "is_system": walk.is_system,
+            "importance": walk.importance,
+            "topic_key": None if walk.topic is None else topic_key(walk.topic),
+            "with_closed": walk.with_closed,
+        }
+        heads = self._heads(walk, asked)
+        if len(heads) > walk.limit:
+            return WalkedMail(heads[: walk.limit], heads[walk.limit - 1].id)
+        return WalkedMail(heads, MessageId(floor) if floor > 1 else None)
+
+    def _heads(self, walk: MailWalk, asked: dict[str, Any]) -> list[MessageHead]:
+        if walk.senders is not None:
+            parts = [self._walked(_OF_SENDER, {**asked, "sender": one}) for one in walk.senders]
+            heads = [head for part in parts for head in part]
+            if walk.projects is not None:
+                heads = [head for head in heads if head.project_id in walk.projects]
+        elif walk.projects is not None:
+            parts = [self._walked(_OF_PROJECT, {**asked, "project": one}) for one in walk.projects]
+            heads = list({head.id: head for part in parts for head in part}.values())
+        else:
+            return self._walked(_SYSTEM if walk.is_system else _EVERYWHERE, asked)
+        return nlargest(walk.limit + 1, heads, key=lambda head: head.id)
+
+    def _walked(self, sql: str, asked: dict[str, Any]) -> list[MessageHead]:
+        return [to_head(row) for row in self._connection.execute(sql, asked)]
+
+    def owed_by_person(self, limit: int, before: MessageId) -> list[ToPerson]:
+        """Mail to `Human`, of whatever project, whose acknowledgement is owed; newest first."""
+        return self._to_person(_OWED_BY_PERSON, limit, before)
+
+    def unread_by_person(self, limit: int, before: MessageId) -> list[ToPerson]:
+        """Mail to `Human` that is unread, newest first."""
+        return self._to_person(_UNREAD_BY_PERSON, limit, before)
+
+    def _to_person(self, sql: str, limit: int, before: MessageId) -> list[ToPerson]:
+        rows = self._connection.execute(sql, {"limit": limit, "before": before})
+        return [ToPerson(row[0], row[1], row[2], to_head(row[3:])) for row in rows]
+
+    def count_to_person(self) -> tuple[int, int]:
+        """How much mail to `Human` is unread, and how much owes an acknowledgement, over all projects."""
+        unread, owed = self._connection.execute(_PERSONS).fetchone()
+        return int(unread), int(owed)
+
+    def states_of_person(
+        self, message_ids: Collection[MessageId]
+    ) -> dict[MessageId, tuple[Micros | None, Micros | None]]:
+        """Of those messages that came to a `Human`: when it read and acknowledged each."""
+        rows = self._connection.execute(_STATES, (json.dumps(list(message_ids)),))
+        return {MessageId(row[0]): (row[1], row[2]) for row in rows}

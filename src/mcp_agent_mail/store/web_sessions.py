@@ -1,0 +1,85 @@
+"""Sessions of people's browsers at rest: hashed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, IssuedTokenId, WebSessionId
+from mcp_agent_mail.core.roles import ROLES_BY_WORD
+from mcp_agent_mail.domain.identity.web_sessions import IDLE, LIFETIME, MAX_LIVE, OpenedBy, SignIn, WebSession
+
+_COLUMNS = """id, opened_by, role, issued_token_id, issued_to, claimed_agents, server_token_hash, created_ts, used_ts,
+    expires_ts"""
+_LIST = f"SELECT secret_hash, {_COLUMNS} FROM web_sessions ORDER BY id LIMIT {MAX_LIVE}"
+_ADD = """
+    INSERT INTO web_sessions (secret_hash, opened_by, role, issued_token_id, issued_to, claimed_agents,
+        server_token_hash, created_ts, used_ts, expires_ts)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_TOUCH = "UPDATE web_sessions SET used_ts = max(used_ts, ?) WHERE id = ?"
+_REMOVE = "DELETE FROM web_sessions WHERE id = ?"
+_REMOVE_ENDED = """
+    DELETE FROM web_sessions WHERE used_ts <= :idle_since OR created_ts <= :old_since OR expires_ts <= :now
+"""
+_MAKE_ROOM = f"""
+    DELETE FROM web_sessions WHERE id IN (
+        SELECT id FROM web_sessions ORDER BY used_ts, id
+        LIMIT max(0, (SELECT count(*) FROM web_sessions) - {MAX_LIVE - 1}))
+"""
+
+_Row = tuple[int, str, str, int | None, int | None, str, bytes | None, int, int, int | None]
+
+
+def _session(row: _Row) -> WebSession:
+    number, by, role, token_id, issued_to, agents, server_hash, created_ts, used_ts, expires_ts = row
+    return WebSession(
+        id=WebSessionId(number),
+        sign_in=SignIn(
+            by=OpenedBy(by),
+            role=ROLES_BY_WORD[role],
+            issued_token=None if token_id is None else IssuedTokenId(token_id),
+            issued_to=None if issued_to is None else AgentId(issued_to),
+            claimed_agents=tuple(json.loads(agents)),
+            server_token_hash=server_hash,
+            expires_ts=None if expires_ts is None else Micros(expires_ts),
+        ),
+        created_ts=Micros(created_ts),
+        used_ts=Micros(used_ts),
+    )
+
+
+class WebSessions:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def list_(self) -> list[tuple[bytes, WebSession]]:
+        """All that are kept, with their hashes, whether they have ended or not."""
+        return [(row[0], _session(row[1:])) for row in self._connection.execute(_LIST)]
+
+    def add(self, secret_hash: bytes, sign_in: SignIn, now: Micros) -> None:
+        """Store a session. Those that have ended are removed, and beyond MAX_LIVE the one that was used least lately."""
+        ended = {"idle_since": now - IDLE, "old_since": now - LIFETIME, "now": now}
+        self._connection.execute(_REMOVE_ENDED, ended)
+        self._connection.execute(_MAKE_ROOM)
+        values = (
+            secret_hash,
+            sign_in.by.value,
+            sign_in.role.word,
+            sign_in.issued_token,
+            sign_in.issued_to,
+            json.dumps(sign_in.claimed_agents),
+            sign_in.server_token_hash,
+            now,
+            now,
+            sign_in.expires_ts,
+        )
+        self._connection.execute(_ADD, values)
+
+    def touch(self, session_id: WebSessionId, at: Micros) -> None:
+        """Note that it was in use; never an earlier time than it has."""
+        self._connection.execute(_TOUCH, (at, session_id))
+
+    def remove(self, session_id: WebSessionId) -> None:
+        self._connection.execute(_REMOVE, (session_id,))

@@ -1,0 +1,162 @@
+"""From a request to its page: the route, whether the form is our own, and every refusal as a page with the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.core.errors import (
+    AgentMailError,
+    AuthenticationRequired,
+    Busy,
+    Conflict,
+    Internal,
+    NotFound,
+    PermissionDenied,
+    RateLimited,
+    Unavailable,
+)
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, AgentAuth
+from mcp_agent_mail.web.context import PageContext, rendered
+from mcp_agent_mail.web.forms import require_own_form
+from mcp_agent_mail.web.headers import PAGE_HEADERS
+from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
+from mcp_agent_mail.web.routes import MOVED, ROUTES, PageRoute, find_route
+from mcp_agent_mail.web.urls import HOME, SIGN_IN, own_path, with_query
+
+_STATUS: tuple[tuple[type[AgentMailError], int], ...] = (
+    (AuthenticationRequired, 401),
+    (PermissionDenied, 403),
+    (NotFound, 404),
+    (Conflict, 409),
+    (RateLimited, 429),
+    (Busy, 503),
+    (Unavailable, 503),
+    (Internal, 500),
+)
+_TITLES = {
+    400: "That cannot be read",
+    401: "Sign in first",
+    403: "That is not yours to do",
+    404: "Nothing is here",
+    405: "Not in this way",
+    409: "It is otherwise by now",
+    429: "Too much at once",
+    500: "A fault of the server",
+    503: "Not just now",
+}
+
+
+class NoSession(AuthenticationRequired):
+    """What changes anything is done in a session."""
+
+
+class NoPage(NotFound):
+    """No page has this address."""
+
+
+class WebApp:
+    """All pages."""
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        clock: Clock,
+        routes: tuple[PageRoute, ...] = ROUTES,
+    ) -> None:
+        self._services = services
+        self._clock = clock
+        self._routes = routes
+
+    def is_open(self, raw_path: str) -> bool:
+        """Whether anybody may ask there: the page to sign in at."""
+        found = find_route(raw_path, self._routes)
+        return found is not None and found[0].is_open
+
+    async def answer(self, request: PageRequest, host: PageHost, caller: Callable[[], Awaitable[Caller]]) -> PageAnswer:
+        """Never raises but for cancellation."""
+        try:
+            answer = await self._answer(request, host, caller)
+        except AgentMailError as error:
+            answer = await self._refusal(request, error)
+        except Exception as error:  # noqa: BLE001  # a bug becomes a page, as it becomes INTERNAL for tools
+            answer = await self._refusal(request, host.masked(error))
+        return replace(answer, headers=_with_defaults(answer.headers))
+
+    async def _answer(
+        self, request: PageRequest, host: PageHost, caller: Callable[[], Awaitable[Caller]]
+    ) -> PageAnswer:
+        if (moved := MOVED.get(request.path.rstrip("/") or "/")) is not None:
+            return redirect(moved)
+        found = find_route(request.path, self._routes)
+        if found is None:
+            raise NoPage("No page has this address.", hint=f"Begin at {HOME}.")
+        route, keys = found
+        if request.method not in route.methods:
+            answer = await self._error_page(request, 405, "This address is for something else.", f"Begin at {HOME}.")
+            return replace(answer, headers=(*answer.headers, ("allow", ", ".join(route.methods))))
+        if request.method == "POST":
+            if request.session is None and not route.is_open:
+                raise NoSession("Changing anything needs a session.", hint="Sign in, and press the button again.")
+            require_own_form(request)
+        page = route.post if request.method == "POST" else route.get
+        assert page is not None, route
+        context = PageContext(
+            request=request,
+            host=host,
+            services=self._services,
+            caller=_NOBODY if route.is_open else await caller(),
+            keys=keys,
+            now=self._clock(),
+        )
+        return await page(context)
+
+    async def refusal(self, request: PageRequest, error: AgentMailError) -> PageAnswer:
+        """The page that says why not, and what to do."""
+        answer = await self._refusal(request, error)
+        return replace(answer, headers=_with_defaults(answer.headers))
+
+    async def _refusal(self, request: PageRequest, error: AgentMailError) -> PageAnswer:
+        status = next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
+        answer = await self._error_page(request, status, error.message, error.hint)
+        retry_after_s = error.data.get("retry_after_s")
+        if isinstance(retry_after_s, (int, float)):
+            answer = replace(answer, headers=(*answer.headers, ("retry-after", str(max(1, round(retry_after_s))))))
+        return answer
+
+    async def refused(self, request: PageRequest, status: int, detail: str, retry_after_s: float | None) -> PageAnswer:
+        """A refusal of the edge as a page: nobody has been let in."""
+        hint = ""
+        if status == 401:
+            hint = "Run `am web` on the server's machine, or paste a token that opens this server."
+        elif retry_after_s is not None:
+            hint = f"Try again in {max(1, round(retry_after_s))} s."
+        answer = await self._error_page(request, status, detail if status != 401 else "These pages are locked.", hint)
+        return replace(answer, headers=_with_defaults(answer.headers))
+
+    async def _error_page(self, request: PageRequest, status: int, message: str, hint: str) -> PageAnswer:
+        sign_in = None
+        if status in (401, 403) and request.session is None:
+            back = own_path(request.path) if request.method == "GET" else HOME
+            sign_in = with_query(SIGN_IN, {"back": back})
+        model = {
+            "title": _TITLES.get(status, "That did not work"),
+            "status": status,
+            "message": message,
+            "hint": hint,
+            "sign_in": sign_in,
+            "home": HOME,
+        }
+        return PageAnswer(status=status, body=await rendered("error.html", model))
+
+
+_NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
+"""Of pages that anybody may ask for: no rule is asked there."""
+
+
+def _with_defaults(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    said = {name for name, _ in headers}
+    return (*headers, *(pair for pair in PAGE_HEADERS if pair[0] not in said))

@@ -1,0 +1,55 @@
+"""Styles, scripts, fonts and icons, as they lie in `assets/`: under one address for each set of contents, for good."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+PREFIX = "/assets/"
+
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".woff2": "font/woff2",
+    ".svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asset:
+    content: bytes
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssetSet:
+    """All assets by name. `digest` changes with any of them, so that what has it never changes."""
+
+    digest: str
+    assets: dict[str, Asset]
+
+    def url(self, name: str) -> str:
+        assert name in self.assets, name
+        return f"{PREFIX}{self.digest}/{name}"
+
+    def find(self, path: str) -> Asset | None:
+        """The asset at a path below PREFIX; None under any digest but ours."""
+        digest, _, name = path.removeprefix(PREFIX).partition("/")
+        return self.assets.get(name) if digest == self.digest else None
+
+
+@cache
+def asset_set() -> AssetSet:
+    """Read once: a few hundred kilobytes."""
+    folder = resources.files("mcp_agent_mail.web") / "assets"
+    found = {}
+    for file in folder.iterdir():
+        ending = "." + file.name.rpartition(".")[2]
+        if ending in _TYPES:
+            found[file.name] = Asset(content=file.read_bytes(), media_type=_TYPES[ending])
+    whole = hashlib.sha256()
+    for name in sorted(found):
+        whole.update(name.encode() + b"\0" + found[name].content)
+    return AssetSet(digest=whole.hexdigest()[:16], assets=found)

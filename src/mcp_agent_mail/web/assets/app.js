@@ -1,0 +1,6 @@
+// Everything works without this file. It reads messages beside the list, and moves by keys.
+import { bindKeys } from "./keys.js";
+import { bindReader } from "./reader.js";
+
+bindReader();
+bindKeys();

@@ -1,0 +1,170 @@
+"""The inbox over all projects, in three boxes: what needs a person, all mail, and what `System` told."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.features.oversight.service import MailWish, Needs
+from mcp_agent_mail.store.mail.overview import ToPerson
+from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.request import PageAnswer
+from mcp_agent_mail.web.urls import HOME, with_query
+from mcp_agent_mail.web.views.mail import MailList, MailRow, mail_row, mail_rows
+
+BOXES = ("mail", "needs", "log")
+PAGE_SIZE = 50
+MAX_FILTER = 500
+
+_TERM = re.compile(r'(?P<name>is|needs|from|project|topic|importance):(?:"(?P<quoted>[^"]*)"|(?P<plain>\S*))')
+_TITLES = {"mail": "Mail", "needs": "Needs you", "log": "Log"}
+
+
+class UnfitFilter(InvalidInput):
+    """A term of the filter that nobody knows, or a value that it does not take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailTerms:
+    """A filter as people write it: `from:BlueLake is:unread words`. `words` are for the search."""
+
+    sender: str | None = None
+    project: str | None = None
+    topic: str | None = None
+    importance: Importance | None = None
+    is_unread: bool = False
+    needs_ack: bool = False
+    words: str = ""
+
+
+def read_terms(text: str) -> MailTerms:
+    """Raises UnfitFilter."""
+    if len(text) > MAX_FILTER:
+        raise UnfitFilter(f"The filter has {len(text)} characters.", hint=f"At most {MAX_FILTER} are taken.")
+    given: dict[str, str] = {}
+    for found in _TERM.finditer(text):
+        value = found["quoted"] if found["quoted"] is not None else found["plain"]
+        if not value:
+            raise UnfitFilter(f"{found['name']}: has no value.", hint=f"Write it behind the colon: {_EXAMPLES[found['name']]}")
+        given[f"{found['name']}:{value}" if found["name"] in ("is", "needs") else found["name"]] = value
+    for name, only in (("is", "unread"), ("needs", "ack")):
+        if unknown := [term for term in given if term.startswith(f"{name}:") and term != f"{name}:{only}"]:
+            raise UnfitFilter(f"{unknown[0]} is no filter.", hint=f"Write {name}:{only}.")
+    return MailTerms(
+        sender=given.get("from"),
+        project=given.get("project"),
+        topic=given.get("topic"),
+        importance=_importance(given.get("importance")),
+        is_unread="is:unread" in given,
+        needs_ack="needs:ack" in given,
+        words=" ".join(_TERM.sub(" ", text).split()),
+    )
+
+
+def _importance(word: str | None) -> Importance | None:
+    if word is None:
+        return None
+    try:
+        return Importance(word.lower())
+    except ValueError:
+        raise UnfitFilter(
+            f"{word!r:.50} is no importance.", hint=f"Write one of {', '.join(Importance)}."
+        ) from None
+
+
+_EXAMPLES = {
+    "is": "is:unread",
+    "needs": "needs:ack",
+    "from": "from:BlueLake",
+    "project": "project:my-project",
+    "topic": "topic:release",
+    "importance": "importance:urgent",
+}
+
+
+async def inbox(page: PageContext) -> PageAnswer:
+    """`/mail?box=…&q=…&before=…`: as text filters, like everything here, so that an address says it all."""
+    box = page.request.asked("box", "mail")
+    if box not in BOXES:
+        raise UnfitFilter(f"There is no box {box!r:.50}.", hint=f"Choose one of {', '.join(BOXES)}.")
+    if box == "needs":
+        return await _needs(page)
+    written = page.request.asked("q")
+    terms = read_terms(written)
+    if terms.words:
+        found = with_query(f"{HOME}/search", {"q": written})
+        return PageAnswer(status=303, headers=(("location", found),))
+    before = _before(page.request.asked("before"))
+    if (terms.is_unread or terms.needs_ack) and page.caller.is_operator:
+        listed = await _to_person(page, terms, before)
+    else:
+        listed = await _mail(page, box, terms, before)
+    shown = MailList(
+        rows=listed[0], next_href=_older(page, box, written, listed[1]) if listed[1] is not None else None
+    )
+    return await page.shown(
+        "inbox.html", title=_TITLES[box], section=box, box=box, written=written, mail=shown, is_first=before is None
+    )
+
+
+async def _mail(
+    page: PageContext, box: str, terms: MailTerms, before: int | None
+) -> tuple[list[MailRow], int | None]:
+    wish = MailWish(
+        limit=PAGE_SIZE,
+        before=before,
+        project_key=terms.project,
+        sender=terms.sender,
+        importance=terms.importance,
+        topic=terms.topic,
+        is_system=box == "log",
+    )
+    found = await page.services.oversight.mail(page.caller, wish)
+    return mail_rows(found.heads, found.addressees, found.person), found.next_before
+
+
+async def _to_person(page: PageContext, terms: MailTerms, before: int | None) -> tuple[list[MailRow], int | None]:
+    """Mail to `Human`: nobody else's reading is a person's business."""
+    found = await page.services.oversight.to_person(
+        page.caller, limit=PAGE_SIZE + 1, before=before, owes_ack=terms.needs_ack
+    )
+    kept = [one for one in found[:PAGE_SIZE] if _passes(one, terms)]
+    return [_person_row(one) for one in kept], found[PAGE_SIZE - 1].head.id if len(found) > PAGE_SIZE else None
+
+
+def _passes(one: ToPerson, terms: MailTerms) -> bool:
+    head = one.head
+    return (
+        (terms.sender is None or head.sender_name.casefold() == terms.sender.casefold())
+        and (terms.project is None or head.project_slug == terms.project)
+        and (terms.importance is None or head.importance == terms.importance)
+        and (terms.topic is None or (head.topic or "").casefold() == terms.topic.casefold())
+        and not (terms.is_unread and one.read_ts is not None)
+    )
+
+
+def _person_row(one: ToPerson, reason: str = "") -> MailRow:
+    return mail_row(one.head, person=(one.read_ts, one.ack_ts), reason=reason)
+
+
+def _before(text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise UnfitFilter(f"{text!r:.50} is no id of a message.", hint="Go on from a page of the list.")
+    return int(text)
+
+
+def _older(page: PageContext, box: str, written: str, before: int) -> str:
+    return with_query(HOME, {"box": box if box != "mail" else None, "q": written, "before": before})
+
+
+async def _needs(page: PageContext) -> PageAnswer:
+    if not page.caller.is_operator:
+        return await page.shown("needs.html", title=_TITLES["needs"], section="needs", needs=None, owed=MailList(rows=()))
+    needs: Needs = await page.services.oversight.needs(page.caller)
+    owed = MailList(rows=[_person_row(one, "asks you to acknowledge") for one in needs.owed])
+    return await page.shown("needs.html", title=_TITLES["needs"], section="needs", needs=needs, owed=owed)
+

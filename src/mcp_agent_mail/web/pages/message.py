@@ -1,0 +1,102 @@
+"""One message with what became of each copy, its thread, and the file that the archive has of it."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.identity.names import SYSTEM
+from mcp_agent_mail.domain.messages import GOOD, Message
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.delivery.requests import StatusRequest
+from mcp_agent_mail.features.delivery.status import MessageStatus
+from mcp_agent_mail.features.messaging.requests import MailRequest, MessageRequest
+from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.request import PageAnswer
+from mcp_agent_mail.web.urls import thread_url, with_query
+from mcp_agent_mail.web.views.message import listed_message, whole_message
+
+THREAD_PAGE = 50
+
+
+class UnfitNumber(InvalidInput):
+    """What stands where a message's number should."""
+
+
+class NotArchivedYet(NotFound):
+    """Git has yet to get the message."""
+
+
+def message_number(text: str) -> MessageId:
+    if not (text.isascii() and text.isdigit() and 0 < len(text) < 16):
+        raise UnfitNumber(f"{text!r:.50} is no number of a message.", hint="Open it from a list or a search.")
+    return MessageId(int(text))
+
+
+async def message(page: PageContext) -> PageAnswer:
+    number = message_number(page.keys["message"])
+    project = await page.services.oversight.project(page.caller, page.keys["project"])
+    seen = await page.services.messaging.message(
+        page.caller, MessageRequest(message_id=number, project_key=project.human_key)
+    )
+    status = await _status(page, seen.message, project)
+    beside = await page.services.oversight.beside(number, project, seen.message.thread_id)
+    shown = whole_message(seen.message, seen.standing, status, beside.commit, beside.newer)
+    return await page.shown(
+        "message.html", title=seen.message.subject, section="mail", project=project.slug, message=shown, here=project.slug
+    )
+
+
+async def _status(page: PageContext, message: Message, project: Project) -> MessageStatus:
+    """The operator sees what the sender does: all copies, blind and held ones too."""
+    as_sender = page.caller.is_operator and not message.is_system and message.sender_name != SYSTEM
+    return await page.services.delivery.status(
+        page.caller,
+        StatusRequest(
+            project_key=message.project_key if as_sender else project.human_key,
+            message_id=message.id,
+            agent_name=message.sender_name if as_sender else None,
+        ),
+    )
+
+
+async def thread(page: PageContext) -> PageAnswer:
+    """From its beginning, oldest first; `after` goes on behind a message."""
+    project = await page.services.oversight.project(page.caller, page.keys["project"])
+    thread_id = page.keys["thread"]
+    after = page.request.asked("after")
+    found = await page.services.messaging.mail(
+        page.caller,
+        MailRequest(
+            project_key=project.human_key,
+            agent_name=None,
+            message_id=None,
+            thread_id=thread_id,
+            limit=THREAD_PAGE,
+            after_id=message_number(after) if after else 0,
+        ),
+    )
+    mail = found.mail
+    addressees = mail.addressees or {}
+    shown = [
+        listed_message(
+            head,
+            mail.bodies or {},
+            mail.standings.get(head.id, GOOD),
+            [one.name for one in addressees.get(head.id, ()) if one.kind != "bcc"],
+        )
+        for head in mail.heads
+    ]
+    more = None
+    if found.next_after_id is not None:
+        more = with_query(thread_url(project.slug, thread_id), {"after": found.next_after_id})
+    return await page.shown(
+        "thread.html",
+        title=f"Thread {thread_id}",
+        section="mail",
+        project=project.slug,
+        here=project.slug,
+        thread_id=thread_id,
+        messages=shown,
+        total=found.total,
+        more=more,
+    )

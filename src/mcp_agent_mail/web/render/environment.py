@@ -1,0 +1,54 @@
+"""Templates and what they may use. Everything that is put into one is escaped, and made visible first."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.web import urls
+from mcp_agent_mail.web.assets import asset_set
+from mcp_agent_mail.web.render import words
+from mcp_agent_mail.web.render.markdown import body_html
+
+
+def render(template: str, model: dict[str, Any]) -> bytes:
+    """The whole page. A name that the model lacks is a bug, and raises."""
+    return environment().get_template(template).render(model).encode("utf-8", "replace")
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("mcp_agent_mail.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        extensions=[],
+    )
+    made.globals.update(
+        asset=asset_set().url,
+        message_url=urls.message_url,
+        thread_url=urls.thread_url,
+        agent_url=urls.agent_url,
+        project_url=urls.project_url,
+        with_query=urls.with_query,
+    )
+    made.filters.update(
+        markdown=body_html, iso=iso, age=words.age, size=words.size, counted=words.counted, hue=words.hue_of, initials=words.initials_of
+    )
+    return made
+
+
+def _shown(value: object) -> object:
+    """Text of peers has its control and reordering characters written out; nothing is shown of None."""
+    if value is None:
+        return ""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

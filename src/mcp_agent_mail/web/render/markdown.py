@@ -1,0 +1,145 @@
+"""A body as HTML: Markdown without raw HTML, then through an allow-list. Both are needed; each alone would do.
+
+What peers write is data. Images are links, since loading one would tell its host that somebody reads; every link says
+where it leads; nothing that remains can run, load or be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
+from mdit_py_plugins.tasklists import tasklists_plugin
+
+from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.web.render.code import LANGUAGE_CLASS, TOKEN_CLASSES, highlighted
+
+if TYPE_CHECKING:
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
+    from markdown_it.utils import OptionsDict
+
+SHOWN_CHARACTERS = 256 * 1024
+"""More of a body is folded: it is there as text, at its raw address."""
+
+_TAGS = frozenset(
+    """
+    a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr input li ol p pre s span strong table tbody td th thead tr ul
+    """.split()
+)
+_SCHEMES = frozenset({"http", "https", "mailto"})
+_OUTWARD = "noopener noreferrer nofollow"
+_CLASSES = {
+    "code": {LANGUAGE_CLASS},
+    "span": {*TOKEN_CLASSES, "host"},
+    "ul": {"contains-task-list"},
+    "li": {"task-list-item"},
+    "input": {"task-list-item-checkbox"},
+    "div": {"scroll"},
+}
+_ATTRIBUTES = {
+    "a": {"href", "title"},
+    "ol": {"start"},
+    "th": {"align"},
+    "td": {"align"},
+}
+_VALUES = {"input": {"type": {"checkbox"}, "disabled": {"", "disabled"}, "checked": {"", "checked"}}}
+
+
+def body_html(text: str) -> Markup:
+    """The body of a message. What is beyond SHOWN_CHARACTERS is left out: the caller says so."""
+    rendered = _parser().render(visible(text[:SHOWN_CHARACTERS]))
+    return Markup(sanitised(rendered))  # noqa: S704  # this is what makes it safe
+
+
+def sanitised(html: str) -> str:
+    """What of `html` is on the allow-list; text of what is not stays as text, scripts and styles go whole."""
+    return nh3.clean(
+        html,
+        tags=set(_TAGS),
+        clean_content_tags={"script", "style"},
+        attributes={tag: set(names) for tag, names in _ATTRIBUTES.items()},
+        tag_attribute_values={tag: {name: set(those) for name, those in given.items()} for tag, given in _VALUES.items()},
+        allowed_classes={tag: set(those) for tag, those in _CLASSES.items()},
+        strip_comments=True,
+        link_rel=_OUTWARD,
+        url_schemes=set(_SCHEMES),
+    )
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
+    parser.enable(["table", "strikethrough"])
+    parser.use(tasklists_plugin)
+    parser.validateLink = _may_lead  # type: ignore[method-assign]  # this is how the library is told
+    for name, rule in (("image", _image), ("fence", _fence), ("code_block", _code_block), ("link_close", _link_close)):
+        parser.add_render_rule(name, rule)
+    parser.add_render_rule("link_open", _link_open)
+    parser.add_render_rule("table_open", lambda *_: '<div class="scroll"><table>\n')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    return parser
+
+
+def _may_lead(url: str) -> bool:
+    """A link to somewhere on the web, or to somebody's address; none that is relative would lead where its writer meant."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme.lower() in _SCHEMES and bool(parts.netloc or parts.scheme.lower() == "mailto")
+
+
+def _host_of(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return parts.netloc.rpartition("@")[2] or parts.path.partition("?")[0][:100]
+
+
+_Tokens = Sequence["Token"]
+_Env = MutableMapping[str, Any]
+_Rule = Callable[["RendererHTML", _Tokens, int, "OptionsDict", _Env], str]
+
+
+def _link_open(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env: _Env) -> str:
+    href = str(tokens[at].attrGet("href") or "")
+    env.setdefault("hosts", []).append(_host_of(href))
+    return f'<a href="{escape(href)}">'
+
+
+def _link_close(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env: _Env) -> str:
+    host = env["hosts"].pop() if env.get("hosts") else ""
+    text = tokens[at - 1].content if at and tokens[at - 1].type == "text" else ""
+    is_said = not host or host in text
+    return "</a>" if is_said else f'</a> <span class="host">{escape(visible(host))}</span>'
+
+
+def _image(renderer: RendererHTML, tokens: _Tokens, at: int, options: OptionsDict, env: _Env) -> str:
+    """A link, where it leads to the web: to load it would tell its host that somebody reads."""
+    token = tokens[at]
+    source = str(token.attrGet("src") or "")
+    words = renderer.renderInlineAsText(token.children or [], options, env) or "image"
+    if not _may_lead(source):
+        return f"[{escape(visible(words))}]"
+    host = escape(visible(_host_of(source)))
+    return f'<a href="{escape(source)}">{escape(visible(words))}</a> <span class="host">image at {host}</span>'
+
+
+def _fence(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
+    token = tokens[at]
+    return _code(token.content, (token.info or "").strip().partition(" ")[0])
+
+
+def _code_block(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
+    return _code(tokens[at].content, "")
+
+
+def _code(text: str, language: str) -> str:
+    return f'<pre><code class="{LANGUAGE_CLASS}">{highlighted(text, language)}</code></pre>\n'

@@ -1,0 +1,75 @@
+"""What a page is asked for, and what it answers; the server turns both into HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.roles import Role
+from mcp_agent_mail.core.tools import Json, JsonObject
+from mcp_agent_mail.domain.identity.web_sessions import SignIn, WebSession
+
+Values = Mapping[str, tuple[str, ...]]
+"""Of a query or a form: all values of each name, in the order given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """`session` is the browser's own while it lasts, and `secret` what its cookie holds; on the page to sign in it is
+    that of the form's cookie. `own_origins` are those that our pages have. `role` is what let the request in,
+    `port` the server's own.
+
+    `origin`, `referer` and `fetch_site` are what the browser says of the page that asks; None for nothing.
+    """
+
+    method: str
+    path: str
+    role: Role
+    port: int
+    query: Values = field(default_factory=dict)
+    form: Values = field(default_factory=dict)
+    session: WebSession | None = None
+    secret: str | None = field(default=None, repr=False)
+    own_origins: frozenset[str] = frozenset()
+    origin: str | None = None
+    referer: str | None = None
+    fetch_site: str | None = None
+    is_secure: bool = False
+
+    def asked(self, name: str, default: str = "") -> str:
+        """The last value of this name in the query."""
+        values = self.query.get(name, ())
+        return values[-1].strip() if values else default
+
+    def field(self, name: str, default: str = "") -> str:
+        """The last value of this field of the form, as it was written."""
+        values = self.form.get(name, ())
+        return values[-1] if values else default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageAnswer:
+    """`body` is whole: pages are bounded. `headers` beside those that every page has."""
+
+    status: int = 200
+    body: bytes = b""
+    media_type: str = "text/html; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageHost:
+    """What the server lends a page for one request: to run a tool as whoever asks, and to judge a token that was typed.
+
+    `judge_token` raises what a refused token is refused with; `masked` logs a bug and says what is shown of it.
+    """
+
+    run_tool: Callable[[str, JsonObject], Awaitable[Json]]
+    judge_token: Callable[[str], Awaitable[SignIn]]
+    masked: Callable[[Exception], AgentMailError]
+
+
+def redirect(location: str, *headers: tuple[str, str]) -> PageAnswer:
+    """Go there with GET."""
+    return PageAnswer(status=303, headers=(("location", location), *headers))

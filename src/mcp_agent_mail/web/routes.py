@@ -1,0 +1,66 @@
+"""The table of pages: a new row, a function of `pages/` and a template are all that a page needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from mcp_agent_mail.web.context import Page
+from mcp_agent_mail.web.pages import inbox, message, sign_in
+from mcp_agent_mail.web.urls import HOME, SIGN_IN, SIGN_OUT
+
+MAX_KEY_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRoute:
+    """`path` has its keys in braces. `get` changes nothing; `post` needs a session and its own form, unless
+    `is_open`: then anybody may come, who is judged by what the form holds.
+    """
+
+    path: str
+    get: Page | None = None
+    post: Page | None = None
+    is_open: bool = False
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return (*(("GET", "HEAD") if self.get else ()), *(("POST",) if self.post else ()))
+
+    def match(self, parts: Sequence[str]) -> dict[str, str] | None:
+        """The keys of a path that is this route's: `parts` are its segments, decoded."""
+        segments = self.path.split("/")
+        if len(parts) != len(segments):
+            return None
+        keys = {}
+        for segment, part in zip(segments, parts, strict=True):
+            if segment.startswith("{"):
+                if not part or len(part) > MAX_KEY_CHARACTERS:
+                    return None
+                keys[segment[1:-1]] = part
+            elif segment != part:
+                return None
+        return keys
+
+
+ROUTES: tuple[PageRoute, ...] = (
+    PageRoute(path=HOME, get=inbox.inbox),
+    PageRoute(path=SIGN_IN, get=sign_in.sign_in_page, post=sign_in.sign_in, is_open=True),
+    PageRoute(path=SIGN_OUT, post=sign_in.sign_out),
+    PageRoute(path="/mail/{project}/message/{message}", get=message.message),
+    PageRoute(path="/mail/{project}/thread/{thread}", get=message.thread),
+)
+"""Whole words stand before keys: `/mail/now` is no project."""
+
+MOVED: Mapping[str, str] = {"/": HOME, "/mail/unified-inbox": HOME}
+
+
+def find_route(raw_path: str, routes: Sequence[PageRoute] = ROUTES) -> tuple[PageRoute, dict[str, str]] | None:
+    """By the path as it was sent, so that a quoted slash belongs to its part. A closing slash does not count."""
+    trimmed = raw_path.rstrip("/") or "/"
+    parts = [unquote(part) for part in trimmed.split("/")]
+    for route in routes:
+        if (keys := route.match(parts)) is not None:
+            return route, keys
+    return None

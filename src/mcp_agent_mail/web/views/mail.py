@@ -1,0 +1,87 @@
+"""Mail in lists: a row for each message, with why it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.messages import Addressee, MessageHead, attachments_of
+
+SHOWN_ADDRESSEES = 3
+_NO_ONE: Sequence[Addressee] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailRow:
+    """A message as a row. `addressed` are the first of those it is to, `more` the number of the others.
+
+    `is_unread` and `owes_ack` are the person's own, who is `Human`; None where it did not come to one.
+    """
+
+    id: MessageId
+    project: str
+    sender: str
+    addressed: Sequence[str]
+    more: int
+    subject: str
+    importance: str
+    asks_ack: bool
+    thread_id: str | None
+    topic: str | None
+    created_ts: Micros
+    attachments: int
+    is_system: bool
+    is_unread: bool | None = None
+    owes_ack: bool | None = None
+    reason: str = ""
+    states: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailList:
+    """`next_href` leads to older mail; None where there is none."""
+
+    rows: Sequence[MailRow]
+    next_href: str | None = None
+
+
+def mail_row(
+    head: MessageHead,
+    addressees: Sequence[Addressee] = _NO_ONE,
+    person: tuple[Micros | None, Micros | None] | None = None,
+    *,
+    reason: str = "",
+) -> MailRow:
+    """`person` is when the person read and acknowledged it, where it came to one."""
+    names = [shown_name(one.name, one.project_id, one.project_slug, head.project_id) for one in addressees]
+    states = sorted({one.state for one in addressees if one.state != "delivered"})
+    return MailRow(
+        id=head.id,
+        project=head.project_slug,
+        sender=head.sender_name,
+        addressed=names[:SHOWN_ADDRESSEES],
+        more=max(0, len(names) - SHOWN_ADDRESSEES),
+        subject=head.subject,
+        importance=str(head.importance),
+        asks_ack=bool(head.ack_required),
+        thread_id=head.thread_id,
+        topic=head.topic,
+        created_ts=head.created_ts,
+        attachments=len(attachments_of(head)),
+        is_system=bool(head.is_system),
+        is_unread=None if person is None else person[0] is None,
+        owes_ack=None if person is None else bool(head.ack_required) and person[1] is None,
+        reason=reason,
+        states=states,
+    )
+
+
+def mail_rows(
+    heads: Sequence[MessageHead],
+    addressees: Mapping[MessageId, Sequence[Addressee]],
+    person: Mapping[MessageId, tuple[Micros | None, Micros | None]],
+) -> list[MailRow]:
+    return [mail_row(head, addressees.get(head.id, _NO_ONE), person.get(head.id)) for head in heads]

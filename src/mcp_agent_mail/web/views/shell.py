@@ -1,0 +1,48 @@
+"""What is around every page: where one is, who one is, what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.roles import Role
+from mcp_agent_mail.web.forms import form_token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NavLink:
+    """`section` is the word by which a page says that it belongs there; `count` is shown where there is any."""
+
+    section: str
+    href: str
+    label: str
+    icon: str
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shell:
+    """`session` is shown as one that is signed in; without one only reading is offered. `path` is the page's own, with
+    its query, to come back to. `section` is where in the navigation it stands, `project` whose page it is.
+    """
+
+    title: str
+    section: str
+    links: Sequence[NavLink]
+    projects: Sequence[NavLink]
+    role: Role
+    is_signed_in: bool
+    path: str
+    now: Micros
+    project: str | None = None
+    secret: str | None = field(default=None, repr=False)
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the page is read in a session of the operator, who alone acts as `Human`."""
+        return self.is_signed_in and self.role is Role.OPERATOR
+
+    def form_token(self, action: str) -> str:
+        """What a form of this page holds that is sent to `action`."""
+        return "" if self.secret is None else form_token(self.secret, action)
