@@ -27,6 +27,7 @@ from mcp_agent_mail.bootstrap.wiring import (
     subscriptions_of,
     summary_service,
     waiters_of,
+    web_session_service,
 )
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.looks import Looks

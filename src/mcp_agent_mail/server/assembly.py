@@ -29,6 +29,7 @@ from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.call_lines import CallLines
 from mcp_agent_mail.server.observability.metrics import PATH as METRICS
 from mcp_agent_mail.server.observability.metrics import BesideFigures, MetricsPage
+from mcp_agent_mail.server.pages import PagesEndpoint
 from mcp_agent_mail.server.preferences import Connections
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
 from mcp_agent_mail.server.rest.endpoint import MOUNT as REST
@@ -92,9 +93,14 @@ def build_http_app(
             doors=open_doors(settings, services, calls, door_ports),
             bound_waiters=services.delivery.waiters.bound,
             sign_in=sign_in_of(settings),
+            pages=_pages(settings, services, calls, edge),
         ),
         is_ready=services.health.is_ready,
     )
+
+
+def _pages(settings: Settings, services: Services, calls: Calls, edge: Edge) -> PagesEndpoint | None:
+    return PagesEndpoint(services, calls, edge, public_url=settings.http_public_url) if settings.web_enabled else None
 
 
 def _claims(services: Services, calls: Calls) -> McpEndpoint:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
@@ -20,8 +20,8 @@ from mcp_agent_mail.server.dispatch import Calls, RequestFacts, free, masked
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.edge import Edge, peer
 from mcp_agent_mail.server.edge.gate import is_from_elsewhere
-from mcp_agent_mail.server.edge.paths import PathRule
-from mcp_agent_mail.server.edge.rates import RateClass, address_payer
+from mcp_agent_mail.server.edge.paths import PathClass, PathRule, Showing
+from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers, read_credentials
 from mcp_agent_mail.server.rendering.responses import without_body
 from mcp_agent_mail.server.transport.limits import read_body
@@ -31,10 +31,13 @@ from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, Values
 if TYPE_CHECKING:
     from mcp_agent_mail.web.app import WebApp
 
-HOME = "/mail"
-BELOW = "/mail/"
-ROOT = "/"
-ASSETS = "/assets/"
+PAGES: Mapping[str, PathClass] = {
+    "/": PathClass.PAGE,
+    "/mail": PathClass.PAGE,
+    "/mail/": PathClass.PAGE,
+    "/assets/": PathClass.ASSET,
+}
+"""Whole paths, and with a closing slash all below; `/` is itself alone."""
 
 MAX_FIELDS = 200
 _FORM_TYPE = b"application/x-www-form-urlencoded"
@@ -88,12 +91,9 @@ class PagesEndpoint:
             send = without_body(send)
         visit = self._visit(scope, headers, request_id)
         if visit.is_open:
-            judged: Admitted | HttpRefusal = self._edge.check_source(scope, headers) or Admitted(
-                payer=address_payer(self._edge.address(scope)), role=Role.READER
-            )
-        else:
-            own = None if visit.session is None else self._admitted(visit.session)
-            judged = await self._edge.judge(scope, headers, rule, session=own)
+            rule = replace(rule, showing=Showing.NONE)
+        session = None if visit.session is None else self._admitted(visit.session)
+        judged = await self._edge.judge(scope, headers, rule, session)
         if isinstance(judged, HttpRefusal):
             request = self._request(visit, Role.READER)
             await _send(send, await self._web.refused(request, judged.status, judged.detail, judged.retry_after_s))

@@ -6,7 +6,6 @@ from mcp_agent_mail.core.settings.rows import ROWS
 
 LATER: frozenset[str] = frozenset(
     """
-    WEB_ENABLED
     """.split()
 )
 

@@ -49,6 +49,7 @@ class Settings:
     http_allowed_hosts: tuple[str, ...]
     http_request_log_enabled: bool
     http_public_url: str | None
+    web_enabled: bool
     http_trusted_proxies: tuple[str, ...] | None
     http_max_connections: int
     http_max_calls: int

@@ -42,15 +42,25 @@ class MailWish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverseenMail:
-    """`read_by_person` and `acknowledged_by_person` are empty but for the operator, who alone is `Human`.
+class SeenProject:
+    """`name` is the last part of its directory, as people call it."""
 
-    `next_before`: the wish of the next page; None where nothing older is left.
+    slug: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverseenMail:
+    """`person` is when a `Human` read and acknowledged what came to it: empty but for the operator, who alone is that.
+    `projects` are those that the mail was sent from.
+
+    `next_before`: where the next page begins; None where nothing older is left.
     """
 
     heads: Sequence[MessageHead]
     addressees: Mapping[MessageId, Sequence[Addressee]]
     person: Mapping[MessageId, tuple[Micros | None, Micros | None]]
+    projects: Mapping[ProjectId, SeenProject]
     next_before: MessageId | None
     now: Micros
 
@@ -72,14 +82,6 @@ class NeedCounts:
 
     unread: int
     needs: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenProject:
-    """`name` is the last part of its directory, as people call it."""
-
-    slug: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,7 @@ class OversightService:
                 heads=found.heads,
                 addressees=_shown_addressees(view, caller, ids),
                 person=view.overview.states_of_person(ids) if caller.is_operator else {},
+                projects=_seen_projects(view, found.heads),
                 next_before=found.next_before,
                 now=view.now,
             )
@@ -162,7 +165,7 @@ class OversightService:
         """Those that are not set aside, the newest first: who may see that they exist is anybody who may come in."""
 
         def look(view: View) -> list[SeenProject]:
-            return [SeenProject(slug=one.slug, name=_called(one)) for one in view.projects.newest(limit)]
+            return [_seen(one) for one in view.projects.newest(limit)]
 
         return await self._store.read(look)
 
@@ -191,8 +194,13 @@ class OversightService:
         )
 
 
-def _called(project: Project) -> str:
-    return project.human_key.rstrip("/").rpartition("/")[2] or project.slug
+def _seen(project: Project) -> SeenProject:
+    return SeenProject(slug=project.slug, name=project.human_key.rstrip("/").rpartition("/")[2] or project.slug)
+
+
+def _seen_projects(view: View, heads: Sequence[MessageHead]) -> Mapping[ProjectId, SeenProject]:
+    found = {one: view.projects.find(one) for one in {head.project_id for head in heads}}
+    return {one: _seen(project) for one, project in found.items() if project is not None}
 
 
 def _find_project(view: View, key: str) -> Project:

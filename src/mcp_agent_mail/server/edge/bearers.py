@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, ISSUED_TOKEN_PREFIX
 from mcp_agent_mail.core.roles import Role
+from mcp_agent_mail.domain.identity.web_sessions import OpenedBy
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.rates import address_payer
 from mcp_agent_mail.server.identity import Headers, bearer_token
@@ -108,9 +109,20 @@ class Bearers:
     def _own(self, given: str, *, operator_may: bool) -> Admitted | None:
         sent = given.encode("latin-1")
         if self._server_token is not None and hmac.compare_digest(sent, self._server_token):
-            return Admitted(payer="server", role=self._role(self._rules.server_role), bearer_is_spent=True)
+            return Admitted(
+                payer="server",
+                role=self._role(self._rules.server_role),
+                bearer_is_spent=True,
+                opened_by=OpenedBy.SERVER,
+            )
         if operator_may and self._operator_token and hmac.compare_digest(sent, self._operator_token):
-            return Admitted(payer="operator", role=Role.OPERATOR, bearer_is_spent=True, is_operators_own=True)
+            return Admitted(
+                payer="operator",
+                role=Role.OPERATOR,
+                bearer_is_spent=True,
+                is_operators_own=True,
+                opened_by=OpenedBy.OPERATOR,
+            )
         return None
 
     def _unopened(self, address: str | None, detail: str, *, is_local: bool, is_wrong: bool) -> Admitted | HttpRefusal:
@@ -130,6 +142,9 @@ class Bearers:
             role=self._role(token.role),
             bearer_is_spent=True,
             issued_to=token.agent_id,
+            opened_by=OpenedBy.ISSUED,
+            issued_token=token.id,
+            expires_ts=token.expires_ts,
             is_live=lambda: tokens.is_live(token.id),
         )
 
@@ -154,6 +169,8 @@ class Bearers:
             role=self._role(proof.role or Role.WRITER),
             bearer_is_spent=True,
             claimed_agents=proof.agents,
+            opened_by=OpenedBy.JWT,
+            expires_ts=proof.expires_ts,
             is_live=lambda: self._clock() < proof.expires_ts,
         )
 

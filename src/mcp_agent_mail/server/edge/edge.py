@@ -28,6 +28,7 @@ from mcp_agent_mail.server.rendering.responses import send_detail, send_refusal,
 Answer = Callable[[Receive, Send], Awaitable[None]]
 
 _UNAUTHORIZED, _FORBIDDEN, _TOO_MANY = 401, 403, 429
+_OPENS_NOTHING = "This token opens nothing here."
 _TOO_MANY_WRONG = "Too many wrong tokens came from this address."
 
 
@@ -70,17 +71,12 @@ class Edge:
 
     async def admit(self, scope: Scope, headers: Headers, rule: PathRule, send: Send) -> Admitted | None:
         """None where the request was answered here: refused, or a browser's question."""
-        refusal = None
-        if not rule.from_any_host:
-            refusal = self._gate.check_source(scope["headers"], headers, has_cors=rule.has_cors)
-        if refusal is None and self._is_question(scope, headers, rule):
+        if self._is_question(scope, headers, rule) and self._check_source(scope, headers, rule) is None:
             self.charge(address_payer(self.address(scope)), RateClass.OTHERS)
             await answer_preflight(send)
             return None
-        admitted = refusal or await self._judge(scope, headers, rule)
+        admitted = await self.judge(scope, headers, rule)
         if isinstance(admitted, HttpRefusal):
-            if admitted.status != _TOO_MANY:
-                self._refused[admitted.status] += 1
             await send_refusal(send, admitted)
             return None
         if rule.methods is not None and scope["method"] not in rule.methods:
@@ -93,6 +89,41 @@ class Edge:
             await send_detail(send, 403, BeyondRole("This path", held=admitted.role, needed=rule.least).text)
             return None
         return admitted
+
+    async def judge(
+        self, scope: Scope, headers: Headers, rule: PathRule, session: Admitted | None = None
+    ) -> Admitted | HttpRefusal:
+        """Who is let in, or why nobody is, which is counted; nothing is answered here. `session` is who a cookie says
+        it is: a token that is shown counts before it.
+        """
+        judged = self._check_source(scope, headers, rule)
+        if judged is None and session is not None and b"authorization" not in headers:
+            return session
+        answer = judged or await self._judge(scope, headers, rule)
+        self._count(answer)
+        return answer
+
+    async def judge_token(self, scope: Scope, token: str) -> Admitted | HttpRefusal:
+        """What a token lets in that came in a form. One that opens nothing is wrong, also where nothing is locked."""
+        headers = {b"authorization": b"Bearer " + token.encode("latin-1")}
+        address = self.address(scope)
+        judged = await self._gate.bearers.judge(headers, address, is_local=False, operator_may=True)
+        if isinstance(judged, Admitted) and judged.opened_by is None:
+            judged = HttpRefusal(status=_UNAUTHORIZED, detail=_OPENS_NOTHING)
+        if isinstance(judged, HttpRefusal):
+            judged = self._slowed(judged, headers, address)
+        self._count(judged)
+        return judged
+
+    def _count(self, judged: Admitted | HttpRefusal) -> None:
+        """What came too often is counted where rates are."""
+        if isinstance(judged, HttpRefusal) and judged.status != _TOO_MANY:
+            self._refused[judged.status] += 1
+
+    def _check_source(self, scope: Scope, headers: Headers, rule: PathRule) -> HttpRefusal | None:
+        if rule.from_any_host:
+            return None
+        return self._gate.check_source(scope["headers"], headers, has_cors=rule.has_cors)
 
     def _is_question(self, scope: Scope, headers: Headers, rule: PathRule) -> bool:
         """Of a browser, whether a page that is granted may ask."""
@@ -109,11 +140,15 @@ class Edge:
             is_local=not is_from_elsewhere(headers, peer(scope)),
             operator_may=rule.showing is Showing.ANY,
         )
-        if _is_wrong(judged, headers) and (
+        return self._slowed(judged, headers, address) if isinstance(judged, HttpRefusal) else judged
+
+    def _slowed(self, refusal: HttpRefusal, headers: Headers, address: str | None) -> HttpRefusal:
+        """Wrong credentials are told apart from too many of them."""
+        if _is_wrong(refusal, headers) and (
             retry_after_s := self._rates.take(address_payer(address), RateClass.REFUSED)
         ):
             return HttpRefusal(status=_TOO_MANY, detail=_TOO_MANY_WRONG, retry_after_s=retry_after_s)
-        return judged
+        return refusal
 
     def address(self, scope: Scope) -> str | None:
         """Of whoever asks, as far as proxies that are trusted say it."""
@@ -142,10 +177,8 @@ class Edge:
             await begun.end()
 
 
-def _is_wrong(judged: Admitted | HttpRefusal, headers: Headers) -> bool:
+def _is_wrong(judged: HttpRefusal, headers: Headers) -> bool:
     """Whether credentials were shown that open nothing, as far as anybody knows."""
-    if not isinstance(judged, HttpRefusal):
-        return False
     return judged.may_be_wrong or (judged.status == _UNAUTHORIZED and b"authorization" in headers)
 
 

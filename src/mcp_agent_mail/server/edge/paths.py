@@ -90,13 +90,13 @@ Found = TypeVar("Found")
 
 
 class ByPath(Generic[Found]):
-    """What stands at each path: at whole ones, and with a closing slash at all below a first part; at `whole` ones
+    """What stands at each path: at whole ones, and with a closing slash at all below a first part (`/` is one path); at `whole` ones
     whatever they end with.
     """
 
     def __init__(self, paths: Mapping[str, Found], *, whole: Mapping[str, Found] = MappingProxyType({})) -> None:
-        self._whole = {**whole, **{path: one for path, one in paths.items() if not path.endswith("/")}}
-        self._below = {path: one for path, one in paths.items() if path.endswith("/")}
+        self._whole = {**whole, **{path: one for path, one in paths.items() if not _is_below(path)}}
+        self._below = {path: one for path, one in paths.items() if _is_below(path)}
 
     def find(self, path: str) -> Found | None:
         """None for a path that nothing is served at."""
@@ -105,6 +105,10 @@ class ByPath(Generic[Found]):
     def listed(self) -> dict[str, Found]:
         """All of them, for whoever checks them."""
         return {**self._whole, **self._below}
+
+
+def _is_below(path: str) -> bool:
+    return path.endswith("/") and path != "/"
 
 
 class PathTable(ByPath[PathClass]):

@@ -45,6 +45,7 @@ from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.trace_context import read_trace
+from mcp_agent_mail.server.pages import PAGES, PagesEndpoint
 from mcp_agent_mail.server.plain_calls import send_error
 from mcp_agent_mail.server.preferences import Connections, ResponsePreferences
 from mcp_agent_mail.server.rendering.responses import (
@@ -108,6 +109,7 @@ class HttpOptions:
     doors: Doors = NO_DOORS
     bound_waiters: Callable[[int], None] = lambda _: None
     sign_in: SignIn | None = None
+    pages: PagesEndpoint | None = None
 
 
 class HttpApp:
@@ -131,7 +133,9 @@ class HttpApp:
         self._doors = options.doors
         self.bound_waiters = options.bound_waiters
         self._mcp_paths = both_forms((*MCP_PATHS, options.http_path))
-        self.paths = PathTable(self._mcp_paths, {path: served.path_class for path, served in options.routes.items()})
+        routes = {path: served.path_class for path, served in options.routes.items()}
+        self.paths = PathTable(self._mcp_paths, {**routes, **(PAGES if options.pages else {})})
+        self._pages = options.pages
         self._discovery = Discovery(options.sign_in, self._mcp_paths)
         self._is_ready = is_ready
         self._log_requests = options.log_requests
@@ -176,7 +180,9 @@ class HttpApp:
             try:
                 if door is not None:
                     await self._answer_at_door(door, request, receive, send)
-                elif path_class in (PathClass.PROBE, PathClass.DISCOVERY):
+                elif path_class is PathClass.PAGE and self._pages is not None:
+                    await self._pages.answer(scope, headers, request.rule, request_id, receive, send)
+                elif path_class in (PathClass.PROBE, PathClass.DISCOVERY, PathClass.ASSET):
                     await self._answer_open(path_class, request, send)
                 else:
                     await self._answer(request, path_class, receive, send)
@@ -296,7 +302,7 @@ class HttpApp:
         return self._endpoints.get(wishes.profile.name, self._endpoint) if is_mcp else None
 
     async def _answer_open(self, path_class: PathClass, request: _Request, send: Send) -> None:
-        """What needs no token: probes, and who issues tokens, if anybody."""
+        """What needs no token: probes, what pages load, and who issues tokens, if anybody."""
         scope, rule = request.scope, request.rule
         admitted = await self._edge.admit(scope, request.headers, rule, send)
         if admitted is None:
@@ -305,7 +311,9 @@ class HttpApp:
             self._edge.charge(admitted.payer, rule.rate)
         if scope["method"] == "HEAD":
             send = without_body(send)
-        if path_class is PathClass.DISCOVERY:
+        if path_class is PathClass.ASSET and self._pages is not None:
+            await self._pages.answer_asset(scope, send)
+        elif path_class is PathClass.DISCOVERY:
             await self._discovery.answer(scope["path"], send)
         elif scope["path"] == LIVENESS:
             await send_value(send, 200, {"status": "alive"})

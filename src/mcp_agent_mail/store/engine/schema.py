@@ -28,8 +28,8 @@ from mcp_agent_mail.store.engine.migrate import (
 
 FTS_INDEXES = ("messages_fts", "identifiers_fts")
 
-NEWEST_VERSION = 26
-NEWEST_SHA256 = "8a40b5fc95888aa7655ea65e1a8512e3e8a502fb7befd2a546c1c9f9e2c749ae"
+NEWEST_VERSION = 27
+NEWEST_SHA256 = "41f5d711057cbb95e36f14aeae943b0573652f40b7b5c26e775f62c122d65184"
 """Of what all migrations make: a database that has it need not be compared with that, which is made in 0.1 s. Another
 SQLite may spell a definition otherwise; it is compared then."""
 

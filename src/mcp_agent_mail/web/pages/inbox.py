@@ -122,7 +122,7 @@ async def _mail(
         is_system=box == "log",
     )
     found = await page.services.oversight.mail(page.caller, wish)
-    return mail_rows(found.heads, found.addressees, found.person), found.next_before
+    return mail_rows(found), found.next_before
 
 
 async def _to_person(page: PageContext, terms: MailTerms, before: int | None) -> tuple[list[MailRow], int | None]:

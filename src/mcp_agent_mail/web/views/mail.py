@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import Addressee, MessageHead, attachments_of
+from mcp_agent_mail.features.oversight.service import OverseenMail
 
 SHOWN_ADDRESSEES = 3
 _NO_ONE: Sequence[Addressee] = ()
@@ -23,6 +24,7 @@ class MailRow:
 
     id: MessageId
     project: str
+    project_name: str
     sender: str
     addressed: Sequence[str]
     more: int
@@ -54,13 +56,17 @@ def mail_row(
     person: tuple[Micros | None, Micros | None] | None = None,
     *,
     reason: str = "",
+    project_name: str | None = None,
 ) -> MailRow:
-    """`person` is when the person read and acknowledged it, where it came to one."""
+    """`person` is when the person read and acknowledged it, where it came to one. A project is called by its slug
+    unless `project_name` is known.
+    """
     names = [shown_name(one.name, one.project_id, one.project_slug, head.project_id) for one in addressees]
     states = sorted({one.state for one in addressees if one.state != "delivered"})
     return MailRow(
         id=head.id,
         project=head.project_slug,
+        project_name=project_name or head.project_slug,
         sender=head.sender_name,
         addressed=names[:SHOWN_ADDRESSEES],
         more=max(0, len(names) - SHOWN_ADDRESSEES),
@@ -79,9 +85,13 @@ def mail_row(
     )
 
 
-def mail_rows(
-    heads: Sequence[MessageHead],
-    addressees: Mapping[MessageId, Sequence[Addressee]],
-    person: Mapping[MessageId, tuple[Micros | None, Micros | None]],
-) -> list[MailRow]:
-    return [mail_row(head, addressees.get(head.id, _NO_ONE), person.get(head.id)) for head in heads]
+def mail_rows(found: OverseenMail) -> list[MailRow]:
+    return [
+        mail_row(
+            head,
+            found.addressees.get(head.id, _NO_ONE),
+            found.person.get(head.id),
+            project_name=found.projects[head.project_id].name,
+        )
+        for head in found.heads
+    ]
