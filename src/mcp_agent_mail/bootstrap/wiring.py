@@ -100,9 +100,7 @@ def identity_service(
     )
 
 
-def web_session_service(
-    settings: Settings, store: Store, book: IssuedTokenBook, clock: Clock
-) -> WebSessionService:
+def web_session_service(settings: Settings, store: Store, book: IssuedTokenBook, clock: Clock) -> WebSessionService:
     """What HTTP_BEARER_TOKEN opened ends with it."""
     token = settings.http_bearer_token
     server_token = token.reveal() if token else None

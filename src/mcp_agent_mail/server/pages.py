@@ -174,6 +174,7 @@ class PagesEndpoint:
             payer=_payer(session),
             role=sign_in.role,
             bearer_is_spent=True,
+            is_operators_own=sign_in.by in (OpenedBy.LINK, OpenedBy.OPERATOR),
             issued_to=sign_in.issued_to,
             claimed_agents=sign_in.claimed_agents,
             is_live=partial(self._services.web_sessions.is_live, session.id),

@@ -37,7 +37,9 @@ def require_own_form(request: PageRequest) -> None:
     if request.fetch_site not in (None, _SAME_ORIGIN):
         raise ForeignForm("This form was sent by another site.", hint=_HINT)
     given = request.field(FIELD)
-    if request.secret is None or not hmac.compare_digest(given.encode(), form_token(request.secret, request.path).encode()):
+    if request.secret is None or not hmac.compare_digest(
+        given.encode(), form_token(request.secret, request.path).encode()
+    ):
         raise ForeignForm("This form is of another session or another page.", hint=_HINT)
 
 

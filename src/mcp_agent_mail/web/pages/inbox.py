@@ -47,7 +47,9 @@ def read_terms(text: str) -> MailTerms:
     for found in _TERM.finditer(text):
         value = found["quoted"] if found["quoted"] is not None else found["plain"]
         if not value:
-            raise UnfitFilter(f"{found['name']}: has no value.", hint=f"Write it behind the colon: {_EXAMPLES[found['name']]}")
+            raise UnfitFilter(
+                f"{found['name']}: has no value.", hint=f"Write it behind the colon: {_EXAMPLES[found['name']]}"
+            )
         given[f"{found['name']}:{value}" if found["name"] in ("is", "needs") else found["name"]] = value
     for name, only in (("is", "unread"), ("needs", "ack")):
         if unknown := [term for term in given if term.startswith(f"{name}:") and term != f"{name}:{only}"]:
@@ -69,9 +71,7 @@ def _importance(word: str | None) -> Importance | None:
     try:
         return Importance(word.lower())
     except ValueError:
-        raise UnfitFilter(
-            f"{word!r:.50} is no importance.", hint=f"Write one of {', '.join(Importance)}."
-        ) from None
+        raise UnfitFilter(f"{word!r:.50} is no importance.", hint=f"Write one of {', '.join(Importance)}.") from None
 
 
 _EXAMPLES = {
@@ -101,17 +101,13 @@ async def inbox(page: PageContext) -> PageAnswer:
         listed = await _to_person(page, terms, before)
     else:
         listed = await _mail(page, box, terms, before)
-    shown = MailList(
-        rows=listed[0], next_href=_older(page, box, written, listed[1]) if listed[1] is not None else None
-    )
+    shown = MailList(rows=listed[0], next_href=_older(page, box, written, listed[1]) if listed[1] is not None else None)
     return await page.shown(
         "inbox.html", title=_TITLES[box], section=box, box=box, written=written, mail=shown, is_first=before is None
     )
 
 
-async def _mail(
-    page: PageContext, box: str, terms: MailTerms, before: int | None
-) -> tuple[list[MailRow], int | None]:
+async def _mail(page: PageContext, box: str, terms: MailTerms, before: int | None) -> tuple[list[MailRow], int | None]:
     wish = MailWish(
         limit=PAGE_SIZE,
         before=before,
@@ -163,8 +159,9 @@ def _older(page: PageContext, box: str, written: str, before: int) -> str:
 
 async def _needs(page: PageContext) -> PageAnswer:
     if not page.caller.is_operator:
-        return await page.shown("needs.html", title=_TITLES["needs"], section="needs", needs=None, owed=MailList(rows=()))
+        return await page.shown(
+            "needs.html", title=_TITLES["needs"], section="needs", needs=None, owed=MailList(rows=())
+        )
     needs: Needs = await page.services.oversight.needs(page.caller)
     owed = MailList(rows=[_person_row(one, "asks you to acknowledge") for one in needs.owed])
     return await page.shown("needs.html", title=_TITLES["needs"], section="needs", needs=needs, owed=owed)
-

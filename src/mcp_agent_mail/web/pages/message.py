@@ -42,7 +42,12 @@ async def message(page: PageContext) -> PageAnswer:
     beside = await page.services.oversight.beside(number, project, seen.message.thread_id)
     shown = whole_message(seen.message, seen.standing, status, beside.commit, beside.newer)
     return await page.shown(
-        "message.html", title=seen.message.subject, section="mail", project=project.slug, message=shown, here=project.slug
+        "message.html",
+        title=seen.message.subject,
+        section="mail",
+        project=project.slug,
+        message=shown,
+        here=project.slug,
     )
 
 

@@ -42,7 +42,13 @@ def environment() -> Environment:
         with_query=urls.with_query,
     )
     made.filters.update(
-        markdown=body_html, iso=iso, age=words.age, size=words.size, counted=words.counted, hue=words.hue_of, initials=words.initials_of
+        markdown=body_html,
+        iso=iso,
+        age=words.age,
+        size=words.size,
+        counted=words.counted,
+        hue=words.hue_of,
+        initials=words.initials_of,
     )
     return made
 

@@ -64,7 +64,9 @@ def sanitised(html: str) -> str:
         tags=set(_TAGS),
         clean_content_tags={"script", "style"},
         attributes={tag: set(names) for tag, names in _ATTRIBUTES.items()},
-        tag_attribute_values={tag: {name: set(those) for name, those in given.items()} for tag, given in _VALUES.items()},
+        tag_attribute_values={
+            tag: {name: set(those) for name, those in given.items()} for tag, given in _VALUES.items()
+        },
         allowed_classes={tag: set(those) for tag, those in _CLASSES.items()},
         strip_comments=True,
         link_rel=_OUTWARD,
