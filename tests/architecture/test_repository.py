@@ -125,7 +125,7 @@ def test_every_dependency_says_what_it_is_for() -> None:
 _NOT_IMPORTED = {
     "httptools": "uvicorn loads it by name",
 }
-_MODULE_OF = {"python-decouple": "decouple", "pillow": "PIL"}
+_MODULE_OF = {"python-decouple": "decouple", "pillow": "PIL", "markdown-it-py": "markdown_it"}
 
 
 def test_every_dependency_is_used() -> None:

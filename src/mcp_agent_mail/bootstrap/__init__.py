@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.bootstrap.attachments import attachment_parts
 from mcp_agent_mail.bootstrap.custom_tools import CustomTools
 from mcp_agent_mail.bootstrap.imports import import_service
+from mcp_agent_mail.bootstrap.pages import page_services
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.bootstrap.tables import resource_table, stream_table, tool_table, watch_table
 from mcp_agent_mail.bootstrap.wiring import (
@@ -27,7 +28,6 @@ from mcp_agent_mail.bootstrap.wiring import (
     subscriptions_of,
     summary_service,
     waiters_of,
-    web_session_service,
 )
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.looks import Looks
@@ -49,7 +49,6 @@ from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.issued_tokens.service import IssuedTokenService
-from mcp_agent_mail.features.oversight.service import OversightService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.lent_folders import FolderLook
 from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
@@ -92,8 +91,7 @@ def build_services(
         join_codes=JoinCodeService(store, clock=clock),
         issued_tokens=IssuedTokenService(store, (token_book := IssuedTokenBook(store, clock=clock)), clock=clock),
         token_book=token_book,
-        web_sessions=web_session_service(settings, store, token_book, clock),
-        oversight=OversightService(store, late_after_s=settings.ack_ttl_seconds),
+        pages=page_services(settings, store, token_book, clock),
         guard_installation=GuardInstallation(store),
         guarding=(guarding := GuardingService(store, clock=clock)),
         guard_spool=SpoolDrain(guarding, settings.storage_root, clock=clock),
@@ -120,14 +118,16 @@ def build_services(
         custom=custom or CustomTools(),
     )
     health.keepers = services.keepers
-    _add_tables(services, ResolvingTables(store, identities), settings, store, clock)
-    return services
+    return _with_tables(services, ResolvingTables(store, identities), settings, store, clock)
 
 
-def _add_tables(services: Services, tables: ResolvingTables, settings: Settings, store: Store, clock: Clock) -> None:
+def _with_tables(
+    services: Services, tables: ResolvingTables, settings: Settings, store: Store, clock: Clock
+) -> Services:
     """Last, over the finished services."""
     services.macros, services.suggestions = macro_service(store, services), SuggestionService(store)
     services.resolver = tables.resolver
     services.tools, services.streams = tool_table(services, tables), stream_table(services, tables)
     services.subscriptions.watchable = watch_table(store, services, tables)
     services.resources = resource_table(services, tables, introspection_service(settings, store, services, clock))
+    return services

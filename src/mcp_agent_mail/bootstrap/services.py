@@ -68,6 +68,14 @@ class LeaseServices:
     build_slots: BuildSlotService
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageServices:
+    """What the pages for people have alone: who is signed in, and what is seen over all projects."""
+
+    sessions: WebSessionService
+    oversight: OversightService
+
+
 @dataclass(slots=True, kw_only=True)
 class Services:
     """Everything a server, or a command in its place, works with. `close` comes before the store's.
@@ -81,8 +89,7 @@ class Services:
     join_codes: JoinCodeService
     issued_tokens: IssuedTokenService
     token_book: IssuedTokenBook
-    web_sessions: WebSessionService
-    oversight: OversightService
+    pages: PageServices
     guard_installation: GuardInstallation
     guarding: GuardingService
     guard_spool: SpoolDrain

@@ -77,7 +77,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *identity_tools(services.identity, caller),
         *join_code_tools(services.join_codes, caller),
         *issued_token_tools(services.issued_tokens, caller),
-        *web_session_tools(services.web_sessions, caller),
+        *web_session_tools(services.pages.sessions, caller),
         *window_tools(services.windows, caller),
         *contact_tools(services.contacts, caller),
         *messaging_tools(services.messaging, caller),

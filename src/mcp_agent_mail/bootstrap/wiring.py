@@ -54,7 +54,6 @@ from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.service import Directory, IntrospectionService
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
-from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.macros.service import MacroService, MacroServices
 from mcp_agent_mail.features.messaging.contents import MailAttachments
 from mcp_agent_mail.features.messaging.service import MessagingService
@@ -68,7 +67,6 @@ from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.sweeper import Sweeper, SweepRules
 from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
-from mcp_agent_mail.features.web_sessions.service import WebSessionService
 from mcp_agent_mail.llm.setup import model_of
 from mcp_agent_mail.notify.bus import CopyBus, MailBus, RightsBus
 from mcp_agent_mail.store.database import Store
@@ -98,13 +96,6 @@ def identity_service(
         hooks=hooks,
         tells_gone=settings.ack_ttl_enabled,
     )
-
-
-def web_session_service(settings: Settings, store: Store, book: IssuedTokenBook, clock: Clock) -> WebSessionService:
-    """What HTTP_BEARER_TOKEN opened ends with it."""
-    token = settings.http_bearer_token
-    server_token = token.reveal() if token else None
-    return WebSessionService(store, is_live_token=book.is_live, server_token=server_token, clock=clock)
 
 
 def new_names(settings: Settings) -> NamingRules:

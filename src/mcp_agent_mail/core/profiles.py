@@ -75,7 +75,7 @@ UNLISTED: tuple[str, ...] = (
     *("checkout_archive_month", "import_records", "import_content", "list_guard_events", "reissue_token"),
     *("create_join_code", "list_join_codes", "revoke_join_code", "held_mail", "contact_requests"),
     *("heartbeat", "hook_event", "hook_told", "hook_wait"),
-    *("create_issued_token", "list_issued_tokens", "revoke_issued_token"),
+    *("create_issued_token", "list_issued_tokens", "revoke_issued_token", "create_sign_in_link"),
     *("owed_acknowledgements", "remind_acknowledgements"),
     *("list_doors", "list_door_names", "link_door_name", "unlink_door_name"),
 )

@@ -29,7 +29,7 @@ from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.call_lines import CallLines
 from mcp_agent_mail.server.observability.metrics import PATH as METRICS
 from mcp_agent_mail.server.observability.metrics import BesideFigures, MetricsPage
-from mcp_agent_mail.server.pages import PagesEndpoint
+from mcp_agent_mail.server.pages.endpoint import PagesEndpoint
 from mcp_agent_mail.server.preferences import Connections
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
 from mcp_agent_mail.server.rest.endpoint import MOUNT as REST

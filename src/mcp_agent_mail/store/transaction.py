@@ -33,6 +33,7 @@ from mcp_agent_mail.store.join_codes import JoinCodes
 from mcp_agent_mail.store.ladder import Ladder
 from mcp_agent_mail.store.lease_holders import Holders
 from mcp_agent_mail.store.leases import Leases
+from mcp_agent_mail.store.mail.all_mail import AllMail
 from mcp_agent_mail.store.mail.attachments import Attachments
 from mcp_agent_mail.store.mail.deliveries import Deliveries
 from mcp_agent_mail.store.mail.digests import Digests, LlmSpending
@@ -40,7 +41,6 @@ from mcp_agent_mail.store.mail.held_mail import Held
 from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue_acks import Overdue
-from mcp_agent_mail.store.mail.overview import Overview
 from mcp_agent_mail.store.mail.owed_acks import OwedCopies
 from mcp_agent_mail.store.mail.passed_ends import tell_time
 from mcp_agent_mail.store.mail.threads import Threads
@@ -75,7 +75,7 @@ class View:
         self.messages = Messages(connection)
         self.attachments = Attachments(connection)
         self.threads = Threads(connection)
-        self.overview = Overview(connection)
+        self.all_mail = AllMail(connection)
         self.inboxes = Inboxes(connection)
         self.unread = Unread(connection)
         self.overdue = Overdue(connection)

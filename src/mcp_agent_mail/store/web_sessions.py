@@ -8,7 +8,7 @@ import sqlite3
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, IssuedTokenId, WebSessionId
 from mcp_agent_mail.core.roles import ROLES_BY_WORD
-from mcp_agent_mail.domain.identity.web_sessions import IDLE, LIFETIME, MAX_LIVE, OpenedBy, SignIn, WebSession
+from mcp_agent_mail.domain.identity.web_sessions import IDLE, LIFETIME, MAX_LIVE, OpenedBy, SessionGrant, WebSession
 
 _COLUMNS = """id, opened_by, role, issued_token_id, issued_to, claimed_agents, server_token_hash, created_ts, used_ts,
     expires_ts"""
@@ -36,7 +36,7 @@ def _session(row: _Row) -> WebSession:
     number, by, role, token_id, issued_to, agents, server_hash, created_ts, used_ts, expires_ts = row
     return WebSession(
         id=WebSessionId(number),
-        sign_in=SignIn(
+        grant=SessionGrant(
             by=OpenedBy(by),
             role=ROLES_BY_WORD[role],
             issued_token=None if token_id is None else IssuedTokenId(token_id),
@@ -58,22 +58,22 @@ class WebSessions:
         """All that are kept, with their hashes, whether they have ended or not."""
         return [(row[0], _session(row[1:])) for row in self._connection.execute(_LIST)]
 
-    def add(self, secret_hash: bytes, sign_in: SignIn, now: Micros) -> None:
-        """Store a session. Those that have ended are removed, and beyond MAX_LIVE the one that was used least lately."""
+    def add(self, secret_hash: bytes, grant: SessionGrant, now: Micros) -> None:
+        """Store a session. Those that have ended go, and beyond MAX_LIVE the one that was used least lately."""
         ended = {"idle_since": now - IDLE, "old_since": now - LIFETIME, "now": now}
         self._connection.execute(_REMOVE_ENDED, ended)
         self._connection.execute(_MAKE_ROOM)
         values = (
             secret_hash,
-            sign_in.by.value,
-            sign_in.role.word,
-            sign_in.issued_token,
-            sign_in.issued_to,
-            json.dumps(sign_in.claimed_agents),
-            sign_in.server_token_hash,
+            grant.by.value,
+            grant.role.word,
+            grant.issued_token,
+            grant.issued_to,
+            json.dumps(grant.claimed_agents),
+            grant.server_token_hash,
             now,
             now,
-            sign_in.expires_ts,
+            grant.expires_ts,
         )
         self._connection.execute(_ADD, values)
 

@@ -1,4 +1,4 @@
-"""From a request to its page: the route, whether the form is our own, and every refusal as a page with the next step."""
+"""From a request to its page: the route, whether the form is our own, every refusal as a page with the next step."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mcp_agent_mail.core.errors import (
     RateLimited,
     Unavailable,
 )
-from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, AgentAuth
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.web.addresses import HOME, SIGN_IN, own_path, with_query
 from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.forms import require_own_form
 from mcp_agent_mail.web.headers import PAGE_HEADERS
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import MOVED, ROUTES, PageRoute, find_route
-from mcp_agent_mail.web.urls import HOME, SIGN_IN, own_path, with_query
 
 _STATUS: tuple[tuple[type[AgentMailError], int], ...] = (
     (AuthenticationRequired, 401),
@@ -49,7 +49,7 @@ _TITLES = {
 }
 
 
-class NoSession(AuthenticationRequired):
+class SessionMissing(AuthenticationRequired):
     """What changes anything is done in a session."""
 
 
@@ -100,7 +100,7 @@ class WebApp:
             return replace(answer, headers=(*answer.headers, ("allow", ", ".join(route.methods))))
         if request.method == "POST":
             if request.session is None and not route.is_open:
-                raise NoSession("Changing anything needs a session.", hint="Sign in, and press the button again.")
+                raise SessionMissing("Changing anything needs a session.", hint="Sign in, and press the button again.")
             require_own_form(request)
         page = route.post if request.method == "POST" else route.get
         assert page is not None, route

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, JsonObject
-from mcp_agent_mail.domain.identity.web_sessions import SignIn, WebSession
+from mcp_agent_mail.domain.identity.web_sessions import SessionGrant, WebSession
 
 Values = Mapping[str, tuple[str, ...]]
 """Of a query or a form: all values of each name, in the order given."""
@@ -66,7 +66,7 @@ class PageHost:
     """
 
     run_tool: Callable[[str, JsonObject], Awaitable[Json]]
-    judge_token: Callable[[str], Awaitable[SignIn]]
+    judge_token: Callable[[str], Awaitable[SessionGrant]]
     masked: Callable[[Exception], AgentMailError]
 
 

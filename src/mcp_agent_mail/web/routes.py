@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from mcp_agent_mail.web.addresses import HOME, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
-from mcp_agent_mail.web.pages import inbox, message, sign_in
-from mcp_agent_mail.web.urls import HOME, SIGN_IN, SIGN_OUT
+from mcp_agent_mail.web.pages import inbox, message, sessions
 
 MAX_KEY_CHARACTERS = 500
 
@@ -46,8 +46,8 @@ class PageRoute:
 
 ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path=HOME, get=inbox.inbox),
-    PageRoute(path=SIGN_IN, get=sign_in.sign_in_page, post=sign_in.sign_in, is_open=True),
-    PageRoute(path=SIGN_OUT, post=sign_in.sign_out),
+    PageRoute(path=SIGN_IN, get=sessions.sign_in_page, post=sessions.sign_in, is_open=True),
+    PageRoute(path=SIGN_OUT, post=sessions.sign_out),
     PageRoute(path="/mail/{project}/message/{message}", get=message.message),
     PageRoute(path="/mail/{project}/thread/{thread}", get=message.thread),
 )

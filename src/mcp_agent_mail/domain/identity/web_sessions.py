@@ -43,7 +43,7 @@ class TooManyLinks(Unavailable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignIn:
+class SessionGrant:
     """As what somebody came in: what the token says that was shown. `server_token_hash` is of HTTP_BEARER_TOKEN where
     that was shown: with another one the session has ended. `expires_ts` is when the token itself does.
     """
@@ -62,7 +62,7 @@ class WebSession:
     """One that was opened, without its secret."""
 
     id: WebSessionId
-    sign_in: SignIn
+    grant: SessionGrant
     created_ts: Micros
     used_ts: Micros
 
@@ -70,7 +70,7 @@ class WebSession:
     def ends_ts(self) -> Micros:
         """When it ends if nobody uses it any more."""
         at = min(self.used_ts + IDLE, self.created_ts + LIFETIME)
-        return Micros(at if self.sign_in.expires_ts is None else min(at, self.sign_in.expires_ts))
+        return Micros(at if self.grant.expires_ts is None else min(at, self.grant.expires_ts))
 
     def is_live(self, now: Micros) -> bool:
         return now < self.ends_ts

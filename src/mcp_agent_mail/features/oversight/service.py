@@ -17,9 +17,9 @@ from mcp_agent_mail.domain.messages import MOST_NEWER, Addressee, Importance, Me
 from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.mail.all_mail import HumanMail, MailQuery
 from mcp_agent_mail.store.mail.messages import MailCommit
-from mcp_agent_mail.store.mail.overdue_acks import LateAck
-from mcp_agent_mail.store.mail.overview import MailWalk, ToPerson
+from mcp_agent_mail.store.mail.overdue_acks import OverdueCopy
 from mcp_agent_mail.store.transaction import View
 
 MOST_SENDERS = 50
@@ -50,7 +50,7 @@ class SeenProject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverseenMail:
+class OversightMail:
     """`person` is when a `Human` read and acknowledged what came to it: empty but for the operator, who alone is that.
     `projects` are those that the mail was sent from.
 
@@ -69,10 +69,10 @@ class OverseenMail:
 class Needs:
     """What waits for a person, each newest first and at most MOST_NEEDS of each."""
 
-    owed: Sequence[ToPerson]
+    owed: Sequence[HumanMail]
     requests: Sequence[Contact]
     held: Sequence[HeldMail]
-    late: Sequence[LateAck]
+    late: Sequence[OverdueCopy]
     now: Micros
 
 
@@ -101,14 +101,14 @@ class OversightService:
         self._store = store
         self._late_after = Micros(late_after_s * SECOND)
 
-    async def mail(self, caller: Caller, wish: MailWish) -> OverseenMail:
+    async def mail(self, caller: Caller, wish: MailWish) -> OversightMail:
         """A page of delivered mail. The operator sees blind copies and private mail; an agent what its project, and
         those linked to it, may read.
         """
         require_reader(caller, READING_MAIL)
 
-        def look(view: View) -> OverseenMail:
-            walk = MailWalk(
+        def look(view: View) -> OversightMail:
+            query = MailQuery(
                 limit=wish.limit,
                 before=None if wish.before is None else MessageId(wish.before),
                 projects=_scope(view, caller, wish.project_key),
@@ -118,12 +118,12 @@ class OversightService:
                 is_system=wish.is_system,
                 with_closed=caller.is_operator,
             )
-            found = view.overview.mail(walk)
+            found = view.all_mail.page(query)
             ids = [head.id for head in found.heads]
-            return OverseenMail(
+            return OversightMail(
                 heads=found.heads,
                 addressees=_shown_addressees(view, caller, ids),
-                person=view.overview.states_of_person(ids) if caller.is_operator else {},
+                person=view.all_mail.states_of_person(ids) if caller.is_operator else {},
                 projects=_seen_projects(view, found.heads),
                 next_before=found.next_before,
                 now=view.now,
@@ -133,13 +133,13 @@ class OversightService:
 
     async def to_person(
         self, caller: Caller, *, limit: int, before: int | None = None, owes_ack: bool = False
-    ) -> Sequence[ToPerson]:
+    ) -> Sequence[HumanMail]:
         """Mail to `Human` that is unread, or whose acknowledgement is owed, newest first; for the operator."""
         require_operator(caller)
         below = MessageId(MOST_NUMBER if before is None else before)
 
-        def look(view: View) -> Sequence[ToPerson]:
-            return (view.overview.owed_by_person if owes_ack else view.overview.unread_by_person)(limit, below)
+        def look(view: View) -> Sequence[HumanMail]:
+            return (view.all_mail.owed_by_person if owes_ack else view.all_mail.unread_by_person)(limit, below)
 
         return await self._store.read(look)
 
@@ -154,14 +154,14 @@ class OversightService:
             return NeedCounts(unread=0, needs=0)
 
         def look(view: View) -> NeedCounts:
-            unread, _ = view.overview.count_to_person()
+            unread, _ = view.all_mail.count_to_person()
             needs = self._needs(view)
             parts = (needs.owed, needs.requests, needs.held, needs.late)
             return NeedCounts(unread=unread, needs=sum(map(len, parts)))
 
         return await self._store.read(look)
 
-    async def projects(self, caller: Caller, *, limit: int) -> Sequence[SeenProject]:
+    async def projects(self, *, limit: int) -> Sequence[SeenProject]:
         """Those that are not set aside, the newest first: who may see that they exist is anybody who may come in."""
 
         def look(view: View) -> list[SeenProject]:
@@ -180,13 +180,13 @@ class OversightService:
 
         return await self._store.read(look)
 
-    async def project(self, caller: Caller, key: str) -> Project:
+    async def project(self, key: str) -> Project:
         """A project by its slug, a former one, or its number. Raises UnknownProject."""
         return await self._store.read(lambda view: _find_project(view, key))
 
     def _needs(self, view: View) -> Needs:
         return Needs(
-            owed=view.overview.owed_by_person(MOST_NEEDS, MessageId(MOST_NUMBER)),
+            owed=view.all_mail.owed_by_person(MOST_NEEDS, MessageId(MOST_NUMBER)),
             requests=view.contacts.all_requests(view.now, MOST_NEEDS),
             held=view.held.list_all(MOST_NEEDS),
             late=view.overdue.late(Micros(view.now - self._late_after), MOST_NEEDS),
@@ -217,8 +217,7 @@ def _scope(view: View, caller: Caller, project_key: str | None) -> Collection[Pr
     """The projects to look in; None for all."""
     is_agent = caller.kind is CallerKind.AGENT and caller.project_id is not None
     if project_key is None:
-        home = {caller.project_id, *caller.linked_projects} if is_agent and caller.project_id else None
-        return home
+        return {caller.project_id, *caller.linked_projects} if is_agent and caller.project_id else None
     project = _find_project(view, project_key)
     return {project.id} if may_read(caller, project, Readership.WORK) else set()
 

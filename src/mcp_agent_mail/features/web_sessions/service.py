@@ -21,7 +21,7 @@ from mcp_agent_mail.domain.identity.web_sessions import (
     MAX_LINKS,
     TOUCHED_EVERY,
     OpenedBy,
-    SignIn,
+    SessionGrant,
     SpentLink,
     TooManyLinks,
     WebSession,
@@ -89,17 +89,17 @@ class WebSessionService:
             raise SpentLink(
                 "This sign-in link was used already, or its minute is over.", hint="Make another one: am web"
             )
-        return await self.open(SignIn(by=OpenedBy.LINK, role=Role.OPERATOR))
+        return await self.open(SessionGrant(by=OpenedBy.LINK, role=Role.OPERATOR))
 
-    async def open(self, sign_in: SignIn) -> OpenedSession:
-        """A session of somebody whose token was judged: what `sign_in` says is believed."""
-        if sign_in.by is OpenedBy.SERVER:
-            sign_in = replace(sign_in, server_token_hash=self._server_token_hash)
+    async def open(self, grant: SessionGrant) -> OpenedSession:
+        """A session of somebody whose token was judged: what `grant` says is believed."""
+        if grant.by is OpenedBy.SERVER:
+            grant = replace(grant, server_token_hash=self._server_token_hash)
         secret = new_token(WEB_SESSION_PREFIX)
         hashed = token_hash(secret)
 
         def unit(tx: Tx) -> list[tuple[bytes, WebSession]]:
-            tx.web_sessions.add(hashed, sign_in, tx.now)
+            tx.web_sessions.add(hashed, grant, tx.now)
             return tx.web_sessions.list_()
 
         self._by_hash = dict(await self._store.write(unit))
@@ -136,12 +136,12 @@ class WebSessionService:
 
     def _counts(self, session: WebSession) -> bool:
         """Neither the session has ended by itself nor the token that it was opened with."""
-        sign_in = session.sign_in
+        grant = session.grant
         if not session.is_live(self._clock()):
             return False
-        if sign_in.by is OpenedBy.SERVER and sign_in.server_token_hash != self._server_token_hash:
+        if grant.by is OpenedBy.SERVER and grant.server_token_hash != self._server_token_hash:
             return False
-        return sign_in.issued_token is None or self._is_live_token(sign_in.issued_token)
+        return grant.issued_token is None or self._is_live_token(grant.issued_token)
 
     def _touched(self, hashed: bytes, session: WebSession) -> WebSession:
         now = self._clock()

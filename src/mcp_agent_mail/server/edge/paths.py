@@ -90,8 +90,8 @@ Found = TypeVar("Found")
 
 
 class ByPath(Generic[Found]):
-    """What stands at each path: at whole ones, and with a closing slash at all below a first part (`/` is one path); at `whole` ones
-    whatever they end with.
+    """What stands at each path: at whole ones, and with a closing slash at all below a first part (`/` is
+    none); at `whole` ones whatever they end with.
     """
 
     def __init__(self, paths: Mapping[str, Found], *, whole: Mapping[str, Found] = MappingProxyType({})) -> None:

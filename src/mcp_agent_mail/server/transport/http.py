@@ -45,7 +45,7 @@ from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.trace_context import read_trace
-from mcp_agent_mail.server.pages import PAGES, PagesEndpoint
+from mcp_agent_mail.server.pages.endpoint import PAGES, PagesEndpoint
 from mcp_agent_mail.server.plain_calls import send_error
 from mcp_agent_mail.server.preferences import Connections, ResponsePreferences
 from mcp_agent_mail.server.rendering.responses import (
@@ -178,14 +178,7 @@ class HttpApp:
                 send = refusing_over_mcp(send)
             request = _Request(scope=scope, headers=headers, rule=rule or _UNSERVED, id=request_id)
             try:
-                if door is not None:
-                    await self._answer_at_door(door, request, receive, send)
-                elif path_class is PathClass.PAGE and self._pages is not None:
-                    await self._pages.answer(scope, headers, request.rule, request_id, receive, send)
-                elif path_class in (PathClass.PROBE, PathClass.DISCOVERY, PathClass.ASSET):
-                    await self._answer_open(path_class, request, send)
-                else:
-                    await self._answer(request, path_class, receive, send)
+                await self._answer_as(path_class, door, request, receive, send)
             except BodyTooLarge:
                 await send_detail(send, 413, _TOO_LARGE)
             except TooManyValues:
@@ -194,6 +187,18 @@ class HttpApp:
                 await send_limited(send, limited)
             except ClientLeft:
                 logger.debug("the client left before its request was complete")
+
+    async def _answer_as(
+        self, path_class: PathClass | None, door: DoorApp | None, request: _Request, receive: Receive, send: Send
+    ) -> None:
+        if door is not None:
+            await self._answer_at_door(door, request, receive, send)
+        elif path_class is PathClass.PAGE and self._pages is not None:
+            await self._pages.answer(request.scope, request.headers, request.rule, request.id, receive, send)
+        elif path_class in (PathClass.PROBE, PathClass.DISCOVERY, PathClass.ASSET):
+            await self._answer_open(path_class, request, send)
+        else:
+            await self._answer(request, path_class, receive, send)
 
     async def _answer(self, request: _Request, path_class: PathClass | None, receive: Receive, send: Send) -> None:
         scope, headers = request.scope, request.headers

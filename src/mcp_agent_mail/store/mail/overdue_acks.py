@@ -64,7 +64,7 @@ class SilentRecipient(NamedTuple):
     read_ts: Micros | None
 
 
-class LateAck(NamedTuple):
+class OverdueCopy(NamedTuple):
     """A copy whose acknowledgement an agent owes for longer than it should."""
 
     message_id: MessageId
@@ -88,9 +88,9 @@ class Overdue:
             found.append((seq, MessageId(message_id)))
         return found
 
-    def late(self, until: Micros, limit: int) -> list[LateAck]:
+    def late(self, until: Micros, limit: int) -> list[OverdueCopy]:
         """Copies delivered at `until` or before whose acknowledgement agents owe, newest first."""
-        return [LateAck._make(row) for row in self._connection.execute(_LATE, {"until": until, "limit": limit})]
+        return [OverdueCopy._make(row) for row in self._connection.execute(_LATE, {"until": until, "limit": limit})]
 
     def advance(self, seq: int) -> None:
         """Note that every copy up to this delivery number was looked at."""

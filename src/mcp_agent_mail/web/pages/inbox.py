@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.messages import Importance
-from mcp_agent_mail.features.oversight.service import MailWish, Needs
-from mcp_agent_mail.store.mail.overview import ToPerson
+from mcp_agent_mail.features.oversight.service import MailWish
+from mcp_agent_mail.store.mail.all_mail import HumanMail
+from mcp_agent_mail.web.addresses import HOME, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.request import PageAnswer
-from mcp_agent_mail.web.urls import HOME, with_query
 from mcp_agent_mail.web.views.mail import MailList, MailRow, mail_row, mail_rows
 
 BOXES = ("mail", "needs", "log")
@@ -101,9 +101,9 @@ async def inbox(page: PageContext) -> PageAnswer:
         listed = await _to_person(page, terms, before)
     else:
         listed = await _mail(page, box, terms, before)
-    shown = MailList(rows=listed[0], next_href=_older(page, box, written, listed[1]) if listed[1] is not None else None)
+    shown = MailList(rows=listed[0], next_href=_older(box, written, listed[1]) if listed[1] is not None else None)
     return await page.shown(
-        "inbox.html", title=_TITLES[box], section=box, box=box, written=written, mail=shown, is_first=before is None
+        "inbox.html", {"box": box, "written": written, "mail": shown}, title=_TITLES[box], section=box
     )
 
 
@@ -117,20 +117,20 @@ async def _mail(page: PageContext, box: str, terms: MailTerms, before: int | Non
         topic=terms.topic,
         is_system=box == "log",
     )
-    found = await page.services.oversight.mail(page.caller, wish)
+    found = await page.services.pages.oversight.mail(page.caller, wish)
     return mail_rows(found), found.next_before
 
 
 async def _to_person(page: PageContext, terms: MailTerms, before: int | None) -> tuple[list[MailRow], int | None]:
     """Mail to `Human`: nobody else's reading is a person's business."""
-    found = await page.services.oversight.to_person(
+    found = await page.services.pages.oversight.to_person(
         page.caller, limit=PAGE_SIZE + 1, before=before, owes_ack=terms.needs_ack
     )
     kept = [one for one in found[:PAGE_SIZE] if _passes(one, terms)]
     return [_person_row(one) for one in kept], found[PAGE_SIZE - 1].head.id if len(found) > PAGE_SIZE else None
 
 
-def _passes(one: ToPerson, terms: MailTerms) -> bool:
+def _passes(one: HumanMail, terms: MailTerms) -> bool:
     head = one.head
     return (
         (terms.sender is None or head.sender_name.casefold() == terms.sender.casefold())
@@ -141,7 +141,7 @@ def _passes(one: ToPerson, terms: MailTerms) -> bool:
     )
 
 
-def _person_row(one: ToPerson, reason: str = "") -> MailRow:
+def _person_row(one: HumanMail, reason: str = "") -> MailRow:
     return mail_row(one.head, person=(one.read_ts, one.ack_ts), reason=reason)
 
 
@@ -153,15 +153,12 @@ def _before(text: str) -> int | None:
     return int(text)
 
 
-def _older(page: PageContext, box: str, written: str, before: int) -> str:
+def _older(box: str, written: str, before: int) -> str:
     return with_query(HOME, {"box": box if box != "mail" else None, "q": written, "before": before})
 
 
 async def _needs(page: PageContext) -> PageAnswer:
-    if not page.caller.is_operator:
-        return await page.shown(
-            "needs.html", title=_TITLES["needs"], section="needs", needs=None, owed=MailList(rows=())
-        )
-    needs: Needs = await page.services.oversight.needs(page.caller)
-    owed = MailList(rows=[_person_row(one, "asks you to acknowledge") for one in needs.owed])
-    return await page.shown("needs.html", title=_TITLES["needs"], section="needs", needs=needs, owed=owed)
+    needs = await page.services.pages.oversight.needs(page.caller) if page.caller.is_operator else None
+    owed = [] if needs is None else [_person_row(one, "asks you to acknowledge") for one in needs.owed]
+    model = {"needs": needs, "owed": MailList(rows=owed)}
+    return await page.shown("needs.html", model, title=_TITLES["needs"], section="needs")

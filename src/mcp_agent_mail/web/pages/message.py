@@ -10,9 +10,9 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.delivery.requests import StatusRequest
 from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.features.messaging.requests import MailRequest, MessageRequest
+from mcp_agent_mail.web.addresses import thread_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.request import PageAnswer
-from mcp_agent_mail.web.urls import thread_url, with_query
 from mcp_agent_mail.web.views.message import listed_message, whole_message
 
 THREAD_PAGE = 50
@@ -33,22 +33,17 @@ def message_number(text: str) -> MessageId:
 
 
 async def message(page: PageContext) -> PageAnswer:
+    """A message by itself, as it is seen from the project of its address."""
     number = message_number(page.keys["message"])
-    project = await page.services.oversight.project(page.caller, page.keys["project"])
+    project = await page.services.pages.oversight.project(page.keys["project"])
     seen = await page.services.messaging.message(
         page.caller, MessageRequest(message_id=number, project_key=project.human_key)
     )
     status = await _status(page, seen.message, project)
-    beside = await page.services.oversight.beside(number, project, seen.message.thread_id)
+    beside = await page.services.pages.oversight.beside(number, project, seen.message.thread_id)
     shown = whole_message(seen.message, seen.standing, status, beside.commit, beside.newer)
-    return await page.shown(
-        "message.html",
-        title=seen.message.subject,
-        section="mail",
-        project=project.slug,
-        message=shown,
-        here=project.slug,
-    )
+    model = {"message": shown, "here": project.slug}
+    return await page.shown("message.html", model, title=seen.message.subject, section="mail", project=project.slug)
 
 
 async def _status(page: PageContext, message: Message, project: Project) -> MessageStatus:
@@ -66,7 +61,7 @@ async def _status(page: PageContext, message: Message, project: Project) -> Mess
 
 async def thread(page: PageContext) -> PageAnswer:
     """From its beginning, oldest first; `after` goes on behind a message."""
-    project = await page.services.oversight.project(page.caller, page.keys["project"])
+    project = await page.services.pages.oversight.project(page.keys["project"])
     thread_id = page.keys["thread"]
     after = page.request.asked("after")
     found = await page.services.messaging.mail(
@@ -94,14 +89,5 @@ async def thread(page: PageContext) -> PageAnswer:
     more = None
     if found.next_after_id is not None:
         more = with_query(thread_url(project.slug, thread_id), {"after": found.next_after_id})
-    return await page.shown(
-        "thread.html",
-        title=f"Thread {thread_id}",
-        section="mail",
-        project=project.slug,
-        here=project.slug,
-        thread_id=thread_id,
-        messages=shown,
-        total=found.total,
-        more=more,
-    )
+    model = {"here": project.slug, "thread_id": thread_id, "messages": shown, "total": found.total, "more": more}
+    return await page.shown("thread.html", model, title=f"Thread {thread_id}", section="mail", project=project.slug)

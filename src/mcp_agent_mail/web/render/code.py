@@ -46,7 +46,7 @@ def _within(tokens: Iterable[tuple[int, object, str]], deadline: float) -> list[
 
 
 def _short(kind: object) -> str:
-    return STANDARD_TYPES.get(kind, "")  # type: ignore[call-overload,no-any-return]  # token types are made at run time
+    return str(STANDARD_TYPES.get(kind, ""))
 
 
 def _coloured(short: str, value: str) -> Markup:

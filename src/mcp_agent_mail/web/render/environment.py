@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.escaping import visible
-from mcp_agent_mail.web import urls
+from mcp_agent_mail.web import addresses
 from mcp_agent_mail.web.assets import asset_set
 from mcp_agent_mail.web.render import words
 from mcp_agent_mail.web.render.markdown import body_html
 
 
-def render(template: str, model: dict[str, Any]) -> bytes:
+def render(template: str, model: Mapping[str, object]) -> bytes:
     """The whole page. A name that the model lacks is a bug, and raises."""
     return environment().get_template(template).render(model).encode("utf-8", "replace")
 
 
 @cache
 def environment() -> Environment:
+    """Made once: templates are compiled at their first use."""
     made = Environment(
         loader=PackageLoader("mcp_agent_mail.web"),
         autoescape=True,
@@ -35,11 +36,11 @@ def environment() -> Environment:
     )
     made.globals.update(
         asset=asset_set().url,
-        message_url=urls.message_url,
-        thread_url=urls.thread_url,
-        agent_url=urls.agent_url,
-        project_url=urls.project_url,
-        with_query=urls.with_query,
+        message_url=addresses.message_url,
+        thread_url=addresses.thread_url,
+        agent_url=addresses.agent_url,
+        project_url=addresses.project_url,
+        with_query=addresses.with_query,
     )
     made.filters.update(
         markdown=body_html,

@@ -6,7 +6,7 @@ where it leads; nothing that remains can run, load or be sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -89,7 +89,7 @@ def _parser() -> MarkdownIt:
 
 
 def _may_lead(url: str) -> bool:
-    """A link to somewhere on the web, or to somebody's address; none that is relative would lead where its writer meant."""
+    """A link to somewhere on the web, or to somebody's address: a relative one would lead where nobody meant."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -107,7 +107,6 @@ def _host_of(url: str) -> str:
 
 _Tokens = Sequence["Token"]
 _Env = MutableMapping[str, Any]
-_Rule = Callable[["RendererHTML", _Tokens, int, "OptionsDict", _Env], str]
 
 
 def _link_open(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, env: _Env) -> str:

@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import Addressee, MessageHead, attachments_of
-from mcp_agent_mail.features.oversight.service import OverseenMail
+from mcp_agent_mail.features.oversight.service import OversightMail
 
 SHOWN_ADDRESSEES = 3
 _NO_ONE: Sequence[Addressee] = ()
@@ -85,7 +85,8 @@ def mail_row(
     )
 
 
-def mail_rows(found: OverseenMail) -> list[MailRow]:
+def mail_rows(found: OversightMail) -> list[MailRow]:
+    """Newest first, as they were found."""
     return [
         mail_row(
             head,

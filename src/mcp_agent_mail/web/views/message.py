@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.ladder import LadderStep
 from mcp_agent_mail.domain.messages import GOOD, Message, MessageHead, Standing, attachments_of
 from mcp_agent_mail.features.delivery.status import MessageStatus
 from mcp_agent_mail.store.mail.messages import MailCommit
-from mcp_agent_mail.web.urls import project_url
+from mcp_agent_mail.web.addresses import project_url
 
 FOLDED_CHARACTERS = 256 * 1024
 _RASTER = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -71,6 +71,7 @@ class MessageView:
 
 
 def attachment_view(slug: str, one: Attachment) -> AttachmentView:
+    """An attachment of a message of this project."""
     return AttachmentView(
         name=one.name,
         href=project_url(slug, "attachments", one.content.sha256),
@@ -83,6 +84,7 @@ def attachment_view(slug: str, one: Attachment) -> AttachmentView:
 
 
 def copy_views(status: MessageStatus, seen_from: ProjectId) -> list[CopyView]:
+    """In the order addressed; agents of other projects with their address."""
     return [
         CopyView(
             name=shown_name(copy.name, copy.project_id, copy.project_slug, seen_from),

@@ -5,7 +5,6 @@ Each page walks an index from its newest end, and looks back no further than REA
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -65,13 +64,13 @@ _PERSONS = """
 SELECT coalesce(sum(unread_count), 0), coalesce(sum(ack_pending_count), 0)
 FROM agents INDEXED BY agents_name_key WHERE name_key = 'human' AND kind = 'human'
 """
-_STATES = """
-SELECT r.message_id, r.read_ts, r.ack_ts FROM recipients r JOIN agents a ON a.id = r.agent_id
-WHERE r.message_id IN (SELECT value FROM json_each(?)) AND a.kind = 'human' AND r.delivery_seq IS NOT NULL
+_STATE = """
+SELECT r.read_ts, r.ack_ts FROM recipients r JOIN agents a ON a.id = r.agent_id
+WHERE r.message_id = ? AND a.kind = 'human' AND r.delivery_seq IS NOT NULL LIMIT 1
 """
 
 
-class ToPerson(NamedTuple):
+class HumanMail(NamedTuple):
     """A message in the inbox of a project's `Human`, with what the person did with it."""
 
     delivered_ts: Micros
@@ -81,7 +80,7 @@ class ToPerson(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MailWalk:
+class MailQuery:
     """What mail to walk over, from below `before` on. `projects` and `senders` are None for all. `with_closed`: also
     what no project's readers see. `is_system`: the mail of `System`, else all other.
     """
@@ -96,63 +95,61 @@ class MailWalk:
     with_closed: bool = False
 
 
-class WalkedMail(NamedTuple):
+class MailSlice(NamedTuple):
     """`next_before` is where the next page begins, None where nothing older is left."""
 
     heads: list[MessageHead]
     next_before: MessageId | None
 
 
-class Overview:
+class AllMail:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def mail(self, walk: MailWalk) -> WalkedMail:
+    def page(self, query: MailQuery) -> MailSlice:
         """A page, newest first. It may be short, or empty, with more behind it: the walk ends after REACH ids."""
         (newest,) = self._connection.execute(_NEWEST).fetchone()
-        before = newest + 1 if walk.before is None else min(walk.before, newest + 1)
+        before = newest + 1 if query.before is None else min(query.before, newest + 1)
         floor = max(1, before - REACH)
         asked: dict[str, Any] = {
             "before": before,
             "floor": floor,
-            "limit": walk.limit + 1,
-            "is_system": walk.is_system,
-            "importance": walk.importance,
-            "topic_key": None if walk.topic is None else topic_key(walk.topic),
-            "with_closed": walk.with_closed,
+            "limit": query.limit + 1,
+            "is_system": query.is_system,
+            "importance": query.importance,
+            "topic_key": None if query.topic is None else topic_key(query.topic),
+            "with_closed": query.with_closed,
         }
-        heads = self._heads(walk, asked)
-        if len(heads) > walk.limit:
-            return WalkedMail(heads[: walk.limit], heads[walk.limit - 1].id)
-        return WalkedMail(heads, MessageId(floor) if floor > 1 else None)
+        heads = self._heads(query, asked)
+        if len(heads) > query.limit:
+            return MailSlice(heads[: query.limit], heads[query.limit - 1].id)
+        return MailSlice(heads, MessageId(floor) if floor > 1 else None)
 
-    def _heads(self, walk: MailWalk, asked: dict[str, Any]) -> list[MessageHead]:
-        if walk.senders is not None:
-            parts = [self._walked(_OF_SENDER, {**asked, "sender": one}) for one in walk.senders]
-            heads = [head for part in parts for head in part]
-            if walk.projects is not None:
-                heads = [head for head in heads if head.project_id in walk.projects]
-        elif walk.projects is not None:
-            parts = [self._walked(_OF_PROJECT, {**asked, "project": one}) for one in walk.projects]
-            heads = list({head.id: head for part in parts for head in part}.values())
+    def _heads(self, query: MailQuery, asked: dict[str, Any]) -> list[MessageHead]:
+        if query.senders is not None:
+            parts = [self._walked(_OF_SENDER, {**asked, "sender": one}) for one in query.senders]
+        elif query.projects is not None:
+            parts = [self._walked(_OF_PROJECT, {**asked, "project": one}) for one in query.projects]
         else:
-            return self._walked(_SYSTEM if walk.is_system else _EVERYWHERE, asked)
-        return nlargest(walk.limit + 1, heads, key=lambda head: head.id)
+            return self._walked(_SYSTEM if query.is_system else _EVERYWHERE, asked)
+        found = {head.id: head for part in parts for head in part}
+        kept = [head for head in found.values() if query.projects is None or head.project_id in query.projects]
+        return nlargest(query.limit + 1, kept, key=lambda head: head.id)
 
     def _walked(self, sql: str, asked: dict[str, Any]) -> list[MessageHead]:
         return [to_head(row) for row in self._connection.execute(sql, asked)]
 
-    def owed_by_person(self, limit: int, before: MessageId) -> list[ToPerson]:
+    def owed_by_person(self, limit: int, before: MessageId) -> list[HumanMail]:
         """Mail to `Human`, of whatever project, whose acknowledgement is owed; newest first."""
         return self._to_person(_OWED_BY_PERSON, limit, before)
 
-    def unread_by_person(self, limit: int, before: MessageId) -> list[ToPerson]:
+    def unread_by_person(self, limit: int, before: MessageId) -> list[HumanMail]:
         """Mail to `Human` that is unread, newest first."""
         return self._to_person(_UNREAD_BY_PERSON, limit, before)
 
-    def _to_person(self, sql: str, limit: int, before: MessageId) -> list[ToPerson]:
+    def _to_person(self, sql: str, limit: int, before: MessageId) -> list[HumanMail]:
         rows = self._connection.execute(sql, {"limit": limit, "before": before})
-        return [ToPerson(row[0], row[1], row[2], to_head(row[3:])) for row in rows]
+        return [HumanMail(row[0], row[1], row[2], to_head(row[3:])) for row in rows]
 
     def count_to_person(self) -> tuple[int, int]:
         """How much mail to `Human` is unread, and how much owes an acknowledgement, over all projects."""
@@ -163,5 +160,5 @@ class Overview:
         self, message_ids: Collection[MessageId]
     ) -> dict[MessageId, tuple[Micros | None, Micros | None]]:
         """Of those messages that came to a `Human`: when it read and acknowledged each."""
-        rows = self._connection.execute(_STATES, (json.dumps(list(message_ids)),))
-        return {MessageId(row[0]): (row[1], row[2]) for row in rows}
+        rows = ((one, self._connection.execute(_STATE, (one,)).fetchone()) for one in message_ids)
+        return {message_id: (row[0], row[1]) for message_id, row in rows if row is not None}

@@ -6,11 +6,11 @@ import secrets
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.features.web_sessions.service import OpenedSession
-from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.addresses import HOME, SIGN_IN, own_path
+from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.cookies import FORM_COOKIE, SESSION_COOKIE, forget_cookie, set_cookie
 from mcp_agent_mail.web.forms import form_token
 from mcp_agent_mail.web.request import PageAnswer, redirect
-from mcp_agent_mail.web.urls import HOME, SIGN_IN, own_path
 
 MAX_TOKEN = 8_192
 
@@ -28,20 +28,19 @@ async def _form(page: PageContext, refused: AgentMailError | None = None, status
     request = page.request
     secret = request.secret or secrets.token_urlsafe(32)
     cookie = set_cookie(request, FORM_COOKIE, secret, path=SIGN_IN, lasts_s=3_600)
-    return await page.bare(
-        "sign_in.html",
-        title="Sign in",
-        status=status,
-        headers=(cookie,),
-        action=SIGN_IN,
-        form_token=form_token(secret, SIGN_IN),
-        link=request.asked("link") or request.field("link"),
-        back=own_path(request.asked("back") or request.field("back")),
-        refused=refused,
-    )
+    model = {
+        "title": "Sign in",
+        "action": SIGN_IN,
+        "form_token": form_token(secret, SIGN_IN),
+        "link": request.asked("link") or request.field("link"),
+        "back": own_path(request.asked("back") or request.field("back")),
+        "refused": refused,
+    }
+    return PageAnswer(status=status, body=await rendered("sign_in.html", model), headers=(cookie,))
 
 
 async def sign_in(page: PageContext) -> PageAnswer:
+    """Open a session for the link or the token of the form, and go back to where one came from."""
     try:
         opened = await _opened(page)
     except AgentMailError as refused:
@@ -54,15 +53,16 @@ async def sign_in(page: PageContext) -> PageAnswer:
 
 async def _opened(page: PageContext) -> OpenedSession:
     if link := page.request.field("link"):
-        return await page.services.web_sessions.open_by_link(link)
+        return await page.services.pages.sessions.open_by_link(link)
     token = page.request.field("token").strip()
     if not token or len(token) > MAX_TOKEN or not token.isascii() or not token.isprintable():
         raise NoToken("That is no token.", hint="Paste one, or run `am web` on the server's machine.")
-    return await page.services.web_sessions.open(await page.host.judge_token(token))
+    return await page.services.pages.sessions.open(await page.host.judge_token(token))
 
 
 async def sign_out(page: PageContext) -> PageAnswer:
+    """End the session that the form was sent in."""
     session = page.request.session
     assert session is not None
-    await page.services.web_sessions.end(session.id)
+    await page.services.pages.sessions.end(session.id)
     return redirect(SIGN_IN, forget_cookie(page.request, SESSION_COOKIE, path=HOME))

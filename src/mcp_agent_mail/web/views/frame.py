@@ -11,7 +11,7 @@ from mcp_agent_mail.web.forms import form_token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NavLink:
+class PageLink:
     """`section` is the word by which a page says that it belongs there; `count` is shown where there is any."""
 
     section: str
@@ -22,15 +22,15 @@ class NavLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shell:
+class Frame:
     """`session` is shown as one that is signed in; without one only reading is offered. `path` is the page's own, with
     its query, to come back to. `section` is where in the navigation it stands, `project` whose page it is.
     """
 
     title: str
     section: str
-    links: Sequence[NavLink]
-    projects: Sequence[NavLink]
+    links: Sequence[PageLink]
+    projects: Sequence[PageLink]
     role: Role
     is_signed_in: bool
     path: str

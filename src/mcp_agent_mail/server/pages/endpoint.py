@@ -15,7 +15,7 @@ from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import PermissionDenied, RateLimited
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, JsonObject, call_as
-from mcp_agent_mail.domain.identity.web_sessions import OpenedBy, SignIn, WebSession
+from mcp_agent_mail.domain.identity.web_sessions import OpenedBy, SessionGrant, WebSession
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts, free, masked
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.edge import Edge, peer
@@ -44,7 +44,7 @@ _FORM_TYPE = b"application/x-www-form-urlencoded"
 _FOREVER = "public, max-age=31536000, immutable"
 
 
-class WrongToken(PermissionDenied):
+class RefusedToken(PermissionDenied):
     """A token that was typed opens nothing here."""
 
 
@@ -135,16 +135,16 @@ class PagesEndpoint:
     async def _run_tool(self, facts: RequestFacts, name: str, arguments: JsonObject) -> Json:
         return await self._calls.run_tool(name, arguments, facts)
 
-    async def _judge_token(self, visit: _Visit, token: str) -> SignIn:
+    async def _judge_token(self, visit: _Visit, token: str) -> SessionGrant:
         judged = await self._edge.judge_token(visit.scope, token)
         if isinstance(judged, HttpRefusal):
             if judged.retry_after_s is not None:
                 raise RateLimited(
                     judged.detail, hint="Wait, then try again.", data={"retry_after_s": judged.retry_after_s}
                 )
-            raise WrongToken("This token opens nothing here.", hint="An agent's own token does not: see am token.")
+            raise RefusedToken("This token opens nothing here.", hint="An agent's own token does not: see am token.")
         assert judged.opened_by is not None, judged
-        return SignIn(
+        return SessionGrant(
             by=judged.opened_by,
             role=judged.role,
             issued_token=judged.issued_token,
@@ -158,7 +158,7 @@ class PagesEndpoint:
         port = _port(scope)
         is_open = self._web.is_open(_raw_path(scope))
         secret = cookies.get(cookie_name(FORM_COOKIE if is_open else SESSION_COOKIE, port))
-        session = None if is_open or secret is None else self._services.web_sessions.find(secret)
+        session = None if is_open or secret is None else self._services.pages.sessions.find(secret)
         return _Visit(
             scope=scope,
             headers=headers,
@@ -169,15 +169,15 @@ class PagesEndpoint:
         )
 
     def _admitted(self, session: WebSession) -> Admitted:
-        sign_in = session.sign_in
+        grant = session.grant
         return Admitted(
             payer=_payer(session),
-            role=sign_in.role,
+            role=grant.role,
             bearer_is_spent=True,
-            is_operators_own=sign_in.by in (OpenedBy.LINK, OpenedBy.OPERATOR),
-            issued_to=sign_in.issued_to,
-            claimed_agents=sign_in.claimed_agents,
-            is_live=partial(self._services.web_sessions.is_live, session.id),
+            is_operators_own=grant.by in (OpenedBy.LINK, OpenedBy.OPERATOR),
+            issued_to=grant.issued_to,
+            claimed_agents=grant.claimed_agents,
+            is_live=partial(self._services.pages.sessions.is_live, session.id),
         )
 
     def _facts(self, visit: _Visit, admitted: Admitted) -> RequestFacts:
@@ -222,14 +222,14 @@ class PagesEndpoint:
 
 def _payer(session: WebSession) -> str:
     """That of the token that it was opened with, as far as that is known."""
-    sign_in = session.sign_in
-    match sign_in.by:
+    grant = session.grant
+    match grant.by:
         case OpenedBy.LINK | OpenedBy.OPERATOR:
             return "operator"
         case OpenedBy.SERVER:
             return "server"
         case OpenedBy.ISSUED:
-            return f"issued {sign_in.issued_token}"
+            return f"issued {grant.issued_token}"
         case OpenedBy.JWT:
             return f"web session {session.id}"
 
