@@ -19,12 +19,13 @@ from mcp_agent_mail.core.errors import (
     Unavailable,
 )
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
-from mcp_agent_mail.web.addresses import HOME, SIGN_IN, own_path, with_query
+from mcp_agent_mail.web.addresses import API, HOME, SIGN_IN, own_path, with_query
 from mcp_agent_mail.web.context import PageContext, rendered
 from mcp_agent_mail.web.forms import require_own_form
 from mcp_agent_mail.web.headers import PAGE_HEADERS
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, redirect
 from mcp_agent_mail.web.routes import MOVED, ROUTES, PageRoute, find_route
+from mcp_agent_mail.web.shapes import json_answer
 
 _STATUS: tuple[tuple[type[AgentMailError], int], ...] = (
     (AuthenticationRequired, 401),
@@ -150,6 +151,8 @@ class WebApp:
             "sign_in": sign_in,
             "home": HOME,
         }
+        if request.path.startswith(f"{API}/"):
+            return json_answer({"error": {"message": message, "hint": hint}}, status=status)
         return PageAnswer(status=status, body=await rendered("error.html", model))
 
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from mcp_agent_mail.web.addresses import HOME, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
-from mcp_agent_mail.web.pages import inbox, message, sessions
+from mcp_agent_mail.web.pages import agents, contacts, inbox, json_answers, message, projects, reservations, sessions
 
 MAX_KEY_CHARACTERS = 500
 
@@ -50,6 +50,19 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path=SIGN_OUT, post=sessions.sign_out),
     PageRoute(path="/mail/{project}/message/{message}", get=message.message),
     PageRoute(path="/mail/{project}/thread/{thread}", get=message.thread),
+    # Agents, contacts, file reservations and projects; the same for programs.
+    PageRoute(path="/mail/projects", get=projects.projects),
+    PageRoute(path="/mail/api/unified-inbox", get=json_answers.unified_inbox),
+    PageRoute(path="/mail/api/locks", get=json_answers.locks),
+    PageRoute(path="/mail/api/projects/{project}/agents", get=json_answers.agents),
+    PageRoute(path="/mail/{project}/agents", get=agents.agents),
+    PageRoute(path="/mail/{project}/agents/{name}", get=agents.agent),
+    PageRoute(path="/mail/{project}/contacts", get=contacts.contacts, post=contacts.answer),
+    PageRoute(path="/mail/{project}/file_reservations", get=reservations.reservations),
+    PageRoute(path="/mail/{project}/file_reservations/{reservation}", get=reservations.reservation),
+    PageRoute(path="/mail/{project}/file_reservations/{reservation}/release", post=reservations.release),
+    # Behind all that are whole words.
+    PageRoute(path="/mail/{project}", get=agents.project),
 )
 """Whole words stand before keys: `/mail/now` is no project."""
 
