@@ -104,6 +104,7 @@ def _party(row: tuple[Any, ...]) -> Party:
 
 
 def to_contact(row: tuple[Any, ...]) -> Contact:
+    """Of the columns of CONTACT_COLUMNS, in their order."""
     return Contact(
         id=row[0],
         status=LinkStatus(row[1]),

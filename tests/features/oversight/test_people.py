@@ -87,7 +87,7 @@ async def test_leases_are_for_those_who_may_read_the_projects_work(seeded: Seede
         counts = await service.lease_counts(caller, seeded.app, [seeded.blue.id, seeded.red.id])
         held = await service.leases_of(caller, seeded.app, seeded.blue.id)
         live = await service.live_leases(caller, 10)
-        return dict(counts), len(held), [lease.path_pattern for _, lease in live]
+        return {int(one): count for one, count in counts.items()}, len(held), [lease.path_pattern for _, lease in live]
 
     everything = ({seeded.blue.id: 2, seeded.red.id: 0}, 2, ["c.py", "a.py", "b.py"])
     assert await seen(OPERATOR) == await seen(ANYBODY) == everything

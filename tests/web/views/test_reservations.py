@@ -7,12 +7,12 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.leases import EndedBy
-from mcp_agent_mail.web.views.reservations import MOST_DEPTH, LeaseRow, PathNode, lease_state, path_tree
+from mcp_agent_mail.web.views.reservations import MOST_DEPTH, LeaseView, PathNode, lease_state, path_tree
 from tests.domain.leases_made import make_lease
 
 
-def row(number: int, path: str) -> LeaseRow:
-    return LeaseRow(
+def row(number: int, path: str) -> LeaseView:
+    return LeaseView(
         id=LeaseId(number),
         agent="BlueLake",
         path_pattern=path,

@@ -32,7 +32,7 @@ MOST_PROJECTS_WITH_LEASES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldExcerpt:
+class HeldPreview:
     """A held message and the beginning of its body; `is_whole` where that is all of it."""
 
     mail: HeldMail
@@ -41,16 +41,16 @@ class HeldExcerpt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScreenedContact:
+class ContactQuestion:
     """Who asks to write to whom, with the first of the mail that waits for the answer; `held_total` is all of it."""
 
     contact: Contact
-    held: Sequence[HeldExcerpt]
+    held: Sequence[HeldPreview]
     held_total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountedProject:
+class ListedProject:
     """`mail` and `leases` are counted as far as one more than MOST_COUNTED, and None where the caller may not know;
     `unread` and `requests` are the person's own, None for anybody else.
     """
@@ -65,10 +65,10 @@ class CountedProject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountedProjects:
+class ListedProjects:
     """The newest first; `next_before` is where the next page begins, None at the end."""
 
-    projects: Sequence[CountedProject]
+    projects: Sequence[ListedProject]
     next_before: ProjectId | None
 
 
@@ -127,11 +127,11 @@ class PeopleService:
 
         return await self._store.read(look)
 
-    async def screened(self, caller: Caller, project: Project) -> Sequence[ScreenedContact]:
+    async def screened(self, caller: Caller, project: Project) -> Sequence[ContactQuestion]:
         """Who asks to write to the project's agents, newest first, at most MOST_REQUESTS; for the operator."""
         require_operator(caller)
 
-        def look(view: View) -> list[ScreenedContact]:
+        def look(view: View) -> list[ContactQuestion]:
             asked = view.contact_pages.requests_to(project.id, view.now, MOST_REQUESTS)
             return [_screened(view, contact) for contact in asked]
 
@@ -143,14 +143,14 @@ class PeopleService:
         below = ContactId(MOST_NUMBER if before is None else before)
         return await self._store.read(lambda view: view.contact_pages.links_of(project.id, before=below, limit=limit))
 
-    async def projects(self, caller: Caller, *, before: int | None, limit: int) -> CountedProjects:
+    async def projects(self, caller: Caller, *, before: int | None, limit: int) -> ListedProjects:
         """All projects, those set aside too: who may see that they exist is anybody who may come in."""
         below = ProjectId(MOST_NUMBER if before is None else before)
 
-        def look(view: View) -> CountedProjects:
+        def look(view: View) -> ListedProjects:
             found = view.projects.newest(limit + 1, before=below, include_archived=True)
             counted = [_counted(view, caller, one) for one in found[:limit]]
-            return CountedProjects(projects=counted, next_before=counted[-1].project.id if len(found) > limit else None)
+            return ListedProjects(projects=counted, next_before=counted[-1].project.id if len(found) > limit else None)
 
         return await self._store.read(look)
 
@@ -169,19 +169,19 @@ class PeopleService:
         return await self._store.read(look)
 
 
-def _screened(view: View, contact: Contact) -> ScreenedContact:
+def _screened(view: View, contact: Contact) -> ContactQuestion:
     source, target = contact.source.agent_id, contact.target.agent_id
     held = view.held.list_pair(source, target, MOST_HELD_OF_REQUEST)
     bodies = view.messages.bodies([MessageId(one.message_id) for one in held])
     texts = [(one, bodies.get(MessageId(one.message_id), "")) for one in held]
     excerpts = [
-        HeldExcerpt(mail=one, excerpt=body[:EXCERPT_CHARACTERS], is_whole=len(body) <= EXCERPT_CHARACTERS)
+        HeldPreview(mail=one, excerpt=body[:EXCERPT_CHARACTERS], is_whole=len(body) <= EXCERPT_CHARACTERS)
         for one, body in texts
     ]
-    return ScreenedContact(contact=contact, held=excerpts, held_total=view.held.waiting(source, target).messages)
+    return ContactQuestion(contact=contact, held=excerpts, held_total=view.held.waiting(source, target).messages)
 
 
-def _counted(view: View, caller: Caller, project: Project) -> CountedProject:
+def _counted(view: View, caller: Caller, project: Project) -> ListedProject:
     is_readable = may_read(caller, project, Readership.WORK)
     counts = view.project_counts
     unread = requests = None
@@ -189,7 +189,7 @@ def _counted(view: View, caller: Caller, project: Project) -> CountedProject:
         human = view.agents.find_by_name(project.id, HUMAN)
         unread = 0 if human is None else human.unread_count
         requests = len(view.contact_pages.requests_to(project.id, view.now, MOST_REQUESTS))
-    return CountedProject(
+    return ListedProject(
         project=project,
         agents=view.agents.count(project.id),
         mail=counts.mail(project.id) if is_readable else None,

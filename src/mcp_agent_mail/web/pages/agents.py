@@ -10,7 +10,7 @@ from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.mail import MailList, mail_rows
-from mcp_agent_mail.web.views.people import agent_row, agent_rows
+from mcp_agent_mail.web.views.people import agent_view, agent_views
 from mcp_agent_mail.web.views.reservations import lease_state
 
 PAGE_SIZE = 100
@@ -37,7 +37,7 @@ async def agents(page: PageContext) -> PageAnswer:
     model = {
         "here": found.slug,
         "human_key": found.human_key,
-        "agents": agent_rows(listed, leases),
+        "agents": agent_views(listed, leases),
         "total": listed.total,
         "with_retired": with_retired,
         "more": with_query(own, {"retired": retired, "shown": shown + PAGE_SIZE}) if has_more else None,
@@ -65,7 +65,7 @@ async def agent(page: PageContext) -> PageAnswer:
         sent = MailList(rows=mail_rows(await page.services.pages.oversight.mail(page.caller, wish)))
     model = {
         "here": found.slug,
-        "agent": agent_row(one, known.presence, unread=unread, leases=len(leases) if may_read_work else None),
+        "agent": agent_view(one, known.presence, unread=unread, leases=len(leases) if may_read_work else None),
         "aliases": [alias.name for alias in known.aliases],
         "leases": [(lease, lease_state(lease, page.now)) for lease in leases],
         "sent": sent,

@@ -7,7 +7,7 @@ from mcp_agent_mail.web.addresses import own_path, project_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
-from mcp_agent_mail.web.views.contacts import contact_row
+from mcp_agent_mail.web.views.contacts import contact_view
 
 PAGE_SIZE = 100
 _DAY_S = 86_400
@@ -15,7 +15,7 @@ LASTS = {"approve": 30 * _DAY_S, "approve-for-a-year": 365 * _DAY_S, "deny": Non
 """The answers, by what their button sends: for how many seconds; None denies."""
 
 
-class UnfitAnswer(InvalidInput):
+class UnknownAnswer(InvalidInput):
     """No button of the page sends this."""
 
 
@@ -30,8 +30,8 @@ async def contacts(page: PageContext) -> PageAnswer:
         found = await services.people.links(page.caller, project, before=before, limit=PAGE_SIZE)
         own = project_url(project.slug, "contacts")
         model |= {
-            "screened": [(one, contact_row(one.contact, project.id, page.now)) for one in screened],
-            "links": [contact_row(one, project.id, page.now) for one in found.links],
+            "screened": [(one, contact_view(one.contact, project.id, page.now)) for one in screened],
+            "links": [contact_view(one, project.id, page.now) for one in found.links],
             "more": None if found.next_before is None else with_query(own, {"before": found.next_before}),
             "is_first": before is None,
         }
@@ -56,7 +56,7 @@ async def answer(page: PageContext) -> PageAnswer:
     request = page.request
     word = request.field("answer")
     if word not in LASTS:
-        raise UnfitAnswer(f"{word!r:.50} is no answer.", hint=f"Send one of {', '.join(LASTS)}.")
+        raise UnknownAnswer(f"{word!r:.50} is no answer.", hint=f"Send one of {', '.join(LASTS)}.")
     lasts_s = LASTS[word]
     answered = await page.host.run_tool(
         "respond_contact",

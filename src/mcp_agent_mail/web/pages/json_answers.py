@@ -11,8 +11,8 @@ from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.shapes import json_answer
 from mcp_agent_mail.web.views.mail import mail_rows
-from mcp_agent_mail.web.views.people import agent_rows
-from mcp_agent_mail.web.views.reservations import lease_row, lease_state
+from mcp_agent_mail.web.views.people import agent_views
+from mcp_agent_mail.web.views.reservations import lease_view, lease_state
 
 PAGE_SIZE = 100
 MOST_AGENTS = 1_000
@@ -66,7 +66,7 @@ async def locks(page: PageContext) -> PageAnswer:
     listed = await page.services.leases.reservations.list_(
         page.caller, project.human_key, active_only=True, limit=PAGE_SIZE + 1, after_id=after
     )
-    rows = [lease_row(one, page.now) for one in listed[:PAGE_SIZE]]
+    rows = [lease_view(one, page.now) for one in listed[:PAGE_SIZE]]
     has_more = len(listed) > PAGE_SIZE
     following = with_query(f"{API}/locks", {"project": project.slug, "after": rows[-1].id}) if has_more else None
     return json_answer({"project": project.slug, "locks": rows, "has_more": has_more, "next": following})
@@ -78,4 +78,4 @@ async def agents(page: PageContext) -> PageAnswer:
     listed = await page.services.identity.list_(page.caller, project.human_key, limit=MOST_AGENTS)
     ids = [one.id for one in listed.agents] if may_read(page.caller, project, Readership.WORK) else []
     leases = await page.services.pages.people.lease_counts(page.caller, project, ids)
-    return json_answer({"project": project.slug, "agents": agent_rows(listed, leases), "total": listed.total})
+    return json_answer({"project": project.slug, "agents": agent_views(listed, leases), "total": listed.total})

@@ -7,7 +7,7 @@ from mcp_agent_mail.web.addresses import HOME, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer
-from mcp_agent_mail.web.views.people import product_row, project_row
+from mcp_agent_mail.web.views.people import product_view, project_view
 
 PAGE_SIZE = 50
 PRODUCTS_SHOWN = 25
@@ -27,11 +27,11 @@ async def projects(page: PageContext) -> PageAnswer:
     except AgentMailError as error:
         refused = error
     else:
-        products = [product_row(one) for one in listed.products]
+        products = [product_view(one) for one in listed.products]
         if listed.next_before is not None:
             more_products = with_query(PROJECTS, {"products_before": listed.next_before})
     model = {
-        "projects": [project_row(one) for one in found.projects],
+        "projects": [project_view(one) for one in found.projects],
         "more": None if found.next_before is None else with_query(PROJECTS, {"before": found.next_before}),
         "products": products,
         "more_products": more_products,

@@ -18,7 +18,7 @@ from mcp_agent_mail.web.addresses import project_url, with_query
 from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.page_numbers import page_number
 from mcp_agent_mail.web.request import PageAnswer, redirect
-from mcp_agent_mail.web.views.reservations import lease_row, path_tree
+from mcp_agent_mail.web.views.reservations import lease_view, path_tree
 
 PAGE_SIZE = 100
 WAITING_SHOWN = 50
@@ -42,7 +42,7 @@ async def reservations(page: PageContext) -> PageAnswer:
     )
     shown = found[:PAGE_SIZE]
     against = await _against([one.lease for one in shown if one.lease.is_live(page.now)])
-    rows = [lease_row(one, page.now, (against or {}).get(one.lease.id, ())) for one in shown]
+    rows = [lease_view(one, page.now, (against or {}).get(one.lease.id, ())) for one in shown]
     own = project_url(project.slug, "file_reservations")
     ended = "1" if with_ended else None
     model = {
@@ -88,7 +88,7 @@ async def _reservation(page: PageContext, refused: AgentMailError | None = None,
     found = await _found(page, project)
     model = {
         "here": project.slug,
-        "row": lease_row(found, page.now),
+        "row": lease_view(found, page.now),
         "refused": refused,
         "note": page.request.field("note")[:MAX_NOTE],
         "max_note": MAX_NOTE,

@@ -19,7 +19,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContactRow:
+class ContactView:
     """`source` and `target` as the project of the page calls them. The rest of each is what its answer is sent with:
     `standing` is the link's, as a word.
     """
@@ -37,11 +37,11 @@ class ContactRow:
     expires_ts: Micros | None
 
 
-def contact_row(contact: Contact, seen_from: ProjectId, now: Micros) -> ContactRow:
+def contact_view(contact: Contact, seen_from: ProjectId, now: Micros) -> ContactView:
     """A link as it is at `now`."""
     source, target = contact.source, contact.target
     relation = contact.relation(now)
-    return ContactRow(
+    return ContactView(
         source=shown_name(source.name, source.project_id, source.project_slug, seen_from),
         source_name=source.name,
         source_project=source.project_slug,

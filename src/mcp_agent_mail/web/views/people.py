@@ -10,12 +10,12 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.features.identity.results import AgentList
-from mcp_agent_mail.features.oversight.people import CountedProject, ListedProduct
+from mcp_agent_mail.features.oversight.people import ListedProject, ListedProduct
 from mcp_agent_mail.store.oversight.project_counts import MOST_COUNTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentRow:
+class AgentView:
     """`unread` and `leases` are None where the reader may not know. `listens_by` is empty unless mail would reach the
     agent now; `busy_since_ts` None: idle, or not known.
     """
@@ -37,8 +37,9 @@ class AgentRow:
     leases: int | None
 
 
-def agent_row(agent: Agent, presence: Presence, *, unread: int | None, leases: int | None) -> AgentRow:
-    return AgentRow(
+def agent_view(agent: Agent, presence: Presence, *, unread: int | None, leases: int | None) -> AgentView:
+    """The counts are what the reader may know: None for nothing."""
+    return AgentView(
         name=agent.name,
         kind=str(agent.kind),
         program=agent.program,
@@ -57,16 +58,16 @@ def agent_row(agent: Agent, presence: Presence, *, unread: int | None, leases: i
     )
 
 
-def agent_rows(listed: AgentList, leases: Mapping[AgentId, int]) -> list[AgentRow]:
+def agent_views(listed: AgentList, leases: Mapping[AgentId, int]) -> list[AgentView]:
     """Last active first."""
     return [
-        agent_row(one, listed.presences[one.id], unread=listed.unread[one.id], leases=leases.get(one.id))
+        agent_view(one, listed.presences[one.id], unread=listed.unread[one.id], leases=leases.get(one.id))
         for one in listed.agents
     ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectRow:
+class ProjectView:
     """`name` is the last part of the directory, as people call it. A count is text, since it may be `10,000+`; empty
     where the reader may not know it.
     """
@@ -83,8 +84,9 @@ class ProjectRow:
     is_archived: bool
 
 
-def project_row(one: CountedProject) -> ProjectRow:
-    return ProjectRow(
+def project_view(one: ListedProject) -> ProjectView:
+    """Counts as text, bounded as they were counted."""
+    return ProjectView(
         slug=one.project.slug,
         name=project_name(one.project.human_key, one.project.slug),
         human_key=one.project.human_key,
@@ -110,7 +112,7 @@ def _count(number: int | None) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProductRow:
+class ProductView:
     """`projects` are slug and name of each."""
 
     name: str
@@ -119,8 +121,9 @@ class ProductRow:
     projects: Sequence[tuple[str, str]]
 
 
-def product_row(one: ListedProduct) -> ProductRow:
-    return ProductRow(
+def product_view(one: ListedProduct) -> ProductView:
+    """With the projects that the reader may read mail of, oldest first."""
+    return ProductView(
         name=one.product.name,
         uid=one.product.uid,
         created_ts=one.product.created_ts,

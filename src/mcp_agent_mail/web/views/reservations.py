@@ -27,7 +27,7 @@ class EvidenceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseRow:
+class LeaseView:
     """`state` is `live`, `expired` or how it ended. `is_abandoned`: the evidence says that its holder left it.
 
     `against` are the numbers of leases that overlap it though one of the two is exclusive.
@@ -54,9 +54,10 @@ class LeaseRow:
         return self.state == "live"
 
 
-def lease_row(one: Assessment, now: Micros, against: Collection[LeaseId] = ()) -> LeaseRow:
+def lease_view(one: Assessment, now: Micros, against: Collection[LeaseId] = ()) -> LeaseView:
+    """As it is at `now`: what nobody has ended yet may have expired."""
     lease, evidence = one.lease, one.evidence
-    return LeaseRow(
+    return LeaseView(
         id=lease.id,
         agent=lease.agent,
         path_pattern=lease.path_pattern,
@@ -98,17 +99,17 @@ class PathNode:
     """
 
     label: str
-    leases: Sequence[LeaseRow]
+    leases: Sequence[LeaseView]
     nodes: Sequence[PathNode]
 
 
 @dataclass(slots=True)
 class _Folder:
-    leases: list[LeaseRow] = field(default_factory=list)
+    leases: list[LeaseView] = field(default_factory=list)
     inner: dict[str, _Folder] = field(default_factory=dict)
 
 
-def path_tree(rows: Iterable[LeaseRow]) -> list[PathNode]:
+def path_tree(rows: Iterable[LeaseView]) -> list[PathNode]:
     """The patterns as a tree, folders in the order of their names."""
     root = _Folder()
     for row in rows:
