@@ -12,7 +12,7 @@ from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.shapes import json_answer
 from mcp_agent_mail.web.views.mail import mail_rows
 from mcp_agent_mail.web.views.people import agent_views
-from mcp_agent_mail.web.views.reservations import lease_view, lease_state
+from mcp_agent_mail.web.views.reservations import lease_state, lease_view
 
 PAGE_SIZE = 100
 MOST_AGENTS = 1_000

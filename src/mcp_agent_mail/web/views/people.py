@@ -10,7 +10,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.presence import Presence
 from mcp_agent_mail.features.identity.results import AgentList
-from mcp_agent_mail.features.oversight.people import ListedProject, ListedProduct
+from mcp_agent_mail.features.oversight.people import ListedProduct, ListedProject
 from mcp_agent_mail.store.oversight.project_counts import MOST_COUNTED
 
 
