@@ -143,3 +143,13 @@ async def test_an_answer_goes_back_to_a_page_of_ours_alone(tmp_path: Path) -> No
 
         assert ours.headers["location"] == "/mail?box=log"
         assert theirs.headers["location"].startswith(path)
+
+
+async def test_held_mail_is_among_what_needs_a_person(tmp_path: Path) -> None:
+    async with open_swarm(tmp_path) as swarm:
+        await swarm.ask()
+        person = await swarm.sign_in()
+
+        page = await person.page("/mail?box=needs")
+
+        assert "from GreenHill to CopperOak" in page
