@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 SHOWN_CHARACTERS = 256 * 1024
 """More of a body is folded: it is there as text, at its raw address."""
 
+DEEPEST = 20
+"""So many quotes and lists may stand in each other."""
+_CONTAINERS = frozenset({"blockquote_open", "list_item_open", "bullet_list_open", "ordered_list_open"})
+
 _TAGS = frozenset(
     """
     a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr input li ol p pre s span strong table tbody td th thead tr ul
@@ -52,8 +56,16 @@ _VALUES = {"input": {"type": {"checkbox"}, "disabled": {"", "disabled"}, "checke
 
 
 def body_html(text: str) -> Markup:
-    """The body of a message. What is beyond SHOWN_CHARACTERS is left out: the caller says so."""
-    rendered = _parser().render(visible(text[:SHOWN_CHARACTERS]))
+    """The body of a message. What is beyond SHOWN_CHARACTERS is left out: the caller says so.
+
+    One that nests deeper than DEEPEST is shown as the text that it is: else what is inside would be seen by agents alone.
+    """
+    shown = visible(text[:SHOWN_CHARACTERS])
+    parser = _parser()
+    env: _Env = {}
+    tokens = parser.parse(shown, env)
+    is_cut = any(token.type in _CONTAINERS and token.level >= DEEPEST - 1 for token in tokens)
+    rendered = _code(shown, "") if is_cut else parser.renderer.render(tokens, parser.options, env)
     return Markup(sanitised(rendered))  # noqa: S704  # this is what makes it safe
 
 
@@ -76,7 +88,7 @@ def sanitised(html: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False, "maxNesting": DEEPEST})
     parser.enable(["table", "strikethrough"])
     parser.use(tasklists_plugin)
     parser.validateLink = _may_lead  # type: ignore[method-assign]  # this is how the library is told
