@@ -46,7 +46,8 @@ def test_every_page_is_reached_by_its_own_path() -> None:
     for route in ROUTES:
         path = route.path.replace("{", "").replace("}", "")
         found = find_route(path)
-        assert found is not None and found[0] is route, route.path
+        assert found is not None, route.path
+        assert found[0] is route, route.path
 
 
 def test_only_the_page_to_sign_in_at_is_open() -> None:

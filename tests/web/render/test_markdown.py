@@ -10,7 +10,8 @@ from mcp_agent_mail.web.render.markdown import SHOWN_CHARACTERS, body_html, sani
 def test_a_body_has_paragraphs_lists_tables_tasks_and_code() -> None:
     shown = str(
         body_html(
-            "# Plan\n\n**now**\n\n- [x] done\n- [ ] open\n\n| a | b |\n|--:|---|\n| 1 | ~~2~~ |\n\n```python\nx = 1\n```\n"
+            "# Plan\n\n**now**\n\n- [x] done\n- [ ] open\n\n"
+            "| a | b |\n|--:|---|\n| 1 | ~~2~~ |\n\n```python\nx = 1\n```\n"
         )
     )
 
@@ -21,7 +22,8 @@ def test_a_body_has_paragraphs_lists_tables_tasks_and_code() -> None:
     assert len(re.findall(r"<input [^>]*checked", shown)) == 1
     assert '<div class="scroll"><table>' in shown
     assert re.search("<(s|del)>2</", shown)
-    assert '<pre><code class="code">' in shown and 'class="t-' in shown
+    assert '<pre><code class="code">' in shown
+    assert 'class="t-' in shown
 
 
 def test_html_in_a_body_is_text() -> None:
@@ -36,7 +38,8 @@ def test_a_link_says_where_it_leads_and_tells_nobody_whence() -> None:
 
     assert shown.count('rel="noopener noreferrer nofollow"') == 2
     assert '>the bank</a> <span class="host">evil.example:8080</span>' in shown
-    assert ">https://good.example/a</a>" in shown and shown.count('class="host"') == 1
+    assert ">https://good.example/a</a>" in shown
+    assert shown.count('class="host"') == 1
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,8 @@ def test_what_turns_or_hides_text_is_written_out() -> None:
     shown = str(body_html("ab\u202ecd\u200b\x1b[31m [x\u2066y](https://a.example)"))
 
     assert not re.search("[\u202e\u200b\x1b\u2066]", shown)
-    assert "\\u202e" in shown and "\\x1b" in shown
+    assert "\\u202e" in shown
+    assert "\\x1b" in shown
 
 
 def test_what_is_beyond_the_bound_is_left_out() -> None:

@@ -58,7 +58,7 @@ _VALUES = {"input": {"type": {"checkbox"}, "disabled": {"", "disabled"}, "checke
 def body_html(text: str) -> Markup:
     """The body of a message. What is beyond SHOWN_CHARACTERS is left out: the caller says so.
 
-    One that nests deeper than DEEPEST is shown as the text that it is: else what is inside would be seen by agents alone.
+    One that nests deeper than DEEPEST is shown as the text that it is: else agents alone would see what is inside.
     """
     shown = visible(text[:SHOWN_CHARACTERS])
     parser = _parser()
