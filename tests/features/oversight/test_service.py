@@ -193,6 +193,6 @@ async def test_a_project_is_found_by_slug_path_or_number(seeded: SeededStore, se
             await service.project(key)
 
 
-async def test_projects_are_the_newest_so_many(seeded: SeededStore, service: OversightService) -> None:
+async def test_projects_are_the_newest_so_many(service: OversightService) -> None:
     assert [one.slug for one in await service.projects(limit=9)] == ["code-lib", "code-app"]
     assert [one.name for one in await service.projects(limit=1)] == ["lib"]

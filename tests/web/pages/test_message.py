@@ -39,7 +39,7 @@ async def test_a_long_body_is_folded_and_says_so(visits: Visits) -> None:
     page = await visits.get(f"/mail/code-app/message/{number}")
 
     assert "BEHIND" not in page.text
-    assert f'href="/mail/code-app/message/{number}/raw"' in page.text
+    assert f'/message/{number}/raw">All of it' in page.text
     assert "This is the beginning" in page.text
 
 
