@@ -19,10 +19,11 @@ def test_a_body_has_paragraphs_lists_tables_tasks_and_code() -> None:
     assert "<strong>now</strong>" in shown
     assert len(re.findall(r'<input [^>]*type="checkbox"', shown)) == 2
     assert len(re.findall(r"<input [^>]*disabled", shown)) == 2
+    assert re.findall(r'aria-label="([^"]*)"', shown) == ["done", "to do"]
     assert len(re.findall(r"<input [^>]*checked", shown)) == 1
-    assert '<div class="scroll"><table>' in shown
+    assert '<div class="scroll" tabindex="0"><table>' in shown
     assert re.search("<(s|del)>2</", shown)
-    assert '<pre><code class="code">' in shown
+    assert '<pre tabindex="0"><code class="code">' in shown
     assert 'class="t-' in shown
 
 

@@ -52,7 +52,18 @@ _ATTRIBUTES = {
     "th": {"align"},
     "td": {"align"},
 }
-_VALUES = {"input": {"type": {"checkbox"}, "disabled": {"", "disabled"}, "checked": {"", "checked"}}}
+_DONE, _TO_DO = "done", "to do"
+_VALUES = {
+    "input": {
+        "type": {"checkbox"},
+        "disabled": {"", "disabled"},
+        "checked": {"", "checked"},
+        "aria-label": {_DONE, _TO_DO},
+    },
+    "pre": {"tabindex": {"0"}},
+    "div": {"tabindex": {"0"}},
+}
+"""What scrolls sideways is reached by keys."""
 
 
 def body_html(text: str) -> Markup:
@@ -92,10 +103,11 @@ def _parser() -> MarkdownIt:
     parser.enable(["table", "strikethrough"])
     parser.use(tasklists_plugin)
     parser.validateLink = _may_lead  # type: ignore[method-assign]  # this is how the library is told
+    parser.add_render_rule("html_inline", _checkbox)
     for name, rule in (("image", _image), ("fence", _fence), ("code_block", _code_block), ("link_close", _link_close)):
         parser.add_render_rule(name, rule)
     parser.add_render_rule("link_open", _link_open)
-    parser.add_render_rule("table_open", lambda *_: '<div class="scroll"><table>\n')
+    parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>\n')
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
     return parser
 
@@ -145,6 +157,12 @@ def _image(renderer: RendererHTML, tokens: _Tokens, at: int, options: OptionsDic
     return f'<a href="{escape(source)}">{escape(visible(words))}</a> <span class="host">image at {host}</span>'
 
 
+def _checkbox(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
+    """Of a task: nothing else makes such a token while HTML is off."""
+    content = tokens[at].content
+    return content.replace("<input ", f'<input aria-label="{_DONE if "checked=" in content else _TO_DO}" ', 1)
+
+
 def _fence(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
     token = tokens[at]
     return _code(token.content, (token.info or "").strip().partition(" ")[0])
@@ -155,4 +173,4 @@ def _code_block(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___:
 
 
 def _code(text: str, language: str) -> str:
-    return f'<pre><code class="{LANGUAGE_CLASS}">{highlighted(text, language)}</code></pre>\n'
+    return f'<pre tabindex="0"><code class="{LANGUAGE_CLASS}">{highlighted(text, language)}</code></pre>\n'
