@@ -1,9 +1,9 @@
 """Wheel and sdist, built and then installed into an empty environment of each Python that is here: `python -m
 tests.packages`.
 
-Each is tried by `am --version`, `am demo --fast`, `mcp_agent_mail.asgi` and what pages are made of, in an empty folder and an empty HOME, with
-what the package index gives today. Prints a line for each, says which Pythons were not here, and ends with 1 where one
-failed.
+Each is tried by `am --version`, `am demo --fast`, `mcp_agent_mail.asgi` and what pages are made of, in an empty folder
+and an empty HOME, with what the package index gives today. Prints a line for each, says which Pythons
+were not here, and ends with 1 where one failed.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class ServedPages:
 
 
 @asynccontextmanager
-async def serve_pages(directory: Path, *, port: int = 0, **settings: str) -> AsyncIterator[ServedPages]:
+async def serve_pages(directory: Path, port: int = 0, /, **settings: str) -> AsyncIterator[ServedPages]:
     loaded = settings_of(directory, **settings)
     clock = ShiftedClock()
     async with _store(loaded, no_fault) as store:

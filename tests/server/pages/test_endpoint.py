@@ -185,9 +185,9 @@ async def test_a_session_outlives_a_restart_but_not_another_server_token(tmp_pat
         await by_server.sign_in(SERVER_TOKEN)
         await by_operator.sign_in()
 
-    async with serve_pages(tmp_path, port=port, **LOCKED):
+    async with serve_pages(tmp_path, port, **LOCKED):
         kept = (await by_server.who(), await by_operator.who())
-    async with serve_pages(tmp_path, port=port, **{**LOCKED, "HTTP_BEARER_TOKEN": "another-token-of-this-server"}):
+    async with serve_pages(tmp_path, port, **{**LOCKED, "HTTP_BEARER_TOKEN": "another-token-of-this-server"}):
         changed = ((await by_server.get("/mail")).status_code, await by_operator.who())
     for browser in (by_server, by_operator):
         await browser.client.aclose()
