@@ -26,6 +26,7 @@ REAL_CLIENTS ?= $(VENV)/real-clients
 MAIN := $(VENV)/.installed-main
 DEV := $(VENV)/.installed-dev
 TESTERS := $(VENV)/.installed-testers
+BROWSER := $(VENV)/.installed-browser
 NPM := $(VENV)/.installed-npm
 TOKENS := $(VENV)/.installed-tokens
 EXTRAS := $(VENV)/.installed-extras
@@ -61,7 +62,7 @@ unlink: ## Take away what `make link` put there, and nothing else
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks homes deploy packages extras attack auth fuzz hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, what lies in deploy/, the packages, the extras, the attacks, who comes in, a million inputs, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
+check-all: test cover testers llm hooks homes browser deploy packages extras attack auth fuzz hostile faults patterns contest pages rebuild restore crash ladder hook-faults doors-histories imports postal-burst real-clients ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the pages in a browser, what lies in deploy/, the packages, the extras, the attacks, who comes in, a million inputs, hostile attachments, the slow faults, every shell line of the pages, the rebuilt histories, what is restored, the crash rounds, the ladder of delivery, the rounds of hooks, the histories of doors, the large import, the burst at postal, and the real agent CLIs where there is npm
 
 .PHONY: lint
 lint: $(DEV)
@@ -119,6 +120,11 @@ faults: $(DEV) ## Every fault of store, archive, server and stores that are brou
 .PHONY: deploy
 deploy: $(DEV) ## What lies in deploy/, by nginx, Caddy, promtool, systemd-analyze and hadolint where they are, and in an empty folder; says what was skipped
 	@$(BIN)/pytest -n 0 -m "deploy or not deploy" tests/deploy $(ARGS)
+
+.PHONY: browser
+browser: $(BROWSER) $(NPM) ## The pages in the machine's chromium: axe, console, hosts asked, layout at three widths and both schemes, hostile mail; says loudly when there is none
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || echo "NO PAGE WILL BE OPENED: there is no chromium on PATH" >&2
+	@$(BIN)/pytest -n 0 -m "browser or not browser" tests/browser $(ARGS)
 
 .PHONY: packages
 packages: $(DEV) ## Wheel and sdist, installed into an empty environment of each Python that is here (ARGS='--python FILE' for more), with `am demo`
@@ -275,6 +281,7 @@ lock: ## Lock the dependencies of pyproject.toml anew (needs uv; UPGRADE=--upgra
 	@$(LOCK) $(UPGRADE) --group build -o requirements/main.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group build --group dev -c requirements/main.txt -o requirements/dev.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group testers -o requirements/testers.txt
+	@$(LOCK) $(UPGRADE) --group browser -c requirements/dev.txt -o requirements/browser.txt
 	@$(LOCK) $(UPGRADE) --group hooks -c requirements/dev.txt -o requirements/hooks.txt
 	@$(LOCK) $(UPGRADE) --extra otel -c requirements/dev.txt -o requirements/extras.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group tokens -c requirements/dev.txt -o requirements/tokens.txt pyproject.toml
@@ -330,6 +337,10 @@ $(TESTERS): requirements/testers.txt $(DEV)
 
 $(HOOKS): requirements/hooks.txt $(DEV)
 	$(call install,requirements/hooks.txt)
+	@touch $@
+
+$(BROWSER): requirements/browser.txt $(DEV)
+	$(call install,requirements/browser.txt)
 	@touch $@
 
 $(EXTRAS): requirements/extras.txt $(DEV)

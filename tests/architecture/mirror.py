@@ -10,7 +10,7 @@ from tests.architecture.trees import parse
 
 MIRRORED = (
     *("core", "domain", "store", "archive", "workspace", "notify", "llm", "features", "bootstrap", "guard", "cli"),
-    *("server", "clients", "facades"),
+    *("server", "clients", "facades", "web"),
 )
 """Folders of `tests/` whose tests belong to the folder of the package that has the same name."""
 MAX_STATEMENTS_WITHOUT_LOGIC = 5

@@ -1,9 +1,9 @@
 """Wheel and sdist, built and then installed into an empty environment of each Python that is here: `python -m
 tests.packages`.
 
-Each is tried by `am --version`, `am demo --fast` and `mcp_agent_mail.asgi`, in an empty folder and an empty HOME, with
-what the package index gives today. Prints a line for each, says which Pythons were not here, and ends with 1 where one
-failed.
+Each is tried by `am --version`, `am demo --fast`, `mcp_agent_mail.asgi` and what pages are made of, in an empty folder
+and an empty HOME, with what the package index gives today. Prints a line for each, says which Pythons
+were not here, and ends with 1 where one failed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,15 @@ INSTALL_WITHIN_S = 900
 TRY_WITHIN_S = 180
 READ_IN_GIT = "commits in Git, newest first:"
 """Above what the demo reads back from the archive in the end."""
+_PAGES = """
+from mcp_agent_mail.web.assets import asset_set
+from mcp_agent_mail.web.render.environment import environment
+made = environment()
+for name in made.list_templates():
+    made.get_template(name)
+print(sorted(asset_set().assets), made.list_templates())
+"""
+PARTS_OF_PAGES = ("tokens.css", "app.js", "inter.woff2", "icons.svg", "page.html", "inbox.html", "sign_in.html")
 
 
 class PackageFailed(Exception):
@@ -63,6 +72,9 @@ def try_out(package: Path, python: str, folder: Path) -> None:
     if READ_IN_GIT not in told:
         raise PackageFailed(f"am demo told nothing:\n{told}")
     run([str(own / "python"), "-c", "from mcp_agent_mail.asgi import app"], cwd=folder, within_s=TRY_WITHIN_S)
+    pages = run([str(own / "python"), "-c", _PAGES], cwd=folder, within_s=TRY_WITHIN_S)
+    if missing := [name for name in PARTS_OF_PAGES if name not in pages]:
+        raise PackageFailed(f"of the pages these are missing: {missing}")
 
 
 def rounds(pythons: list[str], scratch: Path) -> Iterator[tuple[str, str | None]]:

@@ -44,6 +44,7 @@ _TITLES = {
     404: "Nothing is here",
     405: "Not in this way",
     409: "It is otherwise by now",
+    413: "Too much for one form",
     429: "Too much at once",
     500: "A fault of the server",
     503: "Not just now",

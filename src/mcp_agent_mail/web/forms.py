@@ -38,7 +38,7 @@ def require_own_form(request: PageRequest) -> None:
         raise ForeignForm("This form was sent by another site.", hint=_HINT)
     given = request.field(FIELD)
     if request.secret is None or not hmac.compare_digest(
-        given.encode(), form_token(request.secret, request.path).encode()
+        given.encode("utf-8", "replace"), form_token(request.secret, request.path).encode()
     ):
         raise ForeignForm("This form is of another session or another page.", hint=_HINT)
 

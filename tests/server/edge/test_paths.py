@@ -53,7 +53,7 @@ def test_every_class_has_a_rule() -> None:
 def test_who_shows_nothing_finds_no_mail() -> None:
     open_to_all = {one for one, rule in RULES.items() if rule.showing is Showing.NONE}
 
-    assert open_to_all == {PathClass.PROBE, PathClass.DISCOVERY}
+    assert open_to_all == {PathClass.PROBE, PathClass.DISCOVERY, PathClass.ASSET}
     assert {one for one, rule in RULES.items() if not rule.holds_mail} == open_to_all
 
 

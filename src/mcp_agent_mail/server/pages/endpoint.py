@@ -24,7 +24,7 @@ from mcp_agent_mail.server.edge.paths import PathClass, PathRule, Showing
 from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers, read_credentials
 from mcp_agent_mail.server.rendering.responses import without_body
-from mcp_agent_mail.server.transport.limits import read_body
+from mcp_agent_mail.server.transport.limits import BodyTooLarge, read_body
 from mcp_agent_mail.web.cookies import FORM_COOKIE, SESSION_COOKIE, cookie_name, read_cookies
 from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, Values
 
@@ -41,6 +41,8 @@ PAGES: Mapping[str, PathClass] = {
 
 MAX_FIELDS = 200
 _FORM_TYPE = b"application/x-www-form-urlencoded"
+_TOO_LARGE = "The form is over 4 MiB; nothing was done."
+_ASSET_HEADERS = (("cross-origin-resource-policy", "same-origin"), ("x-content-type-options", "nosniff"))
 _FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -109,6 +111,9 @@ class PagesEndpoint:
         except (RateLimited, UnfitForm) as refused:
             await _send(send, await self._web.refusal(self._request(visit, admitted.role), refused))
             return
+        except BodyTooLarge:
+            await _send(send, await self._web.refused(self._request(visit, admitted.role), 413, _TOO_LARGE, None))
+            return
         request = self._request(visit, admitted.role, form)
         host = PageHost(
             run_tool=partial(self._run_tool, facts),
@@ -127,9 +132,10 @@ class PagesEndpoint:
 
         found = asset_set().find(scope["path"])
         if found is None:
-            await _send(send, PageAnswer(status=404, media_type="text/plain", body=b"No such asset.\n"))
+            missing = (("cache-control", "no-store"), *_ASSET_HEADERS)
+            await _send(send, PageAnswer(status=404, media_type="text/plain", body=b"No such asset.\n", headers=missing))
             return
-        headers = (("cache-control", _FOREVER), ("cross-origin-resource-policy", "same-origin"))
+        headers = (("cache-control", _FOREVER), *_ASSET_HEADERS)
         await _send(send, PageAnswer(media_type=found.media_type, body=found.content, headers=headers))
 
     async def _run_tool(self, facts: RequestFacts, name: str, arguments: JsonObject) -> Json:

@@ -34,9 +34,10 @@ _EVERYWHERE = f"""
 SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS}
 WHERE {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
 """
+# Said as the index says it: a value that is bound would not be known to pass.
 _SYSTEM = f"""
 SELECT {HEAD_COLUMNS} FROM messages m INDEXED BY messages_system {HEAD_JOINS}
-WHERE {_KEPT} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
+WHERE m.is_system = 1 AND {_KEPT} AND {_TOPIC} AND {_SEEN} ORDER BY m.id DESC LIMIT :limit
 """
 _OF_PROJECT = f"""
 SELECT {HEAD_COLUMNS} FROM message_projects walked CROSS JOIN messages m ON m.id = walked.message_id {HEAD_JOINS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.errors import InvalidInput, PermissionDenied
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.features.oversight.service import MailWish
 from mcp_agent_mail.store.mail.all_mail import HumanMail
@@ -24,6 +24,10 @@ _TITLES = {"mail": "Mail", "needs": "Needs you", "log": "Log"}
 
 class UnfitFilter(InvalidInput):
     """A term of the filter that nobody knows, or a value that it does not take."""
+
+
+class NotYourFilter(PermissionDenied):
+    """What somebody has read who is not the one that asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +101,11 @@ async def inbox(page: PageContext) -> PageAnswer:
         found = with_query(f"{HOME}/search", {"q": written})
         return PageAnswer(status=303, headers=(("location", found),))
     before = _before(page.request.asked("before"))
-    if (terms.is_unread or terms.needs_ack) and page.caller.is_operator:
+    if terms.is_unread or terms.needs_ack:
+        if not page.caller.is_operator:
+            raise NotYourFilter(
+                "is:unread and needs:ack ask for mail to Human, which is the operator's.", hint="Sign in by am web."
+            )
         listed = await _to_person(page, terms, before)
     else:
         listed = await _mail(page, box, terms, before)

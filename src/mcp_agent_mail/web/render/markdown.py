@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 SHOWN_CHARACTERS = 256 * 1024
 """More of a body is folded: it is there as text, at its raw address."""
 
+DEEPEST = 20
+"""So many quotes and lists may stand in each other."""
+_CONTAINERS = frozenset({"blockquote_open", "list_item_open", "bullet_list_open", "ordered_list_open"})
+
 _TAGS = frozenset(
     """
     a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr input li ol p pre s span strong table tbody td th thead tr ul
@@ -48,12 +52,31 @@ _ATTRIBUTES = {
     "th": {"align"},
     "td": {"align"},
 }
-_VALUES = {"input": {"type": {"checkbox"}, "disabled": {"", "disabled"}, "checked": {"", "checked"}}}
+_DONE, _TO_DO = "done", "to do"
+_VALUES = {
+    "input": {
+        "type": {"checkbox"},
+        "disabled": {"", "disabled"},
+        "checked": {"", "checked"},
+        "aria-label": {_DONE, _TO_DO},
+    },
+    "pre": {"tabindex": {"0"}},
+    "div": {"tabindex": {"0"}},
+}
+"""What scrolls sideways is reached by keys."""
 
 
 def body_html(text: str) -> Markup:
-    """The body of a message. What is beyond SHOWN_CHARACTERS is left out: the caller says so."""
-    rendered = _parser().render(visible(text[:SHOWN_CHARACTERS]))
+    """The body of a message. What is beyond SHOWN_CHARACTERS is left out: the caller says so.
+
+    One that nests deeper than DEEPEST is shown as the text that it is: else agents alone would see what is inside.
+    """
+    shown = visible(text[:SHOWN_CHARACTERS])
+    parser = _parser()
+    env: _Env = {}
+    tokens = parser.parse(shown, env)
+    is_cut = any(token.type in _CONTAINERS and token.level >= DEEPEST - 1 for token in tokens)
+    rendered = _code(shown, "") if is_cut else parser.renderer.render(tokens, parser.options, env)
     return Markup(sanitised(rendered))  # noqa: S704  # this is what makes it safe
 
 
@@ -76,14 +99,15 @@ def sanitised(html: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False, "maxNesting": DEEPEST})
     parser.enable(["table", "strikethrough"])
     parser.use(tasklists_plugin)
     parser.validateLink = _may_lead  # type: ignore[method-assign]  # this is how the library is told
+    parser.add_render_rule("html_inline", _checkbox)
     for name, rule in (("image", _image), ("fence", _fence), ("code_block", _code_block), ("link_close", _link_close)):
         parser.add_render_rule(name, rule)
     parser.add_render_rule("link_open", _link_open)
-    parser.add_render_rule("table_open", lambda *_: '<div class="scroll"><table>\n')
+    parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>\n')
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
     return parser
 
@@ -133,6 +157,12 @@ def _image(renderer: RendererHTML, tokens: _Tokens, at: int, options: OptionsDic
     return f'<a href="{escape(source)}">{escape(visible(words))}</a> <span class="host">image at {host}</span>'
 
 
+def _checkbox(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
+    """Of a task: nothing else makes such a token while HTML is off."""
+    content = tokens[at].content
+    return content.replace("<input ", f'<input aria-label="{_DONE if "checked=" in content else _TO_DO}" ', 1)
+
+
 def _fence(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___: _Env) -> str:
     token = tokens[at]
     return _code(token.content, (token.info or "").strip().partition(" ")[0])
@@ -143,4 +173,4 @@ def _code_block(_: RendererHTML, tokens: _Tokens, at: int, __: OptionsDict, ___:
 
 
 def _code(text: str, language: str) -> str:
-    return f'<pre><code class="{LANGUAGE_CLASS}">{highlighted(text, language)}</code></pre>\n'
+    return f'<pre tabindex="0"><code class="{LANGUAGE_CLASS}">{highlighted(text, language)}</code></pre>\n'

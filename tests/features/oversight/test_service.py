@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.errors import AgentMailError, PermissionDenied
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
+from mcp_agent_mail.domain.projects import UnknownProject
+from mcp_agent_mail.features.oversight.service import MailWish, NeedCounts, OversightMail, OversightService
+from tests.seeded_store import SeededStore, open_seeded_store
+
+OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.STRICT)
+ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
+LATE_AFTER_S = 600
+
+
+@pytest.fixture
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def service(seeded: SeededStore) -> OversightService:
+    return OversightService(seeded.store, late_after_s=LATE_AFTER_S)
+
+
+def as_agent(agent: Agent) -> Caller:
+    return Caller(
+        kind=CallerKind.AGENT,
+        auth=AgentAuth.STRICT,
+        agent_id=agent.id,
+        agent_name=agent.name,
+        project_id=agent.project_id,
+    )
+
+
+async def post(seeded: SeededStore, sender: Agent, *to: NewRecipient, **given: Any) -> MessageId:
+    rest = {name: given.pop(name) for name in ("is_system", "is_private") if name in given}
+    message, _ = await seeded.post(replace(seeded.letter(sender, **given), **rest), *to)
+    return message.id
+
+
+def ids(found: OversightMail) -> list[MessageId]:
+    return [head.id for head in found.heads]
+
+
+def names(found: OversightMail, message_id: MessageId) -> Sequence[str]:
+    return [one.name for one in found.addressees.get(message_id, ())]
+
+
+async def human_of(seeded: SeededStore) -> Agent:
+    human = await seeded.store.read(lambda view: view.agents.find_by_name(seeded.app.id, "Human"))
+    assert human is not None
+    return human
+
+
+async def test_anybody_may_see_open_mail_where_reading_needs_no_proof(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    one = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
+    two = await post(seeded, seeded.fox, *seeded.addressed([seeded.lib_blue]))
+
+    found = await service.mail(ANYBODY, MailWish(limit=9))
+
+    assert ids(found) == [two, one]
+    assert {project.slug: project.name for project in found.projects.values()} == {"code-app": "app", "code-lib": "lib"}
+    with pytest.raises(AgentMailError):
+        await service.mail(NOBODY, MailWish(limit=9))
+
+
+async def test_only_the_operator_sees_who_got_blind_and_held_copies_and_private_mail(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    held = replace(seeded.addressed([seeded.fox])[0], held_code="CONTACT_REQUIRED")
+    blind = seeded.addressed([seeded.green], RecipientKind.BCC)
+    mixed = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), *blind, held)
+    private = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), is_private=True)
+
+    others = await service.mail(ANYBODY, MailWish(limit=9))
+    operators = await service.mail(OPERATOR, MailWish(limit=9))
+
+    assert (ids(others), names(others, mixed)) == ([mixed], ["RedStone"])
+    assert ids(operators) == [private, mixed]
+    assert names(operators, mixed) == ["RedStone", "GreenField", "QuietFox"]
+
+
+async def test_what_the_person_did_is_told_the_operator_alone(seeded: SeededStore, service: OversightService) -> None:
+    one = await post(seeded, seeded.blue, *seeded.addressed([await human_of(seeded)]))
+
+    assert (await service.mail(OPERATOR, MailWish(limit=9))).person == {one: (None, None)}
+    assert (await service.mail(ANYBODY, MailWish(limit=9))).person == {}
+
+
+async def test_an_agent_sees_its_own_project(seeded: SeededStore, service: OversightService) -> None:
+    one = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
+    await post(seeded, seeded.fox, *seeded.addressed([seeded.lib_blue]))
+
+    assert ids(await service.mail(as_agent(seeded.red), MailWish(limit=9))) == [one]
+    assert ids(await service.mail(as_agent(seeded.red), MailWish(limit=9, project_key="code-lib"))) == []
+    assert ids(await service.mail(as_agent(seeded.red), MailWish(limit=9, sender="QuietFox"))) == []
+
+
+async def test_mail_is_asked_for_by_sender_project_and_what_the_server_told(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    one = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]))
+    two = await post(seeded, seeded.lib_blue, *seeded.addressed([seeded.fox]))
+    told = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), is_system=True)
+
+    for wish, expected in (
+        (MailWish(limit=9, sender="bluelake"), [two, one]),
+        (MailWish(limit=9, sender="bluelake", project_key="/code/lib"), [two]),
+        (MailWish(limit=9, sender="Nobody"), []),
+        (MailWish(limit=9, is_system=True), [told]),
+        (MailWish(limit=9, before=two), [one]),
+    ):
+        assert ids(await service.mail(ANYBODY, wish)) == expected, wish
+
+
+async def test_what_needs_a_person_is_counted_and_listed_for_the_operator(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    human = await human_of(seeded)
+    owed = await post(seeded, seeded.blue, *seeded.addressed([human]), ack_required=True)
+    await post(seeded, seeded.blue, *seeded.addressed([human]))
+    await post(
+        seeded, seeded.blue, replace(seeded.addressed([seeded.fox])[0], held_code="CONTACT_REQUIRED"), ack_required=True
+    )
+    late = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), ack_required=True)
+    seeded.clock.step(LATE_AFTER_S - 1)
+    before = await service.needs(OPERATOR)
+    seeded.clock.step(1)
+
+    needs = await service.needs(OPERATOR)
+
+    assert before.late == []
+    assert [one.head.id for one in needs.owed] == [owed]
+    assert [one.recipient for one in needs.held] == ["QuietFox"]
+    assert late in [one.message_id for one in needs.late]
+    counted = sum(map(len, (needs.owed, needs.requests, needs.held, needs.late)))
+    assert await service.count(OPERATOR) == NeedCounts(unread=2, needs=counted)
+    assert await service.count(ANYBODY) == NeedCounts(unread=0, needs=0)
+
+
+async def test_what_waits_for_a_person_is_nobody_elses_to_see(seeded: SeededStore, service: OversightService) -> None:
+    for caller in (ANYBODY, as_agent(seeded.red)):
+        with pytest.raises(PermissionDenied):
+            await service.needs(caller)
+        with pytest.raises(PermissionDenied):
+            await service.to_person(caller, limit=9)
+
+
+async def test_a_person_is_written_to_by_whom_and_what_is_read_is_not_unread(
+    seeded: SeededStore, service: OversightService
+) -> None:
+    human = await human_of(seeded)
+    asks = await post(seeded, seeded.blue, *seeded.addressed([human]), ack_required=True)
+    tells = await post(seeded, seeded.blue, *seeded.addressed([human]))
+
+    unread = await service.to_person(OPERATOR, limit=9)
+    owed = await service.to_person(OPERATOR, limit=9, owes_ack=True)
+    older = await service.to_person(OPERATOR, limit=9, before=tells)
+
+    assert [one.head.id for one in unread] == [tells, asks]
+    assert [one.head.id for one in owed] == [one.head.id for one in older] == [asks]
+
+
+async def test_beside_a_message_stands_how_much_came_later(seeded: SeededStore, service: OversightService) -> None:
+    first = await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), thread_id="T")
+    for _ in range(2):
+        await post(seeded, seeded.blue, *seeded.addressed([seeded.red]), thread_id="T")
+
+    assert (await service.beside(first, seeded.app, "T")).newer == 2
+    assert (await service.beside(first, seeded.app, None)).newer == 0
+    assert (await service.beside(first, seeded.app, "T")).commit is None
+    assert (await service.beside(first, seeded.lib, "T")).newer == 0
+
+
+async def test_a_project_is_found_by_slug_path_or_number(seeded: SeededStore, service: OversightService) -> None:
+    for key in ("code-app", "/code/app", str(seeded.app.id)):
+        assert (await service.project(key)).id == seeded.app.id, key
+    for key in ("", "none", "99", "\u0661", "1" * 20, ".."):
+        with pytest.raises(UnknownProject):
+            await service.project(key)
+
+
+async def test_projects_are_the_newest_so_many(service: OversightService) -> None:
+    assert [one.slug for one in await service.projects(limit=9)] == ["code-lib", "code-app"]
+    assert [one.name for one in await service.projects(limit=1)] == ["lib"]

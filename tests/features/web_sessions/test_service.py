@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.errors import PermissionDenied
+from mcp_agent_mail.core.ids import IssuedTokenId, token_hash
+from mcp_agent_mail.core.roles import Role
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.identity.web_sessions import (
+    IDLE,
+    LIFETIME,
+    LINK_LIFETIME,
+    MAX_LINKS,
+    TOUCHED_EVERY,
+    OpenedBy,
+    SessionGrant,
+    SpentLink,
+    TooManyLinks,
+)
+from mcp_agent_mail.features.web_sessions.service import WebSessionService
+from tests.seeded_store import SeededStore, open_seeded_store
+
+OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
+ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+READER = SessionGrant(by=OpenedBy.ISSUED, role=Role.READER, issued_token=IssuedTokenId(7))
+
+
+@pytest.fixture
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
+        yield opened
+
+
+def service_of(
+    seeded: SeededStore, *, revoked: set[int] | None = None, server_token: str | None = "the-token"
+) -> WebSessionService:
+    """As after a start of the server: nothing but the store is known."""
+    gone = revoked if revoked is not None else set()
+    return WebSessionService(
+        seeded.store, is_live_token=lambda one: one not in gone, server_token=server_token, clock=seeded.clock
+    )
+
+
+@pytest.fixture
+def service(seeded: SeededStore) -> WebSessionService:
+    return service_of(seeded)
+
+
+async def test_a_link_opens_one_session_of_the_operator(service: WebSessionService) -> None:
+    link = service.make_link(OPERATOR)
+
+    opened = await service.open_by_link(link.code)
+
+    assert (opened.session.grant.by, opened.session.grant.role) == (OpenedBy.LINK, Role.OPERATOR)
+    assert service.find(opened.secret) == opened.session
+    with pytest.raises(SpentLink):
+        await service.open_by_link(link.code)
+
+
+async def test_a_link_ends_with_its_minute(seeded: SeededStore, service: WebSessionService) -> None:
+    early, late = service.make_link(OPERATOR), service.make_link(OPERATOR)
+
+    seeded.clock.step(LINK_LIFETIME / SECOND - 1)
+    await service.open_by_link(early.code)
+    seeded.clock.step(1)
+
+    with pytest.raises(SpentLink):
+        await service.open_by_link(late.code)
+
+
+async def test_what_is_no_link_opens_nothing(service: WebSessionService) -> None:
+    for code in ("", "aml_made-up", "\ud800"):
+        with pytest.raises(SpentLink):
+            await service.open_by_link(code)
+
+
+async def test_a_restart_ends_links(seeded: SeededStore, service: WebSessionService) -> None:
+    link = service.make_link(OPERATOR)
+
+    with pytest.raises(SpentLink):
+        await service_of(seeded).open_by_link(link.code)
+
+
+async def test_only_the_operator_makes_links(service: WebSessionService) -> None:
+    with pytest.raises(PermissionDenied):
+        service.make_link(ANYBODY)
+
+
+async def test_links_that_wait_are_bounded_and_those_that_expired_do_not_count(
+    seeded: SeededStore, service: WebSessionService
+) -> None:
+    for _ in range(MAX_LINKS):
+        service.make_link(OPERATOR)
+
+    with pytest.raises(TooManyLinks):
+        service.make_link(OPERATOR)
+
+    seeded.clock.step(LINK_LIFETIME / SECOND)
+    assert service.make_link(OPERATOR).code
+
+
+async def test_a_session_is_at_rest_by_its_hash_alone_and_outlives_a_restart(
+    seeded: SeededStore, service: WebSessionService
+) -> None:
+    opened = await service.open(READER)
+
+    rows = await seeded.store.read(
+        lambda view: view.agents._connection.execute("SELECT * FROM web_sessions LIMIT 9").fetchall()
+    )
+
+    assert token_hash(opened.secret) in rows[0]
+    assert opened.secret not in repr(rows)
+    assert opened.secret not in repr(opened)
+    assert service_of(seeded).find(opened.secret) == opened.session
+
+
+async def test_only_the_very_secret_finds_it(service: WebSessionService) -> None:
+    secret = (await service.open(READER)).secret
+
+    for other in ("", secret[:-1], secret + "x", secret.upper(), secret.removeprefix("ams_"), "\ud800"):
+        assert service.find(other) is None, other
+
+
+async def test_it_ends_when_nobody_used_it_for_eight_hours(seeded: SeededStore, service: WebSessionService) -> None:
+    opened = await service.open(READER)
+
+    seeded.clock.step(IDLE / SECOND - 1)
+    assert service.find(opened.secret) is not None
+    seeded.clock.step(IDLE / SECOND - 1)
+    assert service.is_live(opened.session.id)
+    seeded.clock.step(1)
+
+    assert service.find(opened.secret) is None
+    assert not service.is_live(opened.session.id)
+    assert service_of(seeded).find(opened.secret) is None
+
+
+async def test_it_ends_after_seven_days_however_it_is_used(seeded: SeededStore, service: WebSessionService) -> None:
+    opened = await service.open(READER)
+    hours = LIFETIME // SECOND // 3_600
+
+    for hour in range(1, hours + 1):
+        seeded.clock.step(3_600)
+        assert (service.find(opened.secret) is not None) is (hour < hours), hour
+
+
+async def test_it_ends_with_its_token(seeded: SeededStore, service: WebSessionService) -> None:
+    opened = await service.open(replace(READER, expires_ts=Micros(seeded.clock.now + 5 * SECOND)))
+
+    seeded.clock.step(4)
+    assert service.find(opened.secret) is not None
+    seeded.clock.step(1)
+
+    assert service.find(opened.secret) is None
+
+
+async def test_a_token_that_is_revoked_ends_it_at_once(seeded: SeededStore) -> None:
+    revoked: set[int] = set()
+    service = service_of(seeded, revoked=revoked)
+    opened = await service.open(READER)
+    assert service.is_live(opened.session.id)
+
+    revoked.add(7)
+
+    assert service.find(opened.secret) is None
+    assert not service.is_live(opened.session.id)
+
+
+@pytest.mark.parametrize("server_token", ["another", None])
+async def test_another_server_token_ends_those_that_it_opened_alone(
+    seeded: SeededStore, service: WebSessionService, server_token: str | None
+) -> None:
+    by_server = await service.open(SessionGrant(by=OpenedBy.SERVER, role=Role.WRITER))
+    by_link = await service.open(SessionGrant(by=OpenedBy.LINK, role=Role.OPERATOR))
+
+    after = service_of(seeded, server_token=server_token)
+
+    assert after.find(by_server.secret) is None
+    assert after.find(by_link.secret) is not None
+    assert service_of(seeded).find(by_server.secret) is not None
+
+
+async def test_signing_out_ends_one_for_good_and_no_other(seeded: SeededStore, service: WebSessionService) -> None:
+    first, second = await service.open(READER), await service.open(READER)
+
+    for _ in range(2):
+        await service.end(first.session.id)
+
+    for one in (service, service_of(seeded)):
+        assert one.find(first.secret) is None
+        assert one.find(second.secret) is not None
+
+
+async def test_use_is_written_down_once_a_minute_at_most(seeded: SeededStore, service: WebSessionService) -> None:
+    opened = await service.open(READER)
+    begun = seeded.clock.now
+
+    seeded.clock.step(TOUCHED_EVERY / SECOND - 1)
+    service.find(opened.secret)
+    seeded.clock.step(1)
+    service.find(opened.secret)
+    seeded.clock.step(1)
+    service.find(opened.secret)
+    await seeded.store.write(lambda tx: tx.now)
+
+    kept = await seeded.store.read(lambda view: view.web_sessions.list_())
+    assert [one.used_ts - begun for _, one in kept] == [TOUCHED_EVERY]

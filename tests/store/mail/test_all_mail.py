@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.messages import Importance, NewRecipient, RecipientKind
+from mcp_agent_mail.store.mail import all_mail
+from mcp_agent_mail.store.mail.all_mail import MailQuery, MailSlice
+from tests.seeded_store import SeededStore, open_seeded_store
+
+ANY = MessageId(MOST_NUMBER)
+
+
+@pytest.fixture
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
+        yield opened
+
+
+async def post(seeded: SeededStore, sender: Agent, to: Sequence[NewRecipient], **given: Any) -> MessageId:
+    rest = {name: given.pop(name) for name in ("is_system", "is_private") if name in given}
+    message, _ = await seeded.post(replace(seeded.letter(sender, **given), **rest), *to)
+    return message.id
+
+
+async def found(seeded: SeededStore, limit: int = 9, **wish: Any) -> MailSlice:
+    query = MailQuery(limit=limit, **wish)
+    return await seeded.store.read(lambda view: view.all_mail.page(query))
+
+
+async def ids(seeded: SeededStore, limit: int = 9, **wish: Any) -> list[MessageId]:
+    return [head.id for head in (await found(seeded, limit, **wish)).heads]
+
+
+async def test_mail_of_all_projects_is_newest_first_page_by_page(seeded: SeededStore) -> None:
+    to_red, to_fox = seeded.addressed([seeded.red]), seeded.addressed([seeded.fox])
+    sent = [
+        await post(seeded, *one) for one in ((seeded.blue, to_red), (seeded.lib_blue, to_fox), (seeded.blue, to_red))
+    ]
+
+    first = await found(seeded, 2)
+    second = await found(seeded, 2, before=first.next_before)
+
+    assert [head.id for head in first.heads] == sent[:0:-1]
+    assert [head.id for head in second.heads] == sent[:1]
+    assert second.next_before is None
+
+
+async def test_each_way_to_walk_finds_the_same_mail_with_each_filter(seeded: SeededStore) -> None:
+    to = seeded.addressed([seeded.red])
+    plain = await post(seeded, seeded.blue, to)
+    loud = await post(seeded, seeded.blue, to, importance=Importance.URGENT, topic="Release")
+    told = await post(seeded, seeded.blue, to, is_system=True, importance=Importance.URGENT, topic="release")
+    await post(seeded, seeded.lib_blue, seeded.addressed([seeded.fox]))
+    ways: list[dict[str, Any]] = [
+        {"projects": {seeded.app.id}},
+        {"senders": [seeded.blue.id]},
+        {"senders": [seeded.blue.id], "projects": {seeded.app.id}},
+    ]
+
+    for way in ways:
+        assert await ids(seeded, **way) == [loud, plain], way
+        assert await ids(seeded, **way, importance=Importance.URGENT) == [loud], way
+        assert await ids(seeded, **way, topic="RELEASE") == [loud], way
+        assert await ids(seeded, **way, is_system=True) == [told], way
+        assert await ids(seeded, **way, is_system=True, topic="other") == [], way
+        assert await ids(seeded, **way, before=loud) == [plain], way
+    assert await ids(seeded, is_system=True) == [told]
+    assert await ids(seeded, is_system=True, topic="other") == []
+    assert await ids(seeded, topic="release") == [loud]
+
+
+async def test_a_sender_of_another_project_is_not_of_this_one(seeded: SeededStore) -> None:
+    await post(seeded, seeded.lib_blue, seeded.addressed([seeded.fox]))
+
+    assert await ids(seeded, senders=[seeded.lib_blue.id], projects={seeded.app.id}) == []
+    assert await ids(seeded, senders=[]) == []
+    assert await ids(seeded, projects=set()) == []
+
+
+@pytest.mark.parametrize("way", ["everywhere", "project", "sender"])
+async def test_held_and_private_mail_is_not_there(seeded: SeededStore, way: str) -> None:
+    held = [replace(one, held_code="CONTACT_REQUIRED") for one in seeded.addressed([seeded.fox])]
+    await post(seeded, seeded.blue, held)
+    private = await post(seeded, seeded.blue, seeded.addressed([seeded.red]), is_private=True)
+    ways: dict[str, dict[str, Any]] = {
+        "everywhere": {},
+        "project": {"projects": {seeded.app.id}},
+        "sender": {"senders": [seeded.blue.id]},
+    }
+
+    assert await ids(seeded, **ways[way]) == []
+    if way != "project":
+        assert await ids(seeded, **ways[way], with_closed=True) == [private]
+
+
+async def test_a_page_looks_back_no_further_than_its_reach(
+    seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_mail, "REACH", 3)
+    to = seeded.addressed([seeded.red])
+    rare = await post(seeded, seeded.blue, to, importance=Importance.URGENT)
+    for _ in range(5):
+        await post(seeded, seeded.blue, to)
+
+    first = await found(seeded, importance=Importance.URGENT)
+    second = await found(seeded, importance=Importance.URGENT, before=first.next_before)
+
+    assert (first.heads, first.next_before) == ([], 4)
+    assert ([head.id for head in second.heads], second.next_before) == ([rare], None)
+
+
+async def test_there_is_nothing_in_an_empty_store(seeded: SeededStore) -> None:
+    assert await found(seeded) == MailSlice([], None)
+    assert await found(seeded, before=ANY) == MailSlice([], None)
+
+
+async def human_of(seeded: SeededStore) -> Agent:
+    human = await seeded.store.read(lambda view: view.agents.find_by_name(seeded.app.id, "Human"))
+    assert human is not None
+    return human
+
+
+async def test_what_a_person_has_to_read_and_to_acknowledge(seeded: SeededStore) -> None:
+    human = await human_of(seeded)
+    asks = await post(seeded, seeded.blue, seeded.addressed([human]), ack_required=True)
+    tells = await post(seeded, seeded.blue, seeded.addressed([human, seeded.red]))
+    await post(seeded, seeded.blue, seeded.addressed([seeded.red]), ack_required=True)
+
+    unread = await seeded.store.read(lambda view: view.all_mail.unread_by_person(9, ANY))
+    owed = await seeded.store.read(lambda view: view.all_mail.owed_by_person(9, ANY))
+    one = await seeded.store.read(lambda view: view.all_mail.unread_by_person(1, tells))
+
+    assert [mail.head.id for mail in unread] == [tells, asks]
+    assert [mail.head.id for mail in owed] == [asks]
+    assert [mail.head.id for mail in one] == [asks]
+    assert await seeded.store.read(lambda view: view.all_mail.count_to_person()) == (2, 1)
+
+
+async def test_what_the_person_acknowledged_waits_no_more_and_says_when(seeded: SeededStore) -> None:
+    human = await human_of(seeded)
+    asks = await post(seeded, seeded.blue, seeded.addressed([human]), ack_required=True)
+    blind = await post(seeded, seeded.blue, seeded.addressed([human], RecipientKind.BCC))
+    other = await post(seeded, seeded.blue, seeded.addressed([seeded.red]))
+    await seeded.store.write(lambda tx: tx.inboxes.acknowledge(human.id, asks, tx.now))
+
+    states = await seeded.store.read(lambda view: view.all_mail.states_of_person([asks, blind, other]))
+
+    assert states == {asks: (seeded.clock.now, seeded.clock.now), blind: (None, None)}
+    assert await seeded.store.read(lambda view: view.all_mail.owed_by_person(9, ANY)) == []
+    assert await seeded.store.read(lambda view: view.all_mail.count_to_person()) == (1, 0)

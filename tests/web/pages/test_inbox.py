@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.web.pages.inbox import MAX_FILTER, PAGE_SIZE, MailTerms, UnfitFilter, read_terms
+from tests.web.visits import Visits, open_visits, shown_text
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("", MailTerms()),
+        ("from:BlueLake", MailTerms(sender="BlueLake")),
+        ('topic:"two words" x', MailTerms(topic="two words", words="x")),
+        ("project:code-app is:unread", MailTerms(project="code-app", is_unread=True)),
+        ("needs:ack importance:URGENT", MailTerms(needs_ack=True, importance=Importance.URGENT)),
+        ("  plan   b ", MailTerms(words="plan b")),
+        ("from:A from:B", MailTerms(sender="B")),
+        ("to:BlueLake http://a", MailTerms(words="to:BlueLake http://a")),
+    ],
+)
+def test_a_filter_is_read_as_people_write_it(text: str, terms: MailTerms) -> None:
+    assert read_terms(text) == terms
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["from:", 'from:""', "is:read", "needs:me", "is:unread is:old", "importance:loud", "x" * (MAX_FILTER + 1)],
+)
+def test_what_nobody_can_filter_by_is_refused_with_what_can(text: str) -> None:
+    with pytest.raises(UnfitFilter) as refused:
+        read_terms(text)
+
+    assert refused.value.hint
+
+
+@pytest.fixture
+async def visits(tmp_path: Path) -> AsyncIterator[Visits]:
+    async with open_visits(tmp_path) as opened:
+        yield opened
+
+
+async def test_mail_is_there_newest_first_page_by_page(visits: Visits) -> None:
+    for number in range(PAGE_SIZE + 2):
+        await visits.send(subject=f"Letter {number:03}")
+
+    first = await visits.get("/mail")
+    older = await visits.get(visits.next_href(first))
+
+    assert visits.subjects(first) == [f"Letter {number:03}" for number in range(PAGE_SIZE + 1, 1, -1)]
+    assert visits.subjects(older) == ["Letter 001", "Letter 000"]
+    assert 'rel="next"' not in older.text
+
+
+async def test_each_term_of_the_filter_leaves_what_passes(visits: Visits) -> None:
+    await visits.send(subject="one", importance="urgent", topic="release")
+    await visits.send(subject="two", sender_name="RedStone", to=["BlueLake"])
+
+    for asked, subjects in (
+        ("from:redstone", ["two"]),
+        ("importance:urgent", ["one"]),
+        ("topic:Release", ["one"]),
+        ("project:code-app", ["two", "one"]),
+        ("from:Nobody", []),
+        ("from:BlueLake topic:other", []),
+    ):
+        assert visits.subjects(await visits.get("/mail", q=asked)) == subjects, asked
+
+
+async def test_words_lead_to_the_search(visits: Visits) -> None:
+    answer = await visits.get("/mail", q="from:BlueLake plan b")
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/mail/search?q=from%3ABlueLake+plan+b")
+
+
+async def test_what_cannot_be_asked_is_a_page_with_the_next_step(visits: Visits) -> None:
+    for query in ({"box": "spam"}, {"q": "is:old"}, {"before": "-1"}, {"before": "9" * 20}, {"q": "project:none"}):
+        answer = await visits.get("/mail", **query)
+        assert answer.status_code in (400, 404), query
+        assert 'class="hint"' in answer.text, query
+
+
+async def test_what_the_person_has_read_is_the_operators_to_ask(visits: Visits) -> None:
+    await visits.send(subject="for you", to=["Human"], ack_required=True)
+    await visits.send(subject="for RedStone")
+
+    for asked in ("is:unread", "needs:ack"):
+        refused = await visits.get("/mail", q=asked)
+        mine = await visits.get("/mail", visits.operator, q=asked)
+        assert (refused.status_code, visits.subjects(mine)) == (403, ["for you"]), asked
+
+
+async def test_filters_of_the_persons_mail_leave_what_passes(visits: Visits) -> None:
+    await visits.send(subject="plain", to=["Human"])
+    await visits.send(subject="loud", to=["Human"], importance="urgent", sender_name="RedStone", topic="release")
+
+    for asked in ("importance:urgent", "from:RedStone", "topic:release"):
+        assert visits.subjects(await visits.get("/mail", visits.operator, q=f"is:unread {asked}")) == ["loud"], asked
+
+
+async def test_what_needs_a_person_is_the_operators_alone(visits: Visits) -> None:
+    await visits.send(subject="please confirm", to=["Human"], ack_required=True)
+    await visits.hold(subject="held for QuietFox")
+
+    told = shown_text(await visits.get("/mail", visits.operator, box="needs"))
+    others = shown_text(await visits.get("/mail", box="needs"))
+
+    assert "please confirm" in told
+    assert "held for QuietFox" in told
+    assert "asks to write to" in told
+    assert "please confirm" not in others
+    assert "QuietFox" not in others
+    assert "am web" in others
+
+
+async def test_the_log_is_what_the_server_told(visits: Visits) -> None:
+    await visits.send(subject="of an agent")
+
+    assert visits.subjects(await visits.get("/mail", box="log")) == []

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.web.pages.message import THREAD_PAGE, UnfitNumber, message_number
+from tests.web.visits import APP, Visits, open_visits, shown_text
+
+
+@pytest.fixture
+async def visits(tmp_path: Path) -> AsyncIterator[Visits]:
+    async with open_visits(tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.0", " 1", "\u0661", "9" * 16, "abc"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(UnfitNumber):
+        message_number(text)
+
+
+async def test_a_message_is_shown_with_its_body_and_what_became_of_each_copy(visits: Visits) -> None:
+    number = await visits.send(subject="Plan <b>", body_md="**now**", to=["RedStone", "GreenField"], importance="high")
+
+    page = await visits.get(f"/mail/code-app/message/{number}")
+
+    assert page.status_code == 200
+    assert "<h1>Plan &lt;b&gt;</h1>" in page.text
+    assert "<strong>now</strong>" in page.text
+    assert re.findall(r'<th scope="row">.*?</span> (\w+)', page.text) == ["RedStone", "GreenField"]
+
+
+async def test_a_long_body_is_folded_and_says_so(visits: Visits) -> None:
+    number = await visits.send(body_md="x" * 300_000 + "BEHIND")
+
+    page = await visits.get(f"/mail/code-app/message/{number}")
+
+    assert "BEHIND" not in page.text
+    assert f'/message/{number}/raw">All of it' in page.text
+    assert "This is the beginning" in page.text
+
+
+async def test_a_message_is_found_by_its_projects_slug_or_number(visits: Visits) -> None:
+    number = await visits.send(subject="here")
+    project = (await visits.app.call("ensure_project", human_key=APP))["id"]
+
+    pages = [await visits.get(f"/mail/{key}/message/{number}") for key in ("code-app", str(project), "code-app/")]
+
+    assert [page.status_code for page in pages] == [200, 200, 404]
+
+
+async def test_what_is_not_there_is_a_page(visits: Visits) -> None:
+    for path in ("/mail/code-app/message/99", "/mail/none/message/1", "/mail/%2e%2e/message/1", "/mail/none/thread/T"):
+        page = await visits.get(path)
+        assert page.status_code == 404, path
+        assert "Nothing is here" in page.text
+
+
+async def test_a_thread_is_read_from_its_beginning_page_by_page(visits: Visits) -> None:
+    for number in range(THREAD_PAGE + 1):
+        await visits.send(subject=f"Letter {number:03}", thread_id="T-1")
+
+    first = await visits.get("/mail/code-app/thread/T-1")
+    later = await visits.get(visits.next_href(first))
+
+    told = [re.findall(r"Letter \d+", shown_text(page)) for page in (first, later)]
+    assert told == [[f"Letter {number:03}" for number in range(THREAD_PAGE)], [f"Letter {THREAD_PAGE:03}"]]
+
+
+async def test_a_message_says_how_much_came_later_in_its_thread(visits: Visits) -> None:
+    number = await visits.send(thread_id="T-1")
+    await visits.send(thread_id="T-1")
+
+    assert "1 newer in this thread" in shown_text(await visits.get(f"/mail/code-app/message/{number}"))
+
+
+async def test_only_the_operator_sees_blind_held_and_withdrawn_copies(visits: Visits) -> None:
+    blind = await visits.send(subject="S-blind", bcc=["GreenField"], thread_id="T")
+    held = await visits.hold(subject="S-held", thread_id="T")
+    withdrawn = await visits.send(subject="S-withdrawn", thread_id="T")
+    await visits.app.call("withdraw_message", project_key=APP, message_id=withdrawn, sender_name="BlueLake")
+    paths = [f"/mail/code-app/message/{number}" for number in (blind, held, withdrawn)]
+
+    anybodys = [await visits.get(path) for path in (*paths, "/mail/code-app/thread/T", "/mail")]
+    operators = [await visits.get(path, visits.operator) for path in paths]
+
+    assert [page.status_code for page in anybodys] == [200, 404, 404, 200, 200]
+    for page in anybodys:
+        assert re.findall("GreenField|S-held|S-withdrawn", page.text) == []
+    for page, word in zip(operators, ("GreenField", "S-held", "S-withdrawn"), strict=True):
+        assert page.status_code == 200
+        assert word in page.text

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.server.whole_app import OPERATOR
+from tests.web.visits import Visits, open_visits, shown_text
+
+OWN = {"origin": "http://127.0.0.1"}
+
+
+@pytest.fixture
+async def visits(tmp_path: Path) -> AsyncIterator[Visits]:
+    async with open_visits(tmp_path) as opened:
+        yield opened
+
+
+def csrf_of(page: httpx.Response) -> str:
+    found = re.search(r'name="csrf" value="(\w+)"', page.text)
+    assert found is not None, page.text
+    return found[1]
+
+
+async def sign_in(visits: Visits, **fields: str) -> httpx.Response:
+    """Through the page, as a browser does; its cookies are the client's from then on."""
+    page = await visits.get("/mail/sign-in")
+    return await visits.app.client.post("/mail/sign-in", data={"csrf": csrf_of(page), **fields}, headers=OWN)
+
+
+async def test_a_token_signs_in_and_leads_back(visits: Visits) -> None:
+    answer = await sign_in(visits, token=f"  {OPERATOR}\n", back="/mail?box=needs")
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/mail?box=needs")
+    assert "Human" in shown_text(await visits.get("/mail"))
+
+
+@pytest.mark.parametrize("back", ["https://evil.example/", "//evil.example", "/mail\\@evil", ""])
+async def test_nobody_is_led_elsewhere(visits: Visits, back: str) -> None:
+    assert (await sign_in(visits, token=OPERATOR, back=back)).headers["location"] == "/mail"
+
+
+@pytest.mark.parametrize("token", ["", " ", "wrong", "am\u00f6", "x" * 9_000, "a\x00b"])
+async def test_what_is_no_token_shows_the_form_again_with_why(visits: Visits, token: str) -> None:
+    answer = await sign_in(visits, token=token)
+
+    assert answer.status_code == 403
+    assert 'role="alert"' in answer.text
+    assert csrf_of(answer)
+    assert not token.strip() or token not in answer.text
+    assert "agent_mail_session" not in str(answer.headers.get_list("set-cookie"))
+
+
+async def test_a_link_shows_one_button_and_signs_in_when_it_is_pressed(visits: Visits) -> None:
+    made = await visits.app.call("create_sign_in_link", visits.operator)
+
+    page = await visits.get(made["path"])
+    link = made["path"].partition("link=")[2]
+    before = await visits.get("/mail")
+    again = await visits.get(made["path"])
+    answer = await sign_in(visits, link=link)
+
+    assert 'name="token"' not in page.text
+    assert again.text.count(link) == 1
+    assert "Reading only" in before.text
+    assert answer.status_code == 303
+    assert (await sign_in(visits, link=link)).status_code == 403
+
+
+async def test_signing_out_ends_the_session(visits: Visits) -> None:
+    await sign_in(visits, token=OPERATOR)
+    page = await visits.get("/mail")
+    cookies = dict(visits.app.client.cookies)
+
+    answer = await visits.app.client.post("/mail/sign-out", data={"csrf": csrf_of(page)}, headers=OWN)
+    visits.app.client.cookies.update(cookies)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/mail/sign-in")
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    assert "Reading only" in (await visits.get("/mail")).text

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+
+from mcp_agent_mail.web.render import code
+from mcp_agent_mail.web.render.code import HIGHLIGHTED_CHARACTERS, TOKEN_CLASSES, highlighted
+
+PROGRAM = 'def total(items: list[int]) -> int:\n    return sum(items)  # "all" of <them> & more\n'
+
+
+def text_of(shown: str) -> str:
+    return html.unescape(re.sub(r"</?span[^>]*>", "", shown))
+
+
+def test_code_has_colours_by_our_classes_alone_and_says_what_it_said() -> None:
+    shown = str(highlighted(PROGRAM, "python"))
+
+    assert '<span class="t-k">def</span>' in shown
+    assert set(re.findall(r'class="([^"]*)"', shown)) <= TOKEN_CLASSES
+    assert text_of(shown) == PROGRAM
+    assert "<them>" not in shown
+
+
+@pytest.mark.parametrize("language", ["", "no-such-language", "x" * 500, "<b>", "../python"])
+def test_without_a_language_that_is_known_it_is_plain(language: str) -> None:
+    assert str(highlighted(PROGRAM, language)) == html.escape(PROGRAM).replace("&quot;", "&#34;").replace(
+        "&#x27;", "&#39;"
+    )
+
+
+def test_what_is_large_stays_plain() -> None:
+    text = "x = 1\n" * (HIGHLIGHTED_CHARACTERS // 6 + 1)
+
+    assert "<span" not in highlighted(text, "python")
+
+
+def test_what_takes_long_stays_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "WITHIN_S", -1.0)
+
+    assert "<span" not in highlighted(PROGRAM, "python")
+
+
+@pytest.mark.parametrize("language", ["html", "php", "javascript", "svg", "css", "jinja", "markdown", "diff", "ansi"])
+def test_markup_in_code_is_escaped_in_every_language(language: str) -> None:
+    hostile = "</span></code><script>alert(1)</script><img src=x onerror=alert(1)> \x00 {{7*7}}"
+
+    shown = str(highlighted(hostile, language))
+
+    assert text_of(shown) == hostile
+    assert re.findall(r"<(?!/?span\b)", shown) == []

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.errors import (
+    AgentMailError,
+    AuthenticationRequired,
+    Conflict,
+    Internal,
+    InvalidInput,
+    NotFound,
+    PermissionDenied,
+    RateLimited,
+    Unavailable,
+)
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.identity.web_sessions import OpenedBy, SessionGrant, WebSession
+from mcp_agent_mail.web.app import WebApp
+from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.forms import form_token
+from mcp_agent_mail.web.headers import PAGE_HEADERS
+from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest
+from mcp_agent_mail.web.routes import PageRoute
+from tests.web.requests import OWN, SECRET, a_request
+
+NOW = Micros(1_800_000_000 * SECOND)
+ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+Made = Callable[[PageContext], Awaitable[PageAnswer]]
+
+
+async def plain(page: PageContext) -> PageAnswer:
+    return PageAnswer(body=page.caller.kind.value.encode())
+
+
+def raising(error: Exception) -> Made:
+    async def page(_: PageContext) -> PageAnswer:
+        raise error
+
+    return page
+
+
+async def asked(
+    request: PageRequest, *, get: Made | None = plain, post: Made | None = None, is_open: bool = False
+) -> Any:
+    """The answer of an application with one page, at `/mail/it`."""
+    no_services: Any = None
+    routes = (PageRoute(path="/mail/it", get=get, post=post, is_open=is_open),)
+    app = WebApp(no_services, clock=lambda: NOW, routes=routes)
+
+    async def no_tool(*_: object) -> Any:
+        raise AssertionError
+
+    async def caller() -> Caller:
+        return ANYBODY
+
+    def masked(error: Exception) -> AgentMailError:
+        assert "secret" in str(error)
+        return Internal("It failed.", hint="See the log.")
+
+    return await app.answer(request, PageHost(run_tool=no_tool, judge_token=no_tool, masked=masked), caller)
+
+
+def get(path: str = "/mail/it", **given: Any) -> PageRequest:
+    return a_request(path=path, **given)
+
+
+def a_session() -> WebSession:
+    grant = SessionGrant(by=OpenedBy.LINK, role=a_request().role)
+    return WebSession(id=1, grant=grant, created_ts=NOW, used_ts=NOW)  # type: ignore[arg-type]
+
+
+def post(**given: Any) -> PageRequest:
+    """Our own form, in a session."""
+    own: dict[str, Any] = {"method": "POST", "path": "/mail/it", "origin": OWN, "session": a_session()}
+    return a_request(**{"fields": {"csrf": form_token(SECRET, "/mail/it")}, **own, **given})
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        (InvalidInput, 400),
+        (AuthenticationRequired, 401),
+        (PermissionDenied, 403),
+        (NotFound, 404),
+        (Conflict, 409),
+        (RateLimited, 429),
+        (Internal, 500),
+        (Unavailable, 503),
+    ],
+)
+async def test_every_refusal_is_a_page_with_the_next_step(kind: type[AgentMailError], status: int) -> None:
+    answer = await asked(get(), get=raising(kind("No <b>.", hint="Do <i>.", data={"retry_after_s": 2.6})))
+
+    assert answer.status == status
+    assert b"No &lt;b&gt;." in answer.body
+    assert b"Do &lt;i&gt;." in answer.body
+    assert dict(answer.headers) == {**dict(PAGE_HEADERS), "retry-after": "3"}
+    assert (b"/mail/sign-in?back=%2Fmail%2Fit" in answer.body) is (status in (401, 403))
+
+
+async def test_a_bug_is_masked() -> None:
+    answer = await asked(get(), get=raising(ValueError("secret")))
+
+    assert answer.status == 500
+    assert b"secret" not in answer.body
+    assert b"See the log." in answer.body
+
+
+async def test_a_header_of_the_page_stands_instead_of_the_default() -> None:
+    async def cached(_: PageContext) -> PageAnswer:
+        return PageAnswer(headers=(("cache-control", "private"),))
+
+    answer = await asked(get(), get=cached)
+
+    assert [value for name, value in answer.headers if name == "cache-control"] == ["private"]
+
+
+async def test_no_page_and_no_method_are_told_apart() -> None:
+    assert (await asked(get("/mail/other"))).status == 404
+    refused = await asked(post(), post=None)
+    assert (refused.status, dict(refused.headers)["allow"]) == (405, "GET, HEAD")
+
+
+async def test_what_moved_leads_on() -> None:
+    for path in ("/", "/mail/unified-inbox", "/mail/unified-inbox/"):
+        answer = await asked(get(path))
+        assert (answer.status, dict(answer.headers)["location"]) == (303, "/mail"), path
+
+
+async def test_a_form_needs_a_session_and_to_be_our_own() -> None:
+    assert (await asked(post(), post=plain)).body == b"anonymous"
+    assert (await asked(post(session=None), post=plain)).status == 401
+    assert (await asked(post(fields={}), post=plain)).status == 403
+    assert (await asked(post(origin="http://evil.example"), post=plain)).status == 403
+    assert (await asked(post(session=None), post=plain, is_open=True)).status == 200
+    assert (await asked(post(session=None, fields={}), post=plain, is_open=True)).status == 403
+
+
+async def test_of_a_page_that_is_open_nobody_is_asked_who_he_is() -> None:
+    async def strict(page: PageContext) -> PageAnswer:
+        return PageAnswer(body=page.caller.auth.value.encode())
+
+    assert (await asked(get(), get=strict, is_open=True)).body == b"strict"
+    assert (await asked(get(), get=strict)).body == b"open"
+
+
+async def test_who_is_signed_in_is_not_sent_to_sign_in() -> None:
+    answer = await asked(get(session=a_session()), get=raising(PermissionDenied("No.", hint="Ask.")))
+
+    assert b"/mail/sign-in" not in answer.body

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+import pytest
+
+from mcp_agent_mail.web.assets import PREFIX, asset_set
+
+FOLDER = resources.files("mcp_agent_mail.web") / "assets"
+SCRIPTS = sorted(name for name in asset_set().assets if name.endswith(".js"))
+MOST_SCRIPT_BYTES = 20 * 1024
+
+
+def test_an_asset_is_found_at_its_address_alone() -> None:
+    assets = asset_set()
+
+    found = assets.find(assets.url("tokens.css"))
+
+    assert found is not None
+    assert found.media_type == "text/css; charset=utf-8"
+    assert found.content == (FOLDER / "tokens.css").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "{}", "{}/", "{}/none.css", "{}/../assets.py", "{}/LICENCES.md", "0000000000000000/tokens.css", "/tokens.css"],
+)
+def test_nothing_is_at_any_other_address(path: str) -> None:
+    assets = asset_set()
+
+    assert assets.find(PREFIX + path.format(assets.digest)) is None
+
+
+def test_an_asset_that_is_not_there_is_a_bug() -> None:
+    with pytest.raises(AssertionError, match="none"):
+        asset_set().url("none.css")
+
+
+def test_every_file_is_served_or_is_the_table_of_licences() -> None:
+    files = {file.name for file in FOLDER.iterdir() if file.is_file()}
+
+    assert files - set(asset_set().assets) == {"LICENCES.md"}
+
+
+def test_what_others_made_is_in_the_table_of_licences() -> None:
+    table = (FOLDER / "LICENCES.md").read_text(encoding="utf-8")
+
+    assert [name for name in asset_set().assets if name.endswith(".woff2") and name not in table] == []
+
+
+def test_scripts_are_small_enough_to_be_read() -> None:
+    assert sum(len(asset_set().assets[name].content) for name in SCRIPTS) <= MOST_SCRIPT_BYTES
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_html_becomes_nodes_in_one_place(name: str) -> None:
+    text = asset_set().assets[name].content.decode()
+
+    makers = re.findall(
+        r"innerHTML|outerHTML|insertAdjacentHTML|parseFromString|document\.write|\beval\b|new Function|createPolicy",
+        text,
+    )
+
+    assert not makers or name == "swap.js"
+
+
+@pytest.mark.parametrize("name", [name for name in asset_set().assets if name.endswith((".css", ".js", ".svg"))])
+def test_no_asset_asks_another_host(name: str) -> None:
+    text = asset_set().assets[name].content.decode()
+
+    assert re.findall(r"(?:url\(|@import|from |src=|import\()\s*[\"']?(?:https?:)?//", text) == []
+
+
+def test_what_a_style_loads_is_beside_it() -> None:
+    for name, asset in asset_set().assets.items():
+        if name.endswith(".css"):
+            loaded = re.findall(r"url\([\"']?([^\"')]+)", asset.content.decode())
+            assert [one for one in loaded if one.split("#")[0] not in asset_set().assets] == [], name

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from mcp_agent_mail.web.cookies import (
+    FORM_COOKIE,
+    MAX_COOKIE,
+    SESSION_COOKIE,
+    cookie_name,
+    forget_cookie,
+    read_cookies,
+    set_cookie,
+)
+from tests.web.requests import a_request
+
+
+def test_a_session_is_for_this_port_below_this_path_and_not_for_scripts() -> None:
+    name, value = set_cookie(a_request(port=8765), SESSION_COOKIE, "secret", path="/mail")
+
+    assert name == "set-cookie"
+    assert value == "agent_mail_session_8765=secret; Path=/mail; HttpOnly; SameSite=Strict"
+
+
+def test_over_https_it_is_for_https_alone() -> None:
+    _, value = set_cookie(a_request(is_secure=True), SESSION_COOKIE, "secret", path="/mail")
+
+    assert value.endswith("; HttpOnly; SameSite=Strict; Secure")
+
+
+def test_one_that_lasts_says_how_long_and_one_that_is_forgotten_lasts_not() -> None:
+    kept = set_cookie(a_request(), FORM_COOKIE, "secret", path="/mail/sign-in", lasts_s=3_600)
+    gone = forget_cookie(a_request(), FORM_COOKIE, path="/mail/sign-in")
+
+    assert kept[1].endswith("; Max-Age=3600")
+    assert gone[1] == "agent_mail_form_8765=; Path=/mail/sign-in; HttpOnly; SameSite=Strict; Max-Age=0"
+
+
+def test_servers_of_one_machine_keep_theirs_apart() -> None:
+    assert cookie_name(SESSION_COOKIE, 8765) != cookie_name(SESSION_COOKIE, 8766)
+
+
+def test_of_a_repeated_name_the_first_counts() -> None:
+    assert read_cookies("a=1; b=2;a=3 ; c=x=y") == {"a": "1", "b": "2", "c": "x=y"}
+
+
+def test_what_is_no_cookie_or_too_long_is_none() -> None:
+    assert read_cookies("") == {}
+    assert read_cookies(f"; ;word; long={'x' * (MAX_COOKIE + 1)}; full={'x' * MAX_COOKIE}") == {
+        "full": "x" * MAX_COOKIE
+    }
