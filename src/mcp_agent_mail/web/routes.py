@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from mcp_agent_mail.web.addresses import HOME, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
-from mcp_agent_mail.web.pages import inbox, message, sessions
+from mcp_agent_mail.web.pages import history, inbox, mailboxes, message, sessions
 
 MAX_KEY_CHARACTERS = 500
 
@@ -50,6 +50,19 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path=SIGN_OUT, post=sessions.sign_out),
     PageRoute(path="/mail/{project}/message/{message}", get=message.message),
     PageRoute(path="/mail/{project}/thread/{thread}", get=message.thread),
+    # History: what was, and what mail carries.
+    PageRoute(path="/mail/archive/guide", get=history.guide),
+    PageRoute(path="/mail/archive/activity", get=history.activity),
+    PageRoute(path="/mail/archive/commit/{commit}", get=history.commit),
+    PageRoute(path="/mail/archive/timeline", get=history.timeline),
+    PageRoute(path="/mail/archive/browser", get=history.browser),
+    PageRoute(path="/mail/archive/network", get=history.network),
+    PageRoute(path="/mail/archive/time-travel", get=history.time_travel),
+    PageRoute(path="/mail/{project}/message/{message}/raw", get=history.raw),
+    PageRoute(path="/mail/{project}/inbox/{agent}", get=mailboxes.inbox),
+    PageRoute(path="/mail/{project}/outbox/{agent}", get=mailboxes.outbox),
+    PageRoute(path="/mail/{project}/attachments", get=mailboxes.attachments),
+    PageRoute(path="/mail/{project}/attachments/{sha256}", get=mailboxes.attachment),
 )
 """Whole words stand before keys: `/mail/now` is no project."""
 
