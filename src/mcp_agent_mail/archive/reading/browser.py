@@ -190,8 +190,9 @@ class ArchiveBrowser:
         return ShownFolder(path=path, listed=tuple(listed), has_more=len(found) > MOST_LISTED)
 
     def _listed(self, tree: str, *paths: str) -> Generator[_Entry]:
-        # Names as they are: Git takes no pattern here.
-        for record in self._repository.records("ls-tree", "-z", "-l", tree, *paths, timeout_s=_TIMEOUT_S):
+        # Else a name that begins with a colon asks for something.
+        listing = ("--literal-pathspecs", "ls-tree", "-z", "-l", tree)
+        for record in self._repository.records(*listing, *paths, timeout_s=_TIMEOUT_S):
             facts, _, path = record.partition("\t")
             _, kind, name, size = facts.split()
             yield _Entry(kind=kind, name=name, size=size, path=path)
