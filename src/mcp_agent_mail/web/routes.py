@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from mcp_agent_mail.web.addresses import HOME, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
-from mcp_agent_mail.web.pages import history, inbox, mailboxes, message, sessions
+from mcp_agent_mail.web.pages import history, inbox, mailbox, message, sessions
 
 MAX_KEY_CHARACTERS = 500
 
@@ -59,10 +59,10 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path="/mail/archive/network", get=history.network),
     PageRoute(path="/mail/archive/time-travel", get=history.time_travel),
     PageRoute(path="/mail/{project}/message/{message}/raw", get=history.raw),
-    PageRoute(path="/mail/{project}/inbox/{agent}", get=mailboxes.inbox),
-    PageRoute(path="/mail/{project}/outbox/{agent}", get=mailboxes.outbox),
-    PageRoute(path="/mail/{project}/attachments", get=mailboxes.attachments),
-    PageRoute(path="/mail/{project}/attachments/{sha256}", get=mailboxes.attachment),
+    PageRoute(path="/mail/{project}/inbox/{agent}", get=mailbox.inbox),
+    PageRoute(path="/mail/{project}/outbox/{agent}", get=mailbox.outbox),
+    PageRoute(path="/mail/{project}/attachments", get=mailbox.attachments),
+    PageRoute(path="/mail/{project}/attachments/{sha256}", get=mailbox.attachment),
 )
 """Whole words stand before keys: `/mail/now` is no project."""
 

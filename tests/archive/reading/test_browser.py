@@ -12,7 +12,7 @@ from mcp_agent_mail.archive.reading.browser import (
     ArchiveBrowser,
     ShownFile,
     ShownFolder,
-    UnfitPath,
+    UnfitArchivePath,
     UnknownCommit,
     UnknownPath,
 )
@@ -141,7 +141,7 @@ def test_a_long_folder_and_a_large_file_are_bounded(
 def test_what_is_no_path_is_refused(repository: ArchiveRepository, path: str) -> None:
     add_commit(repository, {NOTE: b"one\n"}, seq=1)
 
-    with pytest.raises(UnfitPath):
+    with pytest.raises(UnfitArchivePath):
         look(repository).look(path)
 
 

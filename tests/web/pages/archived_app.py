@@ -32,7 +32,7 @@ class ArchivedApp:
 
     async def sign_in(self) -> None:
         """As the operator, by a link."""
-        link = (await self.app.call("create_sign_in_link", AS_OPERATOR))["result"]["path"]
+        link = (await self.app.call("create_sign_in_link", AS_OPERATOR))["path"]
         form = await self.get(link)
         found = re.search(r'name="csrf" value="([0-9a-f]+)"', form.text)
         assert found is not None
@@ -49,7 +49,7 @@ async def open_archived_app(directory: Path) -> AsyncIterator[ArchivedApp]:
     async with open_whole_app(directory) as app:
         key = str(directory / "app")
         (directory / "app").mkdir()
-        slug = (await app.call("ensure_project", human_key=key))["result"]["slug"]
+        slug = (await app.call("ensure_project", human_key=key))["slug"]
         for name in ("BlueLake", "RedStone", "GreenHill"):
             await app.call("register_agent", project_key=key, name=name, program="x", model="y")
         archived = ArchivedApp(app, slug)
@@ -58,7 +58,7 @@ async def open_archived_app(directory: Path) -> AsyncIterator[ArchivedApp]:
             "blind": {"subject": "Ours", "body_md": "Quietly", "bcc": ["GreenHill"]},
         }.items():
             sent = await app.call("send_message", project_key=key, sender_name="BlueLake", to=["RedStone"], **given)
-            archived.ids[name] = sent["result"]["deliveries"][0]["payload"]["id"]
+            archived.ids[name] = sent["deliveries"][0]["payload"]["id"]
         settings = settings_of(directory)
         assert await drain_in_process(app.store, archiver_settings(settings), timeout_s=60) == []
         yield archived

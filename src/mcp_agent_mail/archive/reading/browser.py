@@ -43,7 +43,7 @@ class UnknownPath(NotFound):
     """The archive has neither a file nor a folder there."""
 
 
-class UnfitPath(InvalidInput):
+class UnfitArchivePath(InvalidInput):
     """What stands for a path in an archive is none."""
 
 
@@ -159,7 +159,7 @@ class ArchiveBrowser:
         )
 
     def look(self, path: str) -> ShownFolder | ShownFile:
-        """What the branch has at a path; the root at an empty one. Raises UnfitPath, UnknownPath."""
+        """What the branch has at a path; the root at an empty one. Raises UnfitArchivePath, UnknownPath."""
         parts = _parts(path)
         with self._told():
             tree = f"{BRANCH}^{{tree}}"
@@ -242,7 +242,9 @@ def _size(text: str) -> int | None:
 def _parts(path: str) -> list[str]:
     parts = [part for part in path.split("/") if part]
     if len(path) > LONGEST_PATH or "\0" in path or any(part in (".", "..") for part in parts):
-        raise UnfitPath(f"{path[:200]!r} is no path in an archive.", hint="Begin at the root, and follow the names.")
+        raise UnfitArchivePath(
+            f"{path[:200]!r} is no path in an archive.", hint="Begin at the root, and follow the names."
+        )
     return parts
 
 

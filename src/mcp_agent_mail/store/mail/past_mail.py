@@ -72,7 +72,7 @@ class MailPair(NamedTuple):
     newest: MessageId
 
 
-class PastMail:
+class MailHistory:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 

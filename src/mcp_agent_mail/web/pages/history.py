@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcp_agent_mail.archive.reading.browser import ShownFolder
-from mcp_agent_mail.core.clock import parse_time
+from mcp_agent_mail.core.clock import Micros, parse_time
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.history.results import PastInbox
 from mcp_agent_mail.web.context import PageContext
@@ -37,6 +38,10 @@ _TABS = (
     ("time-travel", "An inbox at a past time"),
     ("guide", "Guide"),
 )
+
+
+class UnfitTime(InvalidInput):
+    """What stands for a time is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +145,17 @@ async def time_travel(page: PageContext) -> PageAnswer:
     names = await page.services.pages.history.names(project)
     past = None
     if agent and written:
-        at = parse_time(written)
+        at = _time(written)
         past = await page.services.pages.history.past_inbox(page.caller, project, agent, at=at, limit=PAST_MAIL)
     model = {"names": names, "agent": agent, "at": written, "past": past, "texts": {} if past is None else _texts(past)}
     return await _shown(page, "time-travel", project, **model)
+
+
+def _time(text: str) -> Micros:
+    try:
+        return parse_time(text)
+    except ValueError:
+        raise UnfitTime(f"{text!r:.60} is no time.", hint="Write it as 2026-05-01T10:00:00Z.") from None
 
 
 def _texts(past: PastInbox) -> dict[int, str]:

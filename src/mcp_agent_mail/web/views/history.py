@@ -183,7 +183,7 @@ def day_rows(days: PastDays) -> list[DayRow]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class AgentPoint:
     """An agent in the picture; `anchor` is how its name stands beside it."""
 
     name: str
@@ -195,7 +195,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+class PairLine:
     """A line between two agents, as wide as they wrote to each other much."""
 
     x1: int
@@ -210,8 +210,8 @@ class Edge:
 class NetworkView:
     """`left_out` is how many agents the picture has no room for: the table has them."""
 
-    nodes: Sequence[Node]
-    edges: Sequence[Edge]
+    nodes: Sequence[AgentPoint]
+    edges: Sequence[PairLine]
     left_out: int
     width: int = 2 * _CENTRE_X
     height: int = 2 * _CENTRE_Y
@@ -237,7 +237,7 @@ def network_view(pairs: Sequence[MailPair], here: str) -> NetworkView:
     nodes = {name: _node(name, place, len(kept)) for place, name in enumerate(sorted(kept))}
     most = max(between.values(), default=1)
     edges = [
-        Edge(
+        PairLine(
             x1=nodes[first].x,
             y1=nodes[first].y,
             x2=nodes[second].x,
@@ -251,11 +251,11 @@ def network_view(pairs: Sequence[MailPair], here: str) -> NetworkView:
     return NetworkView(nodes=list(nodes.values()), edges=edges, left_out=len(totals) - len(kept))
 
 
-def _node(name: str, place: int, count: int) -> Node:
+def _node(name: str, place: int, count: int) -> AgentPoint:
     angle = 2 * math.pi * place / count - math.pi / 2
     across, down = math.cos(angle), math.sin(angle)
     anchor = "middle" if abs(across) < 0.2 else "start" if across > 0 else "end"
-    return Node(
+    return AgentPoint(
         name=name,
         x=round(_CENTRE_X + _RADIUS * across),
         y=round(_CENTRE_Y + _RADIUS * down),

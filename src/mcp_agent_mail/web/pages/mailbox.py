@@ -11,7 +11,7 @@ from mcp_agent_mail.web.context import PageContext
 from mcp_agent_mail.web.pages.message import message_number
 from mcp_agent_mail.web.request import PageAnswer
 from mcp_agent_mail.web.views.mail import MailList
-from mcp_agent_mail.web.views.mailboxes import carried_rows, inbox_rows, outbox_rows
+from mcp_agent_mail.web.views.mailbox import carried_rows, inbox_rows, outbox_rows
 
 PAGE_SIZE = 50
 
