@@ -9,7 +9,7 @@ import pytest
 from mcp_agent_mail.archive.history import ArchiveNotFound
 from mcp_agent_mail.archive.reading import browser
 from mcp_agent_mail.archive.reading.browser import (
-    ArchiveBrowser,
+    ArchiveReader,
     ShownFile,
     ShownFolder,
     UnfitArchivePath,
@@ -28,8 +28,8 @@ def repository(tmp_path: Path) -> ArchiveRepository:
     return begin(tmp_path / "app")
 
 
-def look(repository: ArchiveRepository) -> ArchiveBrowser:
-    return ArchiveBrowser(repository.path)
+def look(repository: ArchiveRepository) -> ArchiveReader:
+    return ArchiveReader(repository.path)
 
 
 def test_commits_come_newest_first_and_go_on_behind_one(repository: ArchiveRepository) -> None:
@@ -164,4 +164,4 @@ def test_times_are_those_since_then(repository: ArchiveRepository) -> None:
 
 def test_where_no_archive_is_that_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArchiveNotFound):
-        ArchiveBrowser(tmp_path / "nowhere").commits(after=None, limit=1)
+        ArchiveReader(tmp_path / "nowhere").commits(after=None, limit=1)

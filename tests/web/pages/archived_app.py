@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -53,10 +54,11 @@ async def open_archived_app(directory: Path) -> AsyncIterator[ArchivedApp]:
         for name in ("BlueLake", "RedStone", "GreenHill"):
             await app.call("register_agent", project_key=key, name=name, program="x", model="y")
         archived = ArchivedApp(app, slug)
-        for name, given in {
+        letters: dict[str, dict[str, Any]] = {
             "plan": {"subject": HOSTILE, "body_md": HOSTILE, "attachment_paths": [HTML]},
             "blind": {"subject": "Ours", "body_md": "Quietly", "bcc": ["GreenHill"]},
-        }.items():
+        }
+        for name, given in letters.items():
             sent = await app.call("send_message", project_key=key, sender_name="BlueLake", to=["RedStone"], **given)
             archived.ids[name] = sent["deliveries"][0]["payload"]["id"]
         settings = settings_of(directory)

@@ -106,7 +106,7 @@ class _Entry:
     path: str
 
 
-class ArchiveBrowser:
+class ArchiveReader:
     """Of the archive at `path`. Everything raises ArchiveRefused for what is no archive of ours, and ArchiveNotFound
     where nothing can be read.
     """

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mcp_agent_mail.archive.history import FileHistory, FilePlace, HistoryEntry
-from mcp_agent_mail.archive.reading.browser import ArchiveBrowser, CommitChange, ShownFile, ShownFolder
+from mcp_agent_mail.archive.reading.browser import ArchiveReader, CommitChange, ShownFile, ShownFolder
 from mcp_agent_mail.archive.repository import BRANCH
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.concurrency.looks import Looks
@@ -53,7 +53,7 @@ class RawTooLarge(InvalidInput):
     """The archive's file of a message has more than MOST_RAW_BYTES."""
 
 
-class NotForAllEyes(PermissionDenied):
+class NotOpenToAll(PermissionDenied):
     """The archive's file says what some of those do not see who see the message."""
 
 
@@ -138,7 +138,7 @@ class HistoryService:
 
     async def raw_message(self, caller: Caller, project: Project, message_id: MessageId) -> bytes:
         """The file that the sender's archive has of a message, for those who see all that it says. Raises
-        UnknownMessage, NotForAllEyes, NotArchivedYet, RawTooLarge.
+        UnknownMessage, NotOpenToAll, NotArchivedYet, RawTooLarge.
         """
 
         def look(view: View) -> tuple[SeenMessage, Project]:
@@ -158,9 +158,9 @@ class HistoryService:
         archive = self._places.archive(home)
         return await self.looks.look(str(archive), lambda: _read_raw(archive, places, message_id))
 
-    async def _browsed(self, project: Project, look: Callable[[ArchiveBrowser], T]) -> T:
+    async def _browsed(self, project: Project, look: Callable[[ArchiveReader], T]) -> T:
         path = self._places.archive(project)
-        return await self.looks.look(str(path), lambda: look(ArchiveBrowser(path)))
+        return await self.looks.look(str(path), lambda: look(ArchiveReader(path)))
 
 
 def _require_open(seen: SeenMessage) -> None:
@@ -168,7 +168,7 @@ def _require_open(seen: SeenMessage) -> None:
     copies = [one for one in seen.recipients if one.kind != RecipientKind.BCC]
     is_open = all(one.held_code is None and one.withdrawn_seq is None for one in copies)
     if not is_open or seen.message.terms.withdrawn_ts is not None:
-        raise NotForAllEyes(
+        raise NotOpenToAll(
             "The archive's file tells of held or withdrawn copies: it is the operator's to read.",
             hint="Sign in as the operator: am web",
             data={"message_id": seen.message.id},

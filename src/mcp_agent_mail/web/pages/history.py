@@ -45,7 +45,7 @@ class UnfitTime(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryTab:
+class HistoryLink:
     page: str
     label: str
     href: str
@@ -58,7 +58,7 @@ async def _project(page: PageContext) -> Project | None:
 
 async def _shown(page: PageContext, name: str, project: Project | None, **model: object) -> PageAnswer:
     slug = None if project is None else project.slug
-    tabs = [HistoryTab(page=one, label=label, href=archive_url(one, slug)) for one, label in _TABS]
+    tabs = [HistoryLink(page=one, label=label, href=archive_url(one, slug)) for one, label in _TABS]
     label = dict(_TABS).get(name, "Commit")
     template = f"history_{name.replace('-', '_')}.html"
     told = {"tabs": tabs, "tab": name, "here": slug, **model}
@@ -69,7 +69,7 @@ async def _choice(page: PageContext, name: str) -> PageAnswer:
     """Which project's? Every page of history is about one."""
     known = await page.services.pages.oversight.projects(limit=_MOST_PROJECTS)
     choices = [(one.name, one.slug, archive_url(name, one.slug)) for one in known]
-    tabs = [HistoryTab(page=one, label=label, href=archive_url(one, None)) for one, label in _TABS]
+    tabs = [HistoryLink(page=one, label=label, href=archive_url(one, None)) for one, label in _TABS]
     model = {"tabs": tabs, "tab": name, "here": None, "choices": choices}
     return await page.shown("history_choice.html", model, title=dict(_TABS).get(name, "Commit"), section=_SECTION)
 

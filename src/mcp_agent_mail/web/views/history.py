@@ -27,7 +27,7 @@ def archive_url(page: str, slug: str | None, *, key: str | None = None, **asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiffPart:
+class ChangePart:
     """Lines of one kind that stand together: `added`, `removed`, `place`, `file` or `same`."""
 
     kind: str
@@ -35,12 +35,12 @@ class DiffPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiffView:
-    parts: Sequence[DiffPart]
+class ChangeView:
+    parts: Sequence[ChangePart]
     is_whole: bool
 
 
-def diff_view(change: CommitChange) -> DiffView:
+def diff_view(change: CommitChange) -> ChangeView:
     """The first MOST_DIFF_LINES of what a commit changed."""
     lines = change.diff.split("\n")
     shown = lines[:MOST_DIFF_LINES]
@@ -50,8 +50,8 @@ def diff_view(change: CommitChange) -> DiffView:
         is_head = line.startswith("diff --git ") or (is_head and not line.startswith("@@"))
         kinds.append("file" if is_head else _kind(line))
     for kind, group in groupby(zip(kinds, shown, strict=True), key=lambda one: one[0]):
-        parts.append(DiffPart(kind=kind, text="\n".join(line for _, line in group)))
-    return DiffView(parts=parts, is_whole=change.is_whole_diff and len(lines) <= MOST_DIFF_LINES)
+        parts.append(ChangePart(kind=kind, text="\n".join(line for _, line in group)))
+    return ChangeView(parts=parts, is_whole=change.is_whole_diff and len(lines) <= MOST_DIFF_LINES)
 
 
 def _kind(line: str) -> str:
@@ -207,7 +207,7 @@ class PairLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkView:
+class PairsView:
     """`left_out` is how many agents the picture has no room for: the table has them."""
 
     nodes: Sequence[AgentPoint]
@@ -222,7 +222,7 @@ def shown_agent(name: str, slug: str, here: str) -> str:
     return name if slug == here else f"{name}@{slug}"
 
 
-def network_view(pairs: Sequence[MailPair], here: str) -> NetworkView:
+def network_view(pairs: Sequence[MailPair], here: str) -> PairsView:
     """The MOST_NODES agents that wrote or had most, on a circle."""
     totals: dict[str, int] = {}
     between: dict[tuple[str, str], int] = {}
@@ -248,7 +248,7 @@ def network_view(pairs: Sequence[MailPair], here: str) -> NetworkView:
         for (first, second), count in between.items()
         if first in nodes and second in nodes and first != second
     ]
-    return NetworkView(nodes=list(nodes.values()), edges=edges, left_out=len(totals) - len(kept))
+    return PairsView(nodes=list(nodes.values()), edges=edges, left_out=len(totals) - len(kept))
 
 
 def _node(name: str, place: int, count: int) -> AgentPoint:
