@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,16 @@ from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.store.mail.past_mail import DAY, MailDay
+from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
 
 _NOTES = Attachment(
     content=StoredContent(sha256="a" * 64, bytes=3, extension="txt"), name="notes.txt", media_type="text/plain"
 )
+
+
+def _carry(message_id: MessageId, tx: Tx) -> None:
+    tx.attachments.add(message_id, [_NOTES])
 
 
 @pytest.fixture
@@ -59,7 +65,7 @@ async def test_carriers_are_mail_with_attachments_below_one(seeded: SeededStore)
         message, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
         ids.append(message.id)
         if has_one:
-            await seeded.store.write(lambda tx, number=message.id: tx.attachments.add(number, [_NOTES]))
+            await seeded.store.write(partial(_carry, message.id))
 
     everything = await seeded.store.read(
         lambda view: view.past_mail.carriers(seeded.app.id, MessageId(MOST_NUMBER), limit=9)
