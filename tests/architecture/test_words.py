@@ -15,11 +15,11 @@ PLAIN = frozenset(
     """
  a abandoned acquired action activity addres addresse addressed addressee admission admitted adopted adoption
  aggregate ahead aliase all alone already ambiguou amount answer answered app archiving argument asgi asked assessment
- at audience auth authentication auto away back backfill background backlog bad begun behind bench beside beyond
+ at audience auth authentication auto away back backfill background backlog bad bar begun behind bench beside beyond
  blocked body both bound boundary bounded branch broken bu budget busy by call cannot care carried carrier change
- changed charge check checked checkout choice claude cli client clock closed closing column command committed
+ changed charge chart check checked checkout choice claude cli client clock closed closing column command committed
  completion config contradict conversation conversion converted copie costly count counter counting cue cursor cutoff
- cycled damaged data database deadline declined definition deliverie denied derived differ difference direction
+ cycled damaged data database day deadline declined definition deliverie denied derived differ difference direction
  directory discovery disk document done draft drained draining duration echo echoing edited either else elsewhere
  empty ended endpoint enforcement entry env error exceeded exhausted exit expected expired expiry fact fail failed
  failure field figure filter finding fixture flag flaw follow forced foreign forgotten form found full function gate

@@ -22,7 +22,7 @@ MAX_WALKED = 10_000
 """So many commits are looked at for those of one agent."""
 
 _TIMEOUT_S = 60.0
-_FORMAT = "%H%x1f%at%x1f%an%x1f%B"
+ENTRY_FORMAT = "%H%x1f%at%x1f%an%x1f%B"
 
 
 class ArchiveNotFound(NotFound):
@@ -48,10 +48,10 @@ def read_history(path: Path, *, agent: str | None, limit: int) -> list[HistoryEn
     """
     repository = ArchiveRepository(path, only_git=True)
     require_in_store(repository)
-    log = ("log", "-z", "--first-parent", "--encoding=UTF-8", f"--max-count={MAX_WALKED}", f"--format={_FORMAT}")
+    log = ("log", "-z", "--first-parent", "--encoding=UTF-8", f"--max-count={MAX_WALKED}", f"--format={ENTRY_FORMAT}")
     try:
         with closing(repository.records(*log, "HEAD", "--", timeout_s=_TIMEOUT_S)) as records:
-            entries = map(_entry, records)
+            entries = map(entry_in, records)
             wanted = (entry for entry in entries if agent is None or _acted(entry, agent))
             return list(islice(wanted, limit))
     except (GitFailed, ValueError) as unreadable:
@@ -71,7 +71,8 @@ def _acted(entry: HistoryEntry, agent: str) -> bool:
     return agent.casefold() in (name.casefold() for name in entry.agents)
 
 
-def _entry(record: str) -> HistoryEntry:
+def entry_in(record: str) -> HistoryEntry:
+    """From what `git log` prints as ENTRY_FORMAT. Raises ValueError."""
     hexsha, seconds, author, message = record.split("\x1f", 3)
     sealed = parse_commit(message)
     return HistoryEntry(

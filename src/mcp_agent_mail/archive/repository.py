@@ -272,6 +272,13 @@ class ArchiveRepository:
         with stream_git(*arguments, timeout_s=limit_s, place=self._place) as stdout:
             yield from _records(stdout)
 
+    def beginning(self, *arguments: str, most: int, timeout_s: float) -> tuple[bytes, bool]:
+        """The first `most` bytes that a reading command prints, and whether that is all."""
+        with stream_git(*arguments, config=(BIG_FILES,), timeout_s=timeout_s, place=self._place) as stdout:
+            said = stdout.read(most + 1)
+            # Whoever leaves with something unread ends the command.
+            return said[:most], len(said) <= most
+
     def sealed(self, revisions: str = BRANCH, *, is_own: bool = False) -> Iterator[SealedCommit]:
         """Our commits, newest first. A person's own commits have no trailer and are passed over.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from mcp_agent_mail.bootstrap.services import PageServices
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.features.history.past_inboxes import StorePlaces
+from mcp_agent_mail.features.history.service import HistoryService
 from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.oversight.people import PeopleService
 from mcp_agent_mail.features.oversight.service import OversightService
@@ -20,4 +22,5 @@ def page_services(settings: Settings, store: Store, book: IssuedTokenBook, clock
         sessions=WebSessionService(store, is_live_token=book.is_live, server_token=server_token, clock=clock),
         oversight=OversightService(store, late_after_s=settings.ack_ttl_seconds),
         people=PeopleService(store),
+        history=HistoryService(store, places=StorePlaces(storage_root=settings.storage_root), clock=clock),
     )

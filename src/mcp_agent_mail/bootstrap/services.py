@@ -27,6 +27,7 @@ from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.health.service import HealthService
+from mcp_agent_mail.features.history.service import HistoryService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.service import IdentityService
@@ -71,11 +72,12 @@ class LeaseServices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageServices:
-    """What the pages for people have alone: who is signed in, and what is seen over all projects."""
+    """What the pages for people have alone: who is signed in, and what is seen over all projects, and looking back."""
 
     sessions: WebSessionService
     oversight: OversightService
     people: PeopleService
+    history: HistoryService
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,8 +156,8 @@ class Services:
         return [*own, *self.workers.keepers(), *self.recording.keepers(), *self.also_kept]
 
     def all_looks(self) -> list[Looks]:
-        """Of projects' directories, of repositories that a guard is installed in, of those that workers look at."""
-        return [self.looks, self.guard_installation.looks, *self.workers.looks()]
+        """Of projects' directories, of repositories with a guard, of archives, of those that workers look at."""
+        return [self.looks, self.guard_installation.looks, self.pages.history.looks, *self.workers.looks()]
 
     async def close(self, *, timeout_s: float) -> None:
         """Write what is only in memory, then let the archiver commit what is pending, all in `timeout_s`.

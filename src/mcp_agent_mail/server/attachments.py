@@ -49,14 +49,7 @@ class AttachmentEndpoint:
         """One request. What the caller may not see is as unknown as what is nowhere."""
         try:
             seen = await self._find(scope["path"], facts)
-            headers: Headers = dict(scope["headers"])
-            tag = f'"{seen.content.sha256}"'.encode()
-            if is_known(headers.get(b"if-none-match"), tag):
-                await _send_whole(send, 304, [(b"etag", tag), *_ALWAYS])
-                return
-            async with self._service.opened(seen) as content:
-                begin_stream(scope)
-                await _send_content(seen, content, scope["method"], headers, receive, send)
+            await send_attachment(self._service, seen, scope, receive, send)
         except AgentMailError as error:
             await send_value(send, http_status(error), error_object(error), *retry_headers(error), *_ALWAYS)
 
@@ -79,6 +72,22 @@ class AttachmentEndpoint:
             raise
         except Exception as error:  # noqa: BLE001  # a bug becomes INTERNAL, as for tools
             raise masked(error, what="the look for an attachment", request_id=facts.request_id) from None
+
+
+async def send_attachment(
+    service: MessagingService, seen: SeenAttachment, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """The content that a reader was found to see, or the part that the request wants. What is raised comes before
+    anything is sent.
+    """
+    headers: Headers = dict(scope["headers"])
+    tag = f'"{seen.content.sha256}"'.encode()
+    if is_known(headers.get(b"if-none-match"), tag):
+        await _send_whole(send, 304, [(b"etag", tag), *_ALWAYS])
+        return
+    async with service.opened(seen) as content:
+        begin_stream(scope)
+        await _send_content(seen, content, scope["method"], headers, receive, send)
 
 
 def _asked_for(path: str) -> tuple[str | None, str]:

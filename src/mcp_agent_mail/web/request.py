@@ -9,6 +9,7 @@ from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, JsonObject
 from mcp_agent_mail.domain.identity.web_sessions import SessionGrant, WebSession
+from mcp_agent_mail.features.messaging.attachments import SeenAttachment
 
 Values = Mapping[str, tuple[str, ...]]
 """Of a query or a form: all values of each name, in the order given."""
@@ -50,12 +51,16 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageAnswer:
-    """`body` is whole: pages are bounded. `headers` beside those that every page has."""
+    """`body` is whole: pages are bounded. `headers` beside those that every page has.
+
+    `attachment` is sent in its place, with what the route of attachments says of it to browsers.
+    """
 
     status: int = 200
     body: bytes = b""
     media_type: str = "text/html; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
+    attachment: SeenAttachment | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

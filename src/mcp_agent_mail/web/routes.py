@@ -8,7 +8,18 @@ from urllib.parse import unquote
 
 from mcp_agent_mail.web.addresses import HOME, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
-from mcp_agent_mail.web.pages import agents, contacts, inbox, json_answers, message, projects, reservations, sessions
+from mcp_agent_mail.web.pages import (
+    agents,
+    contacts,
+    history,
+    inbox,
+    json_answers,
+    mailbox,
+    message,
+    projects,
+    reservations,
+    sessions,
+)
 
 MAX_KEY_CHARACTERS = 500
 
@@ -61,6 +72,19 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path="/mail/{project}/file_reservations", get=reservations.reservations),
     PageRoute(path="/mail/{project}/file_reservations/{reservation}", get=reservations.reservation),
     PageRoute(path="/mail/{project}/file_reservations/{reservation}/release", post=reservations.release),
+    # History: what was, and what mail carries.
+    PageRoute(path="/mail/archive/guide", get=history.guide),
+    PageRoute(path="/mail/archive/activity", get=history.activity),
+    PageRoute(path="/mail/archive/commit/{commit}", get=history.commit),
+    PageRoute(path="/mail/archive/timeline", get=history.timeline),
+    PageRoute(path="/mail/archive/browser", get=history.browser),
+    PageRoute(path="/mail/archive/network", get=history.network),
+    PageRoute(path="/mail/archive/time-travel", get=history.time_travel),
+    PageRoute(path="/mail/{project}/message/{message}/raw", get=history.raw),
+    PageRoute(path="/mail/{project}/inbox/{agent}", get=mailbox.inbox),
+    PageRoute(path="/mail/{project}/outbox/{agent}", get=mailbox.outbox),
+    PageRoute(path="/mail/{project}/attachments", get=mailbox.attachments),
+    PageRoute(path="/mail/{project}/attachments/{sha256}", get=mailbox.attachment),
     # Behind all that are whole words.
     PageRoute(path="/mail/{project}", get=agents.project),
 )

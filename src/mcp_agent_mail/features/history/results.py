@@ -136,3 +136,12 @@ class PastInbox:
     bodies: dict[MessageId, str]
     inline: InlineContents
     purged: dict[MessageId, RecoveredText]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastDays:
+    """What there was on each of the last days, the first of them first; `first_day` counts from 1970-01-01, UTC."""
+
+    first_day: int
+    messages: tuple[int, ...]
+    commits: tuple[int, ...]

@@ -12,10 +12,11 @@ from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import system_clock
-from mcp_agent_mail.core.errors import PermissionDenied, RateLimited
+from mcp_agent_mail.core.errors import AgentMailError, PermissionDenied, RateLimited
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, JsonObject, call_as
 from mcp_agent_mail.domain.identity.web_sessions import OpenedBy, SessionGrant, WebSession
+from mcp_agent_mail.server.attachments import send_attachment
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts, free, masked
 from mcp_agent_mail.server.edge.admitted import Admitted, HttpRefusal
 from mcp_agent_mail.server.edge.edge import Edge, peer
@@ -124,7 +125,14 @@ class PagesEndpoint:
         async def make() -> Json:
             return await self._web.answer(request, host, self._services.identity.caller)
 
-        await _send(send, await call_as(facts.credentials, make, {}))
+        answer: PageAnswer = await call_as(facts.credentials, make, {})
+        if answer.attachment is None:
+            await _send(send, answer)
+            return
+        try:
+            await send_attachment(self._services.messaging, answer.attachment, visit.scope, receive, send)
+        except AgentMailError as refused:
+            await _send(send, await self._web.refusal(request, refused))
 
     async def answer_asset(self, scope: Scope, send: Send) -> None:
         """What a page loads. Under another digest than ours nothing is there."""

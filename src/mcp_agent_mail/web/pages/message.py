@@ -1,8 +1,8 @@
-"""One message with what became of each copy, its thread, and the file that the archive has of it."""
+"""One message with what became of each copy, and its thread."""
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.messages import GOOD, Message
@@ -20,10 +20,6 @@ THREAD_PAGE = 50
 
 class UnfitNumber(InvalidInput):
     """What stands where a message's number should."""
-
-
-class NotArchivedYet(NotFound):
-    """Git has yet to get the message."""
 
 
 def message_number(text: str) -> MessageId:

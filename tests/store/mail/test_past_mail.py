@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import MOST_NUMBER, MessageId
+from mcp_agent_mail.domain.attachments import Attachment, StoredContent
+from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.store.mail.past_mail import DAY, MailDay
+from mcp_agent_mail.store.transaction import Tx
+from tests.seeded_store import SeededStore, open_seeded_store
+
+_NOTES = Attachment(
+    content=StoredContent(sha256="a" * 64, bytes=3, extension="txt"), name="notes.txt", media_type="text/plain"
+)
+
+
+def _carry(message_id: MessageId, tx: Tx) -> None:
+    tx.attachments.add(message_id, [_NOTES])
+
+
+@pytest.fixture
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
+        yield opened
+
+
+async def test_days_count_what_was_sent_since_then(seeded: SeededStore) -> None:
+    first = seeded.clock() // DAY
+    await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+    seeded.clock.step(2 * 86_400)
+    for _ in range(3):
+        await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+
+    all_days = await seeded.store.read(lambda view: view.past_mail.days(seeded.app.id, Micros(0), 9))
+    newest = await seeded.store.read(lambda view: view.past_mail.days(seeded.app.id, Micros((first + 1) * DAY), 9))
+
+    assert all_days == [MailDay(first + 2, 3), MailDay(first, 1)]
+    assert newest == [MailDay(first + 2, 3)]
+
+
+async def test_pairs_leave_out_blind_copies_and_count_most_first(seeded: SeededStore) -> None:
+    for _ in range(2):
+        await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+    blind = seeded.addressed([seeded.green], RecipientKind.BCC)
+    message, _ = await seeded.post(seeded.letter(seeded.red), *seeded.addressed([seeded.blue, seeded.fox]), *blind)
+
+    found = await seeded.store.read(lambda view: view.past_mail.pairs(seeded.app.id, 9))
+
+    assert [(one.sender, one.recipient, one.recipient_slug, one.messages) for one in found] == [
+        ("BlueLake", "RedStone", "code-app", 2),
+        ("RedStone", "BlueLake", "code-app", 1),
+        ("RedStone", "QuietFox", "code-lib", 1),
+    ]
+    assert found[1].newest == message.id
+
+
+async def test_carriers_are_mail_with_attachments_below_one(seeded: SeededStore) -> None:
+    ids = []
+    for has_one in (True, False, True):
+        message, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+        ids.append(message.id)
+        if has_one:
+            await seeded.store.write(partial(_carry, message.id))
+
+    everything = await seeded.store.read(
+        lambda view: view.past_mail.carriers(seeded.app.id, MessageId(MOST_NUMBER), limit=9)
+    )
+    older = await seeded.store.read(lambda view: view.past_mail.carriers(seeded.app.id, ids[2], limit=9))
+    elsewhere = await seeded.store.read(
+        lambda view: view.past_mail.carriers(seeded.lib.id, MessageId(MOST_NUMBER), limit=9)
+    )
+
+    assert [one.id for one in everything] == [ids[2], ids[0]]
+    assert [one.id for one in older] == [ids[0]]
+    assert elsewhere == []

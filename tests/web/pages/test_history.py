@@ -1,0 +1,100 @@
+"""Pages that look back, over HTTP: what they show, to whom, and that nothing of peers is obeyed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.web.pages.archived_app import ArchivedApp, open_archived_app
+
+PAGES = ("guide", "activity", "timeline", "browser", "network", "time-travel")
+
+
+@pytest.fixture
+async def archived(tmp_path: Path) -> AsyncIterator[ArchivedApp]:
+    async with open_archived_app(tmp_path) as opened:
+        yield opened
+
+
+async def newest_commit(archived: ArchivedApp) -> str:
+    listed = await archived.get(f"/mail/archive/activity?project={archived.slug}")
+    found = re.search(r"/mail/archive/commit/([0-9a-f]{40})\?project=", listed.text)
+    assert found is not None, listed.text
+    return f"/mail/archive/commit/{found[1]}?project={archived.slug}"
+
+
+async def test_every_page_is_there_and_without_a_project_asks_for_one(archived: ArchivedApp) -> None:
+    await archived.sign_in()
+
+    for name in PAGES:
+        shown = await archived.get(f"/mail/archive/{name}?project={archived.slug}")
+        asked = await archived.get(f"/mail/archive/{name}")
+
+        assert (shown.status_code, asked.status_code) == (200, 200), name
+        assert "<script>alert" not in shown.text, name
+        assert f'href="/mail/archive/{name}?project={archived.slug}"' in asked.text or name == "guide"
+
+
+async def test_a_commit_shows_its_changes_to_the_operator_alone(archived: ArchivedApp) -> None:
+    path = await newest_commit(archived)
+    as_reader = await archived.get(path)
+    await archived.sign_in()
+
+    as_operator = await archived.get(path)
+
+    assert "line-added" not in as_reader.text
+    assert "GreenHill/inbox" not in as_reader.text
+    assert 'class="line-added"' in as_operator.text
+    assert "GreenHill/inbox" in as_operator.text
+    assert "<script>alert" not in as_operator.text
+
+
+async def test_files_are_the_operators(archived: ArchivedApp) -> None:
+    path = f"/mail/archive/browser?project={archived.slug}"
+    as_reader = await archived.get(path)
+    await archived.sign_in()
+
+    root = await archived.get(path)
+    file = await archived.get(f"{path}&path=archive.json")
+    outside = await archived.get(f"{path}&path=../../operator.token")
+
+    assert as_reader.status_code == 403
+    assert "messages/" in root.text
+    assert "store_id" in file.text
+    assert (outside.status_code, "no path in an archive" in outside.text) == (400, True)
+
+
+async def test_an_unknown_commit_or_project_is_a_page(archived: ArchivedApp) -> None:
+    commit = await archived.get(f"/mail/archive/commit/{'0' * 40}?project={archived.slug}")
+    project = await archived.get("/mail/archive/activity?project=nobody")
+
+    assert (commit.status_code, project.status_code) == (404, 404)
+
+
+async def test_an_inbox_at_a_past_time_is_what_was_there(archived: ArchivedApp) -> None:
+    await archived.sign_in()
+    path = f"/mail/archive/time-travel?project={archived.slug}&agent=RedStone&at="
+
+    before = await archived.get(f"{path}2020-01-01")
+    after = await archived.get(f"{path}2090-01-01")
+    unfit = await archived.get(f"{path}soon")
+
+    assert "Nothing had been delivered" in before.text
+    assert "2 messages in the inbox of RedStone" in after.text
+    assert unfit.status_code == 400
+
+
+async def test_the_raw_file_is_plain_text_in_a_sandbox(archived: ArchivedApp) -> None:
+    answer = await archived.get(f"/mail/{archived.slug}/message/{archived.ids['plan']}/raw")
+    blind = await archived.get(f"/mail/{archived.slug}/message/{archived.ids['blind']}/raw")
+    unknown = await archived.get(f"/mail/{archived.slug}/message/999/raw")
+
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["content-security-policy"] == "sandbox"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.text.startswith("---json\n")
+    assert "GreenHill" not in blind.text
+    assert unknown.status_code == 404
