@@ -38,7 +38,11 @@ from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.issued_tokens.service import IssuedTokenService
 from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.service import MessagingService
+from mcp_agent_mail.features.oversight.activity import OversightActivity
+from mcp_agent_mail.features.oversight.events import OversightEvents
+from mcp_agent_mail.features.oversight.mail_search import OversightSearch
 from mcp_agent_mail.features.oversight.people import PeopleService
+from mcp_agent_mail.features.oversight.server_history import FigureHistory
 from mcp_agent_mail.features.oversight.service import OversightService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.path_resolution import PathResolver
@@ -78,6 +82,10 @@ class PageServices:
     oversight: OversightService
     people: PeopleService
     history: HistoryService
+    events: OversightEvents
+    activity: OversightActivity
+    search: OversightSearch
+    figures: FigureHistory
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,11 +144,13 @@ class Services:
         self.leases.sweeper.start()
         self.workers.start()
         self.recording.start()
+        self.pages.figures.keeper.start()
 
     def wake(self) -> None:
         """A stop begins: whoever waits is told, so that the last answers can go out."""
         self.leases.reservations.wake()
         self.delivery.waiters.close()
+        self.pages.events.close()
 
     def keepers(self) -> list[Keeper]:
         """The keeper of every task that works beside the requests."""
@@ -152,6 +162,7 @@ class Services:
             self.activity.keeper,
             self.token_book.keeper,
             self.delivery_marks.keeper,
+            self.pages.figures.keeper,
         )
         return [*own, *self.workers.keepers(), *self.recording.keepers(), *self.also_kept]
 
@@ -176,6 +187,7 @@ class Services:
             self.workers.stop(patience_s),
             self.guard_spool.close(patience_s),
             self.recording.stop(),
+            self.pages.figures.keeper.stop(patience_s),
             self.attachments.close(),
             self._leave_calls(patience_s),
         )

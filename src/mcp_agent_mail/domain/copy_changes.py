@@ -1,4 +1,5 @@
-"""What a commit changed of messages and of their copies, and which resources that concerns.
+"""What a commit changed of messages and of their copies, and which resources that concerns; and what it changed beside
+that a person who watches would see.
 
 A resource concerns whoever subscribed to it; whether they may still read it is asked when they are told.
 """
@@ -25,6 +26,23 @@ class CopyChange(NamedTuple):
     agent_id: AgentId | None
     project_id: ProjectId | None
     is_open: bool
+
+
+class OversightChangeKind(StrEnum):
+    """`held` is mail that waits for an approval, or waits no more; its number is the message's."""
+
+    CONTACT = "contact"
+    LEASE = "lease"
+    HELD = "held"
+    AGENT = "agent"
+
+
+class OversightChange(NamedTuple):
+    """`number` is that of the contact, the lease, the message or the agent; `project_id` is where it is seen."""
+
+    kind: OversightChangeKind
+    number: int
+    project_id: ProjectId
 
 
 class WatchedKind(StrEnum):

@@ -1,5 +1,5 @@
-"""The buses of a process: whose unread mail or feed has changed, what has changed of messages and their copies, and
-whose rights have. Told after the commit to whoever listens.
+"""The buses of a process: whose unread mail or feed has changed, what has changed of messages and their copies, whose
+rights have, and what a person steers by. Told after the commit to whoever listens.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.domain.copy_changes import CopyChange
+from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
 
 Change = TypeVar("Change")
 
@@ -52,3 +52,7 @@ class CopyBus(ChangeBus[CopyChange]):
 
 class RightsBus(ChangeBus[AgentId]):
     """Of agents whose token, standing or project a commit changed."""
+
+
+class OversightBus(ChangeBus[OversightChange]):
+    """Of contacts, leases, held mail and agents that a commit changed."""

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import current_turn
-from mcp_agent_mail.domain.copy_changes import CopyChange
+from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.engine.expiry_clock import ExpiryClock
 from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
@@ -120,6 +120,10 @@ class Store:
     def on_right_change(self, listener: Callable[[frozenset[AgentId]], None]) -> None:
         """Likewise with the agents whose token, standing or project a commit changed."""
         self._writer.on_right_change(listener)
+
+    def on_oversight_change(self, listener: Callable[[frozenset[OversightChange]], None]) -> None:
+        """Likewise with what a commit changed of contacts, leases, held mail and agents."""
+        self._writer.changes.of_oversight.append(listener)
 
     async def write(self, unit: Unit[T], *, unheard: Callable[[Tx, T], object] | None = None) -> T:
         """Run `unit` in the writer's next transaction; return its result once it is on disk.

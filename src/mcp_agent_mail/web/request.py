@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, JsonObject
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.web_sessions import SessionGrant, WebSession
 from mcp_agent_mail.features.messaging.attachments import SeenAttachment
 
@@ -22,6 +23,7 @@ class PageRequest:
     `port` the server's own.
 
     `origin`, `referer` and `fetch_site` are what the browser says of the page that asks; None for nothing.
+    `last_event_id` is where a stream of events is to go on.
     """
 
     method: str
@@ -36,6 +38,7 @@ class PageRequest:
     origin: str | None = None
     referer: str | None = None
     fetch_site: str | None = None
+    last_event_id: str = ""
     is_secure: bool = False
 
     def asked(self, name: str, default: str = "") -> str:
@@ -50,10 +53,20 @@ class PageRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageAnswer:
-    """`body` is whole: pages are bounded. `headers` beside those that every page has.
+class PageStream:
+    """What is sent piece by piece, and ends when it is told to `leave`: its reader has gone, or its session has ended.
+    Whoever sends it calls `close` in the end, whatever happened.
+    """
 
-    `attachment` is sent in its place, with what the route of attachments says of it to browsers.
+    pieces: AsyncIterator[bytes]
+    leave: Callable[[], None]
+    close: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageAnswer:
+    """`body` is whole: pages are bounded. `headers` beside those that every page has. With a `stream` that is sent in
+    place of the body, and so is an `attachment`, with what the route of attachments says of it to browsers.
     """
 
     status: int = 200
@@ -61,11 +74,13 @@ class PageAnswer:
     media_type: str = "text/html; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
     attachment: SeenAttachment | None = None
+    stream: PageStream | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageHost:
-    """What the server lends a page for one request: to run a tool as whoever asks, and to judge a token that was typed.
+    """What the server lends a page for one request: to run a tool as whoever asks, to judge a token that was typed, and
+    to ask once more who asks, for what lasts.
 
     `judge_token` raises what a refused token is refused with; `masked` logs a bug and says what is shown of it.
     """
@@ -73,6 +88,7 @@ class PageHost:
     run_tool: Callable[[str, JsonObject], Awaitable[Json]]
     judge_token: Callable[[str], Awaitable[SessionGrant]]
     masked: Callable[[Exception], AgentMailError]
+    identify: Callable[[], Awaitable[Caller]]
 
 
 def redirect(location: str, *headers: tuple[str, str]) -> PageAnswer:

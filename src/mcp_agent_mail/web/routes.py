@@ -18,6 +18,10 @@ from mcp_agent_mail.web.pages import (
     message,
     projects,
     reservations,
+    activity,
+    events,
+    search,
+    server_metrics,
     sessions,
 )
 
@@ -59,6 +63,12 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path=HOME, get=inbox.inbox),
     PageRoute(path=SIGN_IN, get=sessions.sign_in_page, post=sessions.sign_in, is_open=True),
     PageRoute(path=SIGN_OUT, post=sessions.sign_out),
+    # What goes on: the stream of events, now, search, operations.
+    PageRoute(path="/mail/events", get=events.events),
+    PageRoute(path="/mail/now", get=activity.now),
+    PageRoute(path="/mail/search", get=search.search),
+    PageRoute(path="/mail/{project}/search", get=search.search_project),
+    PageRoute(path="/mail/operations", get=server_metrics.operations),
     PageRoute(path="/mail/{project}/message/{message}", get=message.message),
     PageRoute(path="/mail/{project}/thread/{thread}", get=message.thread),
     # Agents, contacts, file reservations and projects; the same for programs.

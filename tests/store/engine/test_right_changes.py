@@ -11,8 +11,9 @@ import pytest
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.copy_changes import OversightChange, OversightChangeKind
 from mcp_agent_mail.store.transaction import Tx
-from tests.seeded_store import SeededStore, open_seeded_store
+from tests.seeded_store import SeededStore, add_agent, open_seeded_store
 
 
 @dataclass
@@ -80,3 +81,20 @@ async def test_before_somebody_listens_nothing_is_made(tmp_path: Path) -> None:
         )
 
     assert made == []
+
+
+async def test_reservations_agents_and_held_mail_are_told_for_who_watches(tmp_path: Path) -> None:
+    async with open_seeded_store(tmp_path) as seeded:
+        told: list[OversightChange] = []
+        seeded.store.on_oversight_change(told.extend)
+        await seeded.store.write(lambda _: None)
+
+        await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.red.id, tx.now, tx.now))
+        await seeded.store.write(lambda tx: tx.agents.set_token_hash(seeded.red.id, b"another"))
+        await seeded.store.write(lambda tx: add_agent(tx, seeded.lib, "NewFox"))
+        await asyncio.sleep(0)
+
+    assert [(one.kind, one.project_id) for one in told] == [
+        (OversightChangeKind.AGENT, seeded.app.id),
+        (OversightChangeKind.AGENT, seeded.lib.id),
+    ]

@@ -145,7 +145,9 @@ class SearchScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """`participant_id`: sent or got by this agent; a blind copy counts as got when `with_blind`, or for its sender."""
+    """`participant_id`: sent or got by this agent; a blind copy counts as got when `with_blind`, or for its sender.
+    `among`: at most 200 messages. `senders`, `topic`, `importance` and `among` are for several projects too.
+    """
 
     participant_id: AgentId | None = None
     with_blind: bool = False
@@ -153,6 +155,9 @@ class Filters:
     importance: Importance | None = None
     thread_id: str | None = None
     since_ts: Micros | None = None
+    senders: tuple[AgentId, ...] | None = None
+    topic: str | None = None
+    among: tuple[MessageId, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

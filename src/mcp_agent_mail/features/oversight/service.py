@@ -111,8 +111,8 @@ class OversightService:
             query = MailQuery(
                 limit=wish.limit,
                 before=None if wish.before is None else MessageId(wish.before),
-                projects=_scope(view, caller, wish.project_key),
-                senders=None if wish.sender is None else _senders(view, wish.sender),
+                projects=scope_of(view, caller, wish.project_key),
+                senders=None if wish.sender is None else senders_of(view, wish.sender),
                 importance=wish.importance,
                 topic=wish.topic,
                 is_system=wish.is_system,
@@ -165,7 +165,7 @@ class OversightService:
         """Those that are not set aside, the newest first: who may see that they exist is anybody who may come in."""
 
         def look(view: View) -> list[SeenProject]:
-            return [_seen(one) for one in view.projects.newest(limit)]
+            return [seen_project(one) for one in view.projects.newest(limit)]
 
         return await self._store.read(look)
 
@@ -182,7 +182,7 @@ class OversightService:
 
     async def project(self, key: str) -> Project:
         """A project by its slug, a former one, or its number. Raises UnknownProject."""
-        return await self._store.read(lambda view: _find_project(view, key))
+        return await self._store.read(lambda view: find_project(view, key))
 
     def _needs(self, view: View) -> Needs:
         return Needs(
@@ -194,16 +194,18 @@ class OversightService:
         )
 
 
-def _seen(project: Project) -> SeenProject:
+def seen_project(project: Project) -> SeenProject:
+    """As people call it."""
     return SeenProject(slug=project.slug, name=project.human_key.rstrip("/").rpartition("/")[2] or project.slug)
 
 
 def _seen_projects(view: View, heads: Sequence[MessageHead]) -> Mapping[ProjectId, SeenProject]:
     found = {one: view.projects.find(one) for one in {head.project_id for head in heads}}
-    return {one: _seen(project) for one, project in found.items() if project is not None}
+    return {one: seen_project(project) for one, project in found.items() if project is not None}
 
 
-def _find_project(view: View, key: str) -> Project:
+def find_project(view: View, key: str) -> Project:
+    """By its slug, a former one, or its number. Raises UnknownProject."""
     try:
         return require_project(view, key)
     except UnknownProject:
@@ -213,16 +215,17 @@ def _find_project(view: View, key: str) -> Project:
         return found
 
 
-def _scope(view: View, caller: Caller, project_key: str | None) -> Collection[ProjectId] | None:
+def scope_of(view: View, caller: Caller, project_key: str | None) -> Collection[ProjectId] | None:
     """The projects to look in; None for all."""
     is_agent = caller.kind is CallerKind.AGENT and caller.project_id is not None
     if project_key is None:
         return {caller.project_id, *caller.linked_projects} if is_agent and caller.project_id else None
-    project = _find_project(view, project_key)
+    project = find_project(view, project_key)
     return {project.id} if may_read(caller, project, Readership.WORK) else set()
 
 
-def _senders(view: View, name: str) -> list[AgentId]:
+def senders_of(view: View, name: str) -> list[AgentId]:
+    """The agents of this name in all projects."""
     return [agent.id for agent in view.agents.find_everywhere(name, MOST_SENDERS)]
 
 

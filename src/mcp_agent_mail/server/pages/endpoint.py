@@ -15,6 +15,7 @@ from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import AgentMailError, PermissionDenied, RateLimited
 from mcp_agent_mail.core.roles import Role
 from mcp_agent_mail.core.tools import Json, JsonObject, call_as
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.web_sessions import OpenedBy, SessionGrant, WebSession
 from mcp_agent_mail.server.attachments import send_attachment
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts, free, masked
@@ -25,9 +26,11 @@ from mcp_agent_mail.server.edge.paths import PathClass, PathRule, Showing
 from mcp_agent_mail.server.edge.rates import RateClass
 from mcp_agent_mail.server.identity import Headers, read_credentials
 from mcp_agent_mail.server.rendering.responses import without_body
+from mcp_agent_mail.server.transport.answers import begin_stream
+from mcp_agent_mail.server.transport.hearing import RequestHearing
 from mcp_agent_mail.server.transport.limits import BodyTooLarge, read_body
 from mcp_agent_mail.web.cookies import FORM_COOKIE, SESSION_COOKIE, cookie_name, read_cookies
-from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, Values
+from mcp_agent_mail.web.request import PageAnswer, PageHost, PageRequest, PageStream, Values
 
 if TYPE_CHECKING:
     from mcp_agent_mail.web.app import WebApp
@@ -116,23 +119,31 @@ class PagesEndpoint:
             await _send(send, await self._web.refused(self._request(visit, admitted.role), 413, _TOO_LARGE, None))
             return
         request = self._request(visit, admitted.role, form)
+
+        async def identify() -> Caller:
+            caller: Caller = await call_as(facts.credentials, self._services.identity.caller, {})
+            return caller
+
         host = PageHost(
             run_tool=partial(self._run_tool, facts),
             judge_token=partial(self._judge_token, visit),
             masked=lambda error: masked(error, what="a page", request_id=visit.request_id),
+            identify=identify,
         )
 
         async def make() -> Json:
             return await self._web.answer(request, host, self._services.identity.caller)
 
         answer: PageAnswer = await call_as(facts.credentials, make, {})
-        if answer.attachment is None:
+        if answer.stream is not None:
+            await _send_stream(visit.scope, receive, send, answer, answer.stream)
+        elif answer.attachment is not None:
+            try:
+                await send_attachment(self._services.messaging, answer.attachment, visit.scope, receive, send)
+            except AgentMailError as refused:
+                await _send(send, await self._web.refusal(request, refused))
+        else:
             await _send(send, answer)
-            return
-        try:
-            await send_attachment(self._services.messaging, answer.attachment, visit.scope, receive, send)
-        except AgentMailError as refused:
-            await _send(send, await self._web.refusal(request, refused))
 
     async def answer_asset(self, scope: Scope, send: Send) -> None:
         """What a page loads. Under another digest than ours nothing is there."""
@@ -141,7 +152,8 @@ class PagesEndpoint:
         found = asset_set().find(scope["path"])
         if found is None:
             missing = (("cache-control", "no-store"), *_ASSET_HEADERS)
-            await _send(send, PageAnswer(status=404, media_type="text/plain", body=b"No such asset.\n", headers=missing))
+            answer = PageAnswer(status=404, media_type="text/plain", body=b"No such asset.\n", headers=missing)
+            await _send(send, answer)
             return
         headers = (("cache-control", _FOREVER), *_ASSET_HEADERS)
         await _send(send, PageAnswer(media_type=found.media_type, body=found.content, headers=headers))
@@ -224,6 +236,7 @@ class PagesEndpoint:
             origin=_text(headers, b"origin"),
             referer=_text(headers, b"referer"),
             fetch_site=_text(headers, b"sec-fetch-site"),
+            last_event_id=_text(headers, b"last-event-id") or "",
             is_secure=scope["scheme"] == "https" or (self._public_origin or "").startswith("https:"),
         )
 
@@ -290,10 +303,27 @@ def _origin_of(url: str) -> str:
 
 
 async def _send(send: Send, answer: PageAnswer) -> None:
-    headers = [
-        (b"content-type", answer.media_type.encode()),
-        (b"content-length", b"%d" % len(answer.body)),
-        *((name.encode(), value.encode("latin-1", "replace")) for name, value in answer.headers),
-    ]
+    headers = [*_headers(answer), (b"content-length", b"%d" % len(answer.body))]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
+
+
+async def _send_stream(scope: Scope, receive: Receive, send: Send, answer: PageAnswer, stream: PageStream) -> None:
+    """Until its reader leaves, or it ends by itself. Who asks for the headers alone gets these."""
+    try:
+        with RequestHearing(receive, send).watched(stream.leave):
+            begin_stream(scope)
+            await send({"type": "http.response.start", "status": answer.status, "headers": _headers(answer)})
+            if scope["method"] != "HEAD":
+                async for piece in stream.pieces:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+    finally:
+        stream.close()
+
+
+def _headers(answer: PageAnswer) -> list[tuple[bytes, bytes]]:
+    return [
+        (b"content-type", answer.media_type.encode()),
+        *((name.encode(), value.encode("latin-1", "replace")) for name, value in answer.headers),
+    ]

@@ -8,24 +8,25 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.domain.copy_changes import CopyChange
+from mcp_agent_mail.domain.copy_changes import CopyChange, OversightChange
 from mcp_agent_mail.store.engine.copy_changes import CopyChanges
 from mcp_agent_mail.store.engine.mail_changes import MailChanges
-from mcp_agent_mail.store.engine.right_changes import RightChanges
+from mcp_agent_mail.store.engine.right_changes import OversightChanges, RightChanges
 
 T = TypeVar("T")
 Listeners = list[Callable[[frozenset[T]], None]]
 
 
 class Changed(NamedTuple):
-    """Whose mail or feed, which messages and copies, and whose rights."""
+    """Whose mail or feed, which messages and copies, whose rights, and what a person steers by."""
 
     agents: frozenset[AgentId]
     copies: frozenset[CopyChange]
     rights: frozenset[AgentId]
+    oversight: frozenset[OversightChange]
 
 
-NOTHING = Changed(frozenset(), frozenset(), frozenset())
+NOTHING = Changed(frozenset(), frozenset(), frozenset(), frozenset())
 
 
 class Changes:
@@ -35,9 +36,11 @@ class Changes:
         self.of_mail: Listeners[AgentId] = []
         self.of_copies: Listeners[CopyChange] = []
         self.of_rights: Listeners[AgentId] = []
+        self.of_oversight: Listeners[OversightChange] = []
         self._mail = MailChanges(connection)
         self._copies = CopyChanges(connection)
         self._rights = RightChanges(connection)
+        self._oversight = OversightChanges(connection)
 
     def watch(self) -> None:
         """From the next transaction on, what somebody listens to by now. Called outside of one."""
@@ -47,16 +50,19 @@ class Changes:
             self._copies.watch()
         if self.of_rights:
             self._rights.watch()
+        if self.of_oversight:
+            self._oversight.watch()
 
     def take(self) -> Changed:
         """What the running transaction has changed, before it is committed."""
-        return Changed(self._mail.take(), self._copies.take(), self._rights.take())
+        return Changed(self._mail.take(), self._copies.take(), self._rights.take(), self._oversight.take())
 
     def tell(self, loop: asyncio.AbstractEventLoop, changed: Changed) -> None:
         """Each listener on its own: an error in one is reported by the loop and keeps no other from being told."""
         _tell(loop, self.of_mail, changed.agents)
         _tell(loop, self.of_copies, changed.copies)
         _tell(loop, self.of_rights, changed.rights)
+        _tell(loop, self.of_oversight, changed.oversight)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, listeners: Listeners[T], changes: frozenset[T]) -> None:

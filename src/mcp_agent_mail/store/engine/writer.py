@@ -130,7 +130,7 @@ class Writer:
         self._listeners: list[Callable[[], None]] = []
         self._unanswered: set[_Job] = set()
         """On the event loop alone: who must be told if the thread ends."""
-        self._changes = Changes(connection)
+        self.changes = Changes(connection)
         self._changed = NOTHING
         self._breaker = CircuitBreaker(elapsed)
         self.obligations = Obligations(self._queue_owed)
@@ -145,15 +145,15 @@ class Writer:
         """Call `listener` on the event loop, from the next group on, with the agents whose unread mail or
         feed a commit changed.
         """
-        self._changes.of_mail.append(listener)
+        self.changes.of_mail.append(listener)
 
     def on_copy_change(self, listener: Callable[[frozenset[CopyChange]], None]) -> None:
         """Likewise with what a commit changed of messages and their copies."""
-        self._changes.of_copies.append(listener)
+        self.changes.of_copies.append(listener)
 
     def on_right_change(self, listener: Callable[[frozenset[AgentId]], None]) -> None:
         """Likewise with the agents whose token, standing or project a commit changed."""
-        self._changes.of_rights.append(listener)
+        self.changes.of_rights.append(listener)
 
     @property
     def problem(self) -> str | None:
@@ -310,7 +310,7 @@ class Writer:
         for listener in listeners:
             # Each on its own: an error in one is reported by the loop and keeps no other from being told.
             self._loop.call_soon(listener)
-        self._changes.tell(self._loop, changed)
+        self.changes.tell(self._loop, changed)
 
     def _commit(self, group: list[_Job]) -> _Outcome:
         """One transaction for the whole group. Unless it is on disk, every job holds an error."""
@@ -339,12 +339,12 @@ class Writer:
     def _transact(self, jobs: list[_Job]) -> None:
         if self._connection.in_transaction:  # An earlier ROLLBACK failed: never go on inside what it left.
             self._connection.execute("ROLLBACK")
-        self._changes.watch()
+        self.changes.watch()
         self._connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
             if not job.future.cancelled():
                 self._run_unit(job)
-        self._changed = self._changes.take()
+        self._changed = self.changes.take()
         self._fault_hook(FailPoint.BEFORE_COMMIT)
         self._connection.execute("COMMIT")
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_NOTED = ("mail_changes", "copy_changes")
+_NOTED = ("mail_changes", "copy_changes", "oversight_changes")
 _IS_THERE = "SELECT 1 FROM temp.sqlite_schema WHERE type = 'table' AND name = ?"
 
 

@@ -31,7 +31,7 @@ from mcp_agent_mail.domain.search.expansion import (
 )
 from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, SearchQuery, SearchScope, written_phrase
 from mcp_agent_mail.domain.search.ranking import RankedText, excerpt, first_match, ranked, words_of
-from mcp_agent_mail.domain.threads import root_of_thread
+from mcp_agent_mail.domain.threads import root_of_thread, topic_key
 
 CANDIDATES = 100
 """So many of the newest hits are ranked; more when more are asked for."""
@@ -78,6 +78,8 @@ WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
   AND (:importance IS NULL OR m.importance = :importance)
   AND (:thread IS NULL OR m.thread_id = :thread OR m.id = :root)
   AND (:sender IS NULL OR m.sender_id = :sender)
+  AND (:senders IS NULL OR instr(:senders, ',' || m.sender_id || ',') > 0)
+  AND (:topic IS NULL OR mp.topic_key = :topic)
   AND (:participant IS NULL OR m.sender_id = :participant OR EXISTS (
        SELECT 1 FROM recipients r
        WHERE r.message_id = m.id AND r.agent_id = :participant AND r.delivery_seq IS NOT NULL
@@ -94,10 +96,12 @@ _NEWEST_IN_MANY = f"""
 {_COLUMNS} FROM messages_fts {_CONDITIONS.format(home=_OF_MANY)} ORDER BY messages_fts.rowid DESC LIMIT :limit
 """
 _OLDEST = f"{_COLUMNS} FROM messages_fts {_IN_ONE} ORDER BY messages_fts.rowid ASC LIMIT :limit"
-_AMONG = f"""
-{_COLUMNS} FROM json_each(:ids) few CROSS JOIN messages_fts ON messages_fts.rowid = few.value {_IN_ONE}
+_AMONG_THESE = f"""
+{_COLUMNS} FROM json_each(:ids) few CROSS JOIN messages_fts ON messages_fts.rowid = few.value %s
 ORDER BY messages_fts.rowid DESC LIMIT :limit
 """
+_AMONG = _AMONG_THESE % _IN_ONE
+_AMONG_IN_MANY = _AMONG_THESE % _CONDITIONS.format(home=_OF_MANY)
 _OF_THREAD = """
 SELECT message_id FROM message_projects INDEXED BY message_projects_thread WHERE thread_id = :thread
 UNION ALL SELECT :root WHERE :root IS NOT NULL LIMIT :limit
@@ -166,9 +170,9 @@ async def search(
 ) -> list[Hit]:
     """At most `limit` messages that `reader` may see. Ties of relevance: newest first.
 
-    Several projects are searched by relevance and without filters.
+    Several projects are searched by relevance, and with filters that are for several.
     """
-    assert not reader.more_projects or (filters == Filters() and order is Order.RELEVANCE)
+    assert not reader.more_projects or (_is_for_several(filters) and order is Order.RELEVANCE)
     parameters, match = _parameters(reader, filters), _within(reader, query.expression)
     async with store.long_read() as connection:
         if filters.since_ts is not None:
@@ -176,7 +180,7 @@ async def search(
             parameters["low"] = last_too_old + 1
         few = await _few(connection, filters, parameters)
         if few is not None:
-            rows = await _rows(connection, _AMONG, match, parameters | {"ids": few}, limit=FEW)
+            rows = await _rows(connection, _among(reader), match, parameters | {"ids": few}, limit=FEW)
         elif order is Order.RELEVANCE:
             rows = await _candidates(connection, query, reader, parameters, limit)
         else:
@@ -189,12 +193,31 @@ async def search(
             others = await _others(connection, terms, reader, parameters | {"ids": few})
         elif names:
             terms = terms_of(query, names)
-            sql = _AMONG if few is not None else _NEWEST if order is Order.NEWEST else _OLDEST
+            sql = _among(reader) if few is not None else _NEWEST if order is Order.NEWEST else _OLDEST
             match = _within(reader, every_term(terms))
             rows = await _rows(connection, sql, match, parameters | {"ids": few}, limit=max(limit, FEW))
         rows = (await _in_order(rows, others, terms, order))[:limit]
         snippets = await _snippets(connection, rows, shown_phrases(terms)[:MAX_SHOWN])
     return [_hit(row, snippets[row.id]) for row in rows]
+
+
+async def _few_of(connection: aiosqlite.Connection, senders: Sequence[int]) -> str | None:
+    ids: set[int] = set()
+    for sender in senders:
+        asked = {"sender": sender, "limit": FEW + 1 - len(ids)}
+        ids.update(message_id for (message_id,) in await connection.execute_fetchall(_OF_SENDER, asked))
+        if len(ids) > FEW:
+            return None
+    return json.dumps(sorted(ids))
+
+
+def _is_for_several(filters: Filters) -> bool:
+    only = Filters(senders=filters.senders, topic=filters.topic, importance=filters.importance, among=filters.among)
+    return filters == only
+
+
+def _among(reader: SearchScope) -> str:
+    return _AMONG_IN_MANY if reader.more_projects else _AMONG
 
 
 async def _in_order(rows: list[_Row], others: list[_Row], terms: Sequence[Term], order: Order) -> list[_Row]:
@@ -254,7 +277,7 @@ async def _others(
     asked = expressions(terms, await _known_forms(connection, terms))
     if parameters["ids"] is not None:  # All of these few, whichever term they hold: each is looked at once.
         return await _rows(
-            connection, _AMONG, _within(reader, " OR ".join(asked[-len(terms) :])), parameters, limit=FEW
+            connection, _among(reader), _within(reader, " OR ".join(asked[-len(terms) :])), parameters, limit=FEW
         )
     one = _NEWEST_IN_MANY if reader.more_projects else _NEWEST
     parts = [one.replace(":match", f":match{at}").replace(":limit", f":limit{at}") for at in range(len(asked))]
@@ -270,6 +293,10 @@ async def _others(
 
 async def _few(connection: aiosqlite.Connection, filters: Filters, parameters: dict[str, object]) -> str | None:
     """The ids (JSON) that one of the filters leaves, if they are few; None when no filter is so narrow."""
+    if filters.among is not None:
+        return json.dumps(sorted(filters.among[:FEW]))
+    if filters.senders is not None:
+        return await _few_of(connection, filters.senders)
     asked = (
         (filters.thread_id, _OF_THREAD),
         (filters.sender_id, _OF_SENDER),
@@ -322,6 +349,8 @@ def _parameters(reader: SearchScope, filters: Filters) -> dict[str, object]:
         "thread": filters.thread_id,
         "root": None if filters.thread_id is None else root_of_thread(filters.thread_id),
         "sender": filters.sender_id,
+        "senders": None if filters.senders is None else f",{','.join(map(str, filters.senders))},",
+        "topic": None if filters.topic is None else topic_key(filters.topic),
         "participant": filters.participant_id,
         "with_blind": filters.with_blind,
         "low": 0,

@@ -13,7 +13,9 @@ from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.web import addresses
 from mcp_agent_mail.web.assets import asset_set
 from mcp_agent_mail.web.render import words
+from mcp_agent_mail.web.render.figure_lines import area
 from mcp_agent_mail.web.render.markdown import body_html
+from mcp_agent_mail.web.render.marks import marked
 
 
 def render(template: str, model: Mapping[str, object]) -> bytes:
@@ -41,9 +43,11 @@ def environment() -> Environment:
         agent_url=addresses.agent_url,
         project_url=addresses.project_url,
         with_query=addresses.with_query,
+        area_chart=area,
     )
     made.filters.update(
         markdown=body_html,
+        marked=marked,
         iso=iso,
         age=words.age,
         size=words.size,

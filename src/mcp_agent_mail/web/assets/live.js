@@ -1,0 +1,122 @@
+// A page that hears of something asks for itself anew. Counts follow at once; new rows wait under a button, and a
+// region that somebody points at waits until they leave it: nothing moves under the cursor.
+import { listen } from "./events.js";
+import { fetchPage } from "./swap.js";
+
+const AT_ONCE_MS = 150;
+const AGAIN_MS = 600;
+let timer = 0;
+let lookedAt = 0;
+let isDue = false;
+
+export function bindLive() {
+  if (!document.querySelector(".side")) return;
+  listen(soon);
+  document.addEventListener("visibilitychange", () => { if (isDue) soon(); });
+  const region = document.querySelector("[data-live-every]");
+  if (region) setInterval(soon, Number(region.dataset.liveEvery) * 1000);
+}
+
+function soon() {
+  isDue = true;
+  if (timer || document.visibilityState === "hidden") return;
+  timer = setTimeout(look, Math.max(AT_ONCE_MS, lookedAt + AGAIN_MS - Date.now()));
+}
+
+async function look() {
+  isDue = false;
+  try {
+    const page = await fetchPage(location.href);
+    showCounts(page);
+    showRows(page);
+    showRegions(page);
+  } catch {
+    // The next event, or the person, asks again.
+  } finally {
+    timer = 0;
+    lookedAt = Date.now();
+    if (isDue) soon();
+  }
+}
+
+function showCounts(page) {
+  for (const link of document.querySelectorAll('.side nav[aria-label="Pages"] a')) {
+    const fresh = page.querySelector(`.side nav[aria-label="Pages"] a[href="${CSS.escape(link.getAttribute("href"))}"] .count`);
+    const shown = link.querySelector(".count");
+    if (!fresh) shown?.remove();
+    else if (shown) shown.textContent = fresh.textContent;
+    else link.append(document.adoptNode(fresh));
+  }
+}
+
+const hrefOf = (row) => row.querySelector("a.open")?.getAttribute("href");
+
+function showRows(page) {
+  const list = document.querySelector(".list");
+  if (!list || new URLSearchParams(location.search).has("before")) return;
+  const rows = list.querySelector(".rows");
+  const found = [...page.querySelectorAll(".list .rows > [data-row]")];
+  const known = new Set([...(rows?.children ?? [])].map(hrefOf));
+  const fresh = found.filter((row) => !known.has(hrefOf(row)));
+  markRead(rows, found);
+  const button = buttonOf(list);
+  button.hidden = !fresh.length;
+  button.textContent = `${fresh.length} new`;
+  button.onclick = () => {
+    button.hidden = true;
+    if (!rows) { location.reload(); return; }
+    rows.prepend(...fresh.map((row) => document.adoptNode(row)));
+    scrollTo({ top: 0 });
+    rows.querySelector("a.open")?.focus({ preventScroll: true });
+  };
+}
+
+// What was read or acknowledged elsewhere is shown so; its row stays where it is.
+function markRead(rows, found) {
+  if (!rows) return;
+  const states = new Map(found.map((row) => [hrefOf(row), row]));
+  for (const row of rows.children) {
+    const now = states.get(hrefOf(row));
+    if (!now || now.classList.contains("unread") || !row.classList.contains("unread")) continue;
+    row.classList.remove("unread");
+    row.querySelector(".dot")?.remove();
+  }
+}
+
+function buttonOf(list) {
+  const known = list.querySelector(".fresh");
+  if (known) return known;
+  const place = document.createElement("span");
+  place.className = "fresh-place";
+  place.setAttribute("role", "status");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "fresh";
+  button.hidden = true;
+  place.append(button);
+  list.querySelector(".list-head")?.append(place);
+  return button;
+}
+
+function showRegions(page) {
+  for (const region of document.querySelectorAll("[data-live]")) {
+    const fresh = page.querySelector(`[data-live="${CSS.escape(region.dataset.live)}"]`);
+    if (!fresh) continue;
+    region.pending = document.adoptNode(fresh);
+    if (!isHeld(region)) replace(region);
+    else if (!region.waits) {
+      region.waits = true;
+      for (const end of ["mouseleave", "focusout"]) {
+        region.addEventListener(end, () => setTimeout(() => { if (!isHeld(region)) replace(region); }));
+      }
+    }
+  }
+}
+
+const isHeld = (region) => region.matches(":hover") || region.contains(document.activeElement);
+
+function replace(region) {
+  if (!region.pending) return;
+  region.replaceChildren(...region.pending.childNodes);
+  region.pending = null;
+}

@@ -1,0 +1,32 @@
+// Search as you type: the same address as the form's, its results put in the place of the old ones.
+import { fetchPage } from "./swap.js";
+
+const PAUSE_MS = 200;
+let running;
+let timer = 0;
+
+export function bindSearch() {
+  const form = document.querySelector("[data-search]");
+  const field = form?.querySelector("input[name=q]");
+  if (!field) return;
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => find(form, field.value.trim()), PAUSE_MS);
+  });
+}
+
+async function find(form, words) {
+  running?.abort();
+  running = new AbortController();
+  const address = new URL(form.action);
+  if (words) address.searchParams.set("q", words);
+  try {
+    const page = await fetchPage(address, running.signal);
+    const found = page.querySelector("[data-results]");
+    if (!found) return;
+    document.querySelector("[data-results]").replaceWith(document.adoptNode(found));
+    history.replaceState(history.state, "", address);
+  } catch (error) {
+    if (error.name !== "AbortError") form.requestSubmit();
+  }
+}

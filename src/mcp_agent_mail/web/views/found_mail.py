@@ -1,0 +1,52 @@
+"""What a search found, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.search.query import Phrase
+from mcp_agent_mail.features.oversight.mail_search import FoundHits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitRow:
+    """`project` is that from which it is read; `phrases` are marked in subject and snippet."""
+
+    id: MessageId
+    project: str
+    project_name: str
+    sender: str
+    subject: str
+    snippet: str
+    importance: str
+    asks_ack: bool
+    thread_id: str | None
+    created_ts: Micros
+    phrases: Sequence[Phrase]
+
+
+def hit_rows(found: FoundHits) -> list[HitRow]:
+    """Most relevant first."""
+    rows = []
+    for hit in found.hits:
+        seen = None if hit.project_id is None else found.projects.get(hit.project_id)
+        slug = hit.sender_project_slug if seen is None else seen.slug
+        rows.append(
+            HitRow(
+                id=hit.id,
+                project=slug,
+                project_name=slug if seen is None else seen.name,
+                sender=hit.sender_name,
+                subject=hit.subject,
+                snippet=hit.snippet,
+                importance=hit.importance.value,
+                asks_ack=hit.ack_required,
+                thread_id=hit.thread_id,
+                created_ts=hit.created_ts,
+                phrases=found.phrases,
+            )
+        )
+    return rows

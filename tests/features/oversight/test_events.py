@@ -1,0 +1,169 @@
+"""What happens in the store is told to whoever watches: kinds and numbers, from where they have come, within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.features.oversight import events
+from mcp_agent_mail.features.oversight.events import (
+    MAX_STREAMS,
+    EventStream,
+    OversightEvents,
+    SentEvent,
+    TooManyStreams,
+)
+from mcp_agent_mail.notify.bus import CopyBus, OversightBus
+from tests.seeded_store import SeededStore, open_seeded_store
+
+OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
+
+
+def agent_of(project_id: ProjectId) -> Caller:
+    return Caller(
+        kind=CallerKind.AGENT, auth=AgentAuth.OPEN, agent_id=AgentId(99), project_id=project_id, agent_name="RedStone"
+    )
+
+
+async def identify() -> Caller:
+    return OPERATOR
+
+
+@pytest.fixture
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
+        yield opened
+
+
+def events_of(seeded: SeededStore, run: str = "run") -> OversightEvents:
+    async def settle() -> None:
+        await seeded.store.write(lambda _: None)
+
+    store = seeded.store
+    return OversightEvents(CopyBus(store.on_copy_change), OversightBus(store.on_oversight_change), settle, run=run)
+
+
+async def next_of(stream: EventStream) -> list[SentEvent]:
+    async with asyncio.timeout(20):
+        return await anext(stream.pages(identify))
+
+
+async def test_new_mail_is_told_by_its_number_and_project_alone(seeded: SeededStore) -> None:
+    stream = await events_of(seeded).open(OPERATOR)
+
+    sent, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+
+    assert [(one.id, one.data) for one in await next_of(stream)] == [
+        ("run-1", {"kind": "mail", "id": sent.id, "project_id": seeded.app.id}),
+        ("run-2", {"kind": "receipt", "id": sent.id}),
+    ]
+
+
+async def test_an_agent_that_comes_is_told_and_its_activity_is_not(seeded: SeededStore) -> None:
+    stream = await events_of(seeded).open(OPERATOR)
+
+    await seeded.store.write(lambda tx: tx.agents.touch_many([(seeded.red.id, tx.now)]))
+    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.red.id, tx.now, tx.now))
+
+    (told,) = await next_of(stream)
+    assert told.data == {"kind": "agent", "id": seeded.red.id, "project_id": seeded.app.id}
+
+
+async def test_whoever_comes_back_goes_on_behind_the_last_event(seeded: SeededStore) -> None:
+    hub = events_of(seeded)
+    first = await hub.open(OPERATOR)
+    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.red.id, tx.now, tx.now))
+    (heard,) = await next_of(first)
+    first.close()
+    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.green.id, tx.now, tx.now))
+
+    (missed,) = await next_of(await hub.open(OPERATOR, heard.id))
+
+    assert missed.data["id"] == seeded.green.id
+
+
+@pytest.mark.parametrize("after", ["another-1", "run-77", "run-x", "-", "x" * 5000])
+async def test_an_event_of_another_run_or_none_means_look_at_everything(seeded: SeededStore, after: str) -> None:
+    (told,) = await next_of(await events_of(seeded).open(OPERATOR, after))
+
+    assert told.data == {"kind": "all"}
+
+
+async def test_who_is_further_behind_than_is_kept_looks_at_everything(
+    seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "KEPT", 2)
+    hub = events_of(seeded)
+    await hub.open(OPERATOR)
+    for agent in (seeded.red, seeded.green, seeded.blue):
+        await seeded.store.write(lambda tx, one=agent: tx.agents.set_retired(one.id, tx.now, tx.now))
+    await asyncio.sleep(0)
+
+    told = await next_of(await hub.open(OPERATOR, "run-0"))
+    kept = await next_of(await hub.open(OPERATOR, "run-1"))
+
+    assert [one.data for one in told] == [{"kind": "all"}]
+    assert [one.id for one in kept] == ["run-2", "run-3"]
+
+
+async def test_an_agent_hears_of_its_own_project_and_nobody_else_of_blind_copies(seeded: SeededStore) -> None:
+    hub = events_of(seeded)
+    stranger = await hub.open(agent_of(seeded.lib.id))
+    member = await hub.open(agent_of(seeded.app.id))
+
+    blind = seeded.addressed([seeded.green], RecipientKind.BCC)
+    sent, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]), *blind)
+    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.fox.id, tx.now, tx.now))
+
+    assert [one.data for one in await next_of(member)] == [{"kind": "mail", "id": sent.id, "project_id": seeded.app.id}]
+    assert [one.data["kind"] for one in await next_of(stranger)] == ["agent"]
+
+
+async def test_places_are_bounded_and_free_again_once_closed(seeded: SeededStore) -> None:
+    hub = events_of(seeded)
+    streams = [await hub.open(OPERATOR) for _ in range(MAX_STREAMS)]
+
+    with pytest.raises(TooManyStreams):
+        await hub.open(OPERATOR)
+    streams[0].close()
+
+    await hub.open(OPERATOR)
+    assert hub.count == MAX_STREAMS
+
+
+async def test_a_stop_ends_every_stream_and_opens_no_other(seeded: SeededStore) -> None:
+    hub = events_of(seeded)
+    stream = await hub.open(OPERATOR)
+    waiting = asyncio.ensure_future(_all(stream))
+    await asyncio.sleep(0)
+
+    hub.close()
+
+    assert await asyncio.wait_for(waiting, 20) == []
+    with pytest.raises(TooManyStreams):
+        await hub.open(OPERATOR)
+
+
+async def _all(stream: EventStream) -> list[list[SentEvent]]:
+    return [told async for told in stream.pages(identify)]
+
+
+async def test_silence_is_broken_and_who_may_read_no_more_hears_no_more(seeded: SeededStore) -> None:
+    stream = await events_of(seeded).open(OPERATOR)
+    asked: list[Caller] = []
+
+    async def nobody() -> Caller:
+        asked.append(OPERATOR)
+        if len(asked) < 2:
+            return OPERATOR
+        return Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
+
+    told = [one async for one in stream.pages(nobody, silence_s=0.001)]
+
+    assert told == [[]]
