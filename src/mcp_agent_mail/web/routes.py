@@ -9,8 +9,10 @@ from urllib.parse import unquote
 from mcp_agent_mail.web.addresses import HOME, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
 from mcp_agent_mail.web.pages import (
+    activity,
     agents,
     contacts,
+    events,
     history,
     inbox,
     json_answers,
@@ -18,8 +20,6 @@ from mcp_agent_mail.web.pages import (
     message,
     projects,
     reservations,
-    activity,
-    events,
     search,
     server_metrics,
     sessions,
