@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from mcp_agent_mail.web.addresses import HOME, SIGN_IN, SIGN_OUT
+from mcp_agent_mail.web.addresses import HOME, MARKS, SIGN_IN, SIGN_OUT
 from mcp_agent_mail.web.context import Page
-from mcp_agent_mail.web.pages import inbox, message, sessions
+from mcp_agent_mail.web.pages import inbox, marks, message, sessions, written_mail
 
 MAX_KEY_CHARACTERS = 500
 
@@ -50,6 +50,10 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute(path=SIGN_OUT, post=sessions.sign_out),
     PageRoute(path="/mail/{project}/message/{message}", get=message.message),
     PageRoute(path="/mail/{project}/thread/{thread}", get=message.thread),
+    # Acts: writing and marking mail.
+    PageRoute(path=MARKS, post=marks.mark),
+    PageRoute(path="/mail/{project}/message/{message}/reply", get=written_mail.reply_page, post=written_mail.reply),
+    PageRoute(path="/mail/{project}/overseer/compose", get=written_mail.compose_page, post=written_mail.compose),
 )
 """Whole words stand before keys: `/mail/now` is no project."""
 
