@@ -72,7 +72,7 @@ WHERE r.message_id = ? AND a.kind = 'human' AND r.delivery_seq IS NOT NULL LIMIT
 _COPIES = """
 SELECT r.message_id, a.project_id, r.read_ts, r.ack_ts, r.ack_required
 FROM recipients r JOIN agents a ON a.id = r.agent_id
-WHERE r.message_id = ? AND a.kind = 'human' AND r.delivery_seq IS NOT NULL ORDER BY a.project_id LIMIT ?
+WHERE r.message_id = ? AND a.kind = 'human' AND coalesce(r.delivery_seq, r.withdrawn_seq) IS NOT NULL ORDER BY a.project_id LIMIT ?
 """
 MOST_COPIES = 50
 """Of one message to the `Human` of several projects."""
@@ -182,6 +182,6 @@ class AllMail:
         return {message_id: (row[0], row[1]) for message_id, row in rows if row is not None}
 
     def copies_of_person(self, message_ids: Collection[MessageId]) -> list[HumanCopy]:
-        """The copies of those messages that came to a `Human`, of whatever project."""
+        """The copies of those messages that came to a `Human`, of whatever project, withdrawn ones too."""
         rows = (self._connection.execute(_COPIES, (one, MOST_COPIES)).fetchall() for one in message_ids)
         return [HumanCopy(*row[:4], bool(row[4])) for found in rows for row in found]
