@@ -53,20 +53,20 @@ class _Forms(HTMLParser):
         if tag == "form":
             self._open = Form(given.get("action", ""), given.get("id", ""))
             self.forms.append(self._open)
-        elif self._open is None:
-            return
-        elif tag == "input" and "name" in given:
-            if given.get("type") != "checkbox":
-                self._open.fields.append((given["name"], given.get("value", "")))
-            elif "checked" in given:
-                self._open.fields.append((given["name"], "on"))
+        elif self._open is not None:
+            self._begin_field(self._open, tag, given)
+
+    def _begin_field(self, form: Form, tag: str, given: dict[str, str]) -> None:
+        if tag == "input" and "name" in given:
+            if given.get("type") != "checkbox" or "checked" in given:
+                form.fields.append((given["name"], given.get("value", "" if given.get("type") != "checkbox" else "on")))
         elif tag == "textarea":
             self._area, self._text = given["name"], ""
         elif tag == "select":
             self._select = given["name"]
         elif tag == "option" and self._select and ("selected" in given or not self._has(self._select)):
-            self._open.fields = [pair for pair in self._open.fields if pair[0] != self._select]
-            self._open.fields.append((self._select, given.get("value", "")))
+            form.fields = [pair for pair in form.fields if pair[0] != self._select]
+            form.fields.append((self._select, given.get("value", "")))
 
     def _has(self, name: str) -> bool:
         assert self._open is not None

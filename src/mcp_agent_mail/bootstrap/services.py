@@ -37,7 +37,7 @@ from mcp_agent_mail.features.issued_tokens.book import IssuedTokenBook
 from mcp_agent_mail.features.issued_tokens.service import IssuedTokenService
 from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.service import MessagingService
-from mcp_agent_mail.features.oversight.person_mail import PersonMailService
+from mcp_agent_mail.features.oversight.human_mail import HumanMailService
 from mcp_agent_mail.features.oversight.service import OversightService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.path_resolution import PathResolver
@@ -75,7 +75,7 @@ class PageServices:
 
     sessions: WebSessionService
     oversight: OversightService
-    person_mail: PersonMailService
+    human_mail: HumanMailService
 
 
 @dataclass(slots=True, kw_only=True)

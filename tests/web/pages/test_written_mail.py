@@ -64,7 +64,7 @@ async def test_what_is_refused_keeps_every_character(person: Person, text: str) 
     answer = await person.send(form.action, fields)
 
     kept = form_to(answer, form.action)
-    assert answer.status_code == 404
+    assert answer.status_code == 400
     assert "Nobody-There" in answer.text
     assert (kept.value("to"), kept.value("subject"), kept.value("thread_id")) == (
         "Nobody-There",

@@ -72,7 +72,8 @@ WHERE r.message_id = ? AND a.kind = 'human' AND r.delivery_seq IS NOT NULL LIMIT
 _COPIES = """
 SELECT r.message_id, a.project_id, r.read_ts, r.ack_ts, r.ack_required
 FROM recipients r JOIN agents a ON a.id = r.agent_id
-WHERE r.message_id = ? AND a.kind = 'human' AND coalesce(r.delivery_seq, r.withdrawn_seq) IS NOT NULL ORDER BY a.project_id LIMIT ?
+WHERE r.message_id = ? AND a.kind = 'human' AND coalesce(r.delivery_seq, r.withdrawn_seq) IS NOT NULL
+ORDER BY a.project_id LIMIT ?
 """
 MOST_COPIES = 50
 """Of one message to the `Human` of several projects."""

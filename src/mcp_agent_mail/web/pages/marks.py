@@ -9,18 +9,18 @@ from mcp_agent_mail.core.errors import Conflict, InvalidInput, PermissionDenied
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.identity.names import HUMAN
-from mcp_agent_mail.features.oversight.person_mail import PersonMail
+from mcp_agent_mail.features.oversight.human_mail import HumanReceipt
 from mcp_agent_mail.web.addresses import own_path
 from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.pages.message import message_number
-from mcp_agent_mail.web.pages.person import require_person
 from mcp_agent_mail.web.request import PageAnswer, redirect
 
 SHOWN = 5
 """So many messages a refusal names."""
 
 
-class NothingChosen(InvalidInput):
+class NothingMarked(InvalidInput):
     """No message was chosen, or nothing that is done with one."""
 
 
@@ -28,7 +28,7 @@ class MailOfAgents(PermissionDenied):
     """Mail that did not come to `Human`."""
 
 
-class Unmarked(Conflict):
+class AlreadyGone(Conflict):
     """Mail that can no longer be marked: it expired unread, or was withdrawn."""
 
 
@@ -46,12 +46,12 @@ _ACTS = {
 
 async def mark(page: PageContext) -> PageAnswer:
     """Mark all that was chosen, or nothing where one of them did not come to `Human`. A repeat changes nothing."""
-    require_person(page)
+    require_human(page)
     act = _ACTS.get(page.request.field("act"))
     chosen = list(dict.fromkeys(message_number(text) for text in page.request.form.get("message", ())))
     if act is None or not chosen:
-        raise NothingChosen("Nothing is chosen.", hint="Choose messages by their boxes, then press a button.")
-    found = await page.services.pages.person_mail.find(page.caller, chosen)
+        raise NothingMarked("Nothing is chosen.", hint="Choose messages by their boxes, then press a button.")
+    found = await page.services.pages.human_mail.find(page.caller, chosen)
     if others := [one for one in chosen if one not in found]:
         raise MailOfAgents(
             f"Not mail to Human: {_numbers(others)}. Nothing was marked.",
@@ -63,13 +63,13 @@ async def mark(page: PageContext) -> PageAnswer:
         answer = await page.host.run_tool(act.tool, arguments)
         left += [one["message_id"] for one in answer["results"] if not one[act.done]]
     if left:
-        raise Unmarked(
+        raise AlreadyGone(
             f"Not marked: {_numbers(left)}. It expired unread, or was withdrawn.", hint="The others are marked."
         )
     return redirect(own_path(page.request.field("back")))
 
 
-def _by_project(found: Mapping[MessageId, PersonMail]) -> Mapping[str, list[int]]:
+def _by_project(found: Mapping[MessageId, HumanReceipt]) -> Mapping[str, list[int]]:
     by_project: dict[str, list[int]] = {}
     for one in found.values():
         for project in one.projects:

@@ -44,7 +44,7 @@ async def message(page: PageContext) -> PageAnswer:
     shown = whole_message(seen.message, seen.standing, status, beside.commit, beside.newer)
     person = None
     if page.caller.is_operator:
-        person = (await page.services.pages.person_mail.find(page.caller, [number])).get(number)
+        person = (await page.services.pages.human_mail.find(page.caller, [number])).get(number)
     model = {"message": shown, "here": project.slug, "person": person, "is_sent": bool(page.request.asked("sent"))}
     return await page.shown("message.html", model, title=seen.message.subject, section="mail", project=project.slug)
 

@@ -14,8 +14,8 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.requests import MessageRequest, RecipientList, SendRequest
 from mcp_agent_mail.web.addresses import compose_url, message_url, own_path, reply_url, with_query
 from mcp_agent_mail.web.context import PageContext
+from mcp_agent_mail.web.pages.actor import require_human
 from mcp_agent_mail.web.pages.message import message_number
-from mcp_agent_mail.web.pages.person import require_person
 from mcp_agent_mail.web.refusals import status_of
 from mcp_agent_mail.web.request import PageAnswer, redirect
 from mcp_agent_mail.web.views.mail_form import Answered, MailFields, MailForm, Reached, read_fields
@@ -170,20 +170,20 @@ def _fresh(
 
 
 async def _desk(page: PageContext) -> _Desk:
-    require_person(page)
+    require_human(page)
     project = await page.services.pages.oversight.project(page.keys["project"])
     return _Desk(page=page, project=project, action=compose_url(project.slug))
 
 
 async def _answering_desk(page: PageContext) -> _Desk:
     """The `Human` that the message came to answers it; that of the address where it came to none, or to that one."""
-    require_person(page)
+    require_human(page)
     number = message_number(page.keys["message"])
     here = await page.services.pages.oversight.project(page.keys["project"])
     seen = await page.services.messaging.message(
         page.caller, MessageRequest(message_id=number, project_key=here.human_key)
     )
-    person = (await page.services.pages.person_mail.find(page.caller, [number])).get(number)
+    person = (await page.services.pages.human_mail.find(page.caller, [number])).get(number)
     came_to = [] if person is None else person.projects
     project = here if not came_to or here.id in {one.id for one in came_to} else came_to[0]
     answered = Answered(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.features.oversight.person_mail import PersonMail
+from mcp_agent_mail.features.oversight.human_mail import HumanReceipt
 from mcp_agent_mail.web.request import PageRequest
 
 _BETWEEN_NAMES = re.compile(r"[,;\n]")
@@ -72,7 +72,7 @@ class Answered:
     sender: str
     subject: str
     body_md: str
-    person: PersonMail | None
+    person: HumanReceipt | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,14 @@ from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.web.context import PageContext
 
 
-class PersonRequired(PermissionDenied):
+class HumanRequired(PermissionDenied):
     """Whoever may read here does not write in the person's name by that."""
 
 
-def require_person(page: PageContext) -> None:
-    """Raise PersonRequired unless the page is asked for in a session of the operator."""
+def require_human(page: PageContext) -> None:
+    """Raise HumanRequired unless the page is asked for in a session of the operator."""
     if page.request.session is None or not page.caller.is_operator:
-        raise PersonRequired(
+        raise HumanRequired(
             "Only the operator writes and marks mail as Human.",
             hint="Sign in as the operator: run `am web` on the server's machine.",
         )

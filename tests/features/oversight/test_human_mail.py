@@ -23,7 +23,7 @@ async def test_mail_is_told_by_whose_human_it_came_to_and_what_was_done_with_it(
         async def mark(tool: str, project: str) -> None:
             await person.app.call(tool, bearer, project_key=project, agent_name="Human", message_id=both)
 
-        service = person.app.services.pages.person_mail
+        service = person.app.services.pages.human_mail
         ids = [MessageId(one) for one in (both, agents, 999)]
         fresh = await service.find(THE_OPERATOR, ids)
         await mark("mark_message_read", SHOP)
@@ -43,4 +43,4 @@ async def test_mail_is_told_by_whose_human_it_came_to_and_what_was_done_with_it(
 async def test_it_is_the_operators_alone(tmp_path: Path) -> None:
     async with before_the_pages(tmp_path) as person:
         with pytest.raises(PermissionDenied):
-            await person.app.services.pages.person_mail.find(NOBODY, [])
+            await person.app.services.pages.human_mail.find(NOBODY, [])

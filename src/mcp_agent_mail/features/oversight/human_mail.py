@@ -14,7 +14,7 @@ from mcp_agent_mail.store.transaction import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PersonMail:
+class HumanReceipt:
     """A message that came to `Human`. `projects` are those whose `Human` it came to, never none.
 
     `read_ts` and `ack_ts` are when the last of them read and acknowledged it, None while one has yet to.
@@ -27,19 +27,19 @@ class PersonMail:
     asks_ack: bool
 
 
-class PersonMailService:
+class HumanMailService:
     """Reads alone, for the operator: what marks mail are the tools that agents have."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def find(self, caller: Caller, message_ids: Collection[MessageId]) -> Mapping[MessageId, PersonMail]:
+    async def find(self, caller: Caller, message_ids: Collection[MessageId]) -> Mapping[MessageId, HumanReceipt]:
         """Those of the messages that came to a `Human`. Of the others nothing is said, be they there or not."""
         require_operator(caller)
         return await self._store.read(lambda view: _find(view, message_ids))
 
 
-def _find(view: View, message_ids: Collection[MessageId]) -> Mapping[MessageId, PersonMail]:
+def _find(view: View, message_ids: Collection[MessageId]) -> Mapping[MessageId, HumanReceipt]:
     copies = view.all_mail.copies_of_person(message_ids)
     found = {}
     for message_id in message_ids:
@@ -47,7 +47,7 @@ def _find(view: View, message_ids: Collection[MessageId]) -> Mapping[MessageId, 
         projects = [project for copy in own if (project := view.projects.find(copy.project_id)) is not None]
         if not projects:
             continue
-        found[message_id] = PersonMail(
+        found[message_id] = HumanReceipt(
             message_id=message_id,
             projects=projects,
             read_ts=_last_of([copy.read_ts for copy in own]),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.cli.commands.web import has_display
+from mcp_agent_mail.cli.web.command import has_display
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
 
