@@ -127,12 +127,12 @@ class Person:
 
     async def write(self, sender: str, to: str, project: str = SHOP, **more: Any) -> int:
         """Mail of an agent; its number."""
-        mail = {"subject": "Ready?", "body_md": "The parser is.", **more}
+        mail: dict[str, Any] = {"subject": "Ready?", "body_md": "The parser is.", **more}
         sent = await self.app.call("send_message", project_key=project, sender_name=sender, to=[to], **mail)
         return int(sent["deliveries"][0]["payload"]["id"])
 
     async def status(self, message_id: int, sender: str, recipient: str = "Human") -> str:
-        asked = {"project_key": SHOP, "agent_name": sender, "message_id": message_id}
+        asked: dict[str, Any] = {"project_key": SHOP, "agent_name": sender, "message_id": message_id}
         found = await self.app.call("message_status", **asked)
         return str(next(one["status"] for one in found["recipients"] if one["name"] == recipient))
 
@@ -144,6 +144,5 @@ async def before_the_pages(directory: Path, **settings: str) -> AsyncIterator[Pe
         for project, names in ((SHOP, ("BlueLake", "GreenHill")), (BILLS, ("TealRiver",))):
             await app.call("ensure_project", human_key=project)
             for name in names:
-                given = {"project_key": project, "program": "tests", "model": "none", "name": name}
-                await app.call("register_agent", **given)
+                await app.call("register_agent", project_key=project, program="tests", model="none", name=name)
         yield Person(app)

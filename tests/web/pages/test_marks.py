@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.web.acting import BILLS, SHOP, Form, Person, form_to
@@ -90,7 +92,7 @@ async def test_what_is_unfit_marks_nothing(person: Person, fields: dict[str, str
 async def test_mail_that_was_withdrawn_meanwhile_is_told(person: Person) -> None:
     number = await person.write("BlueLake", "Human", ack_required=True)
     form = await form_of(person, "/mail?box=needs")
-    withdrawn = {"project_key": SHOP, "sender_name": "BlueLake", "message_id": number}
+    withdrawn: dict[str, Any] = {"project_key": SHOP, "sender_name": "BlueLake", "message_id": number}
     await person.app.call("withdraw_message", **withdrawn)
 
     answer = await person.send(MARKS, form.filled(message=str(number), act="read"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,7 +106,7 @@ async def test_a_broadcast_is_counted_first_and_sent_by_the_second_press(person:
 async def test_a_broadcast_that_reaches_others_by_now_is_asked_about_again(person: Person) -> None:
     form = await compose(person)
     counted = await person.send(form.action, form.filled(subject="A", body_md="b", broadcast="on", act="send"))
-    more = {"project_key": SHOP, "program": "tests", "model": "none", "name": "RedStone"}
+    more: dict[str, Any] = {"project_key": SHOP, "program": "tests", "model": "none", "name": "RedStone"}
     await person.app.call("register_agent", **more)
 
     answer = await person.send(form.action, form_to(counted, form.action).filled(act="send"))
