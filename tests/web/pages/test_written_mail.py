@@ -158,6 +158,19 @@ async def test_the_human_whom_the_mail_came_to_answers_it(person: Person) -> Non
     assert answer.headers["location"].startswith(f"/mail/{await person.slug(SHOP)}/message/")
 
 
+async def test_an_answer_to_ones_own_message_goes_to_whom_that_went_to(person: Person) -> None:
+    form = await compose(person)
+    sent = await person.send(form.action, form.filled(to="GreenHill", subject="Re: Plan", body_md="1", act="send"))
+    action = sent.headers["location"].partition("?")[0] + "/reply"
+    page = await person.get(action)
+
+    await person.send(action, form_to(page, action).filled(body_md="2", act="send"))
+
+    assert "Left empty it goes to those whom your message went to." in page.text
+    assert [mail["subject"] for mail in await person.inbox("GreenHill")] == ["Re: Plan", "Re: Plan"]
+    assert '<p class="still">Re: Plan</p>' in page.text
+
+
 async def test_a_refused_answer_keeps_its_text(person: Person) -> None:
     number = await person.write("BlueLake", "Human")
     action = f"/mail/{await person.slug(SHOP)}/message/{number}/reply"

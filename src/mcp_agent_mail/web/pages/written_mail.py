@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from mcp_agent_mail.core.errors import AgentMailError, Conflict, IdempotencyKeyConflict, InvalidInput
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.identity.names import HUMAN
-from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.domain.messages import Importance, reply_subject
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.requests import MessageRequest, RecipientList, SendRequest
 from mcp_agent_mail.web.addresses import compose_url, message_url, own_path, reply_url, with_query
@@ -190,6 +190,7 @@ async def _answering_desk(page: PageContext) -> _Desk:
         id=number,
         sender=seen.message.sender_name,
         subject=seen.message.subject,
+        reply_subject=reply_subject(seen.message.subject, "Re:"),
         body_md=seen.message.body_md[:FOLDED_CHARACTERS],
         person=person,
     )

@@ -71,6 +71,7 @@ class Answered:
     id: int
     sender: str
     subject: str
+    reply_subject: str
     body_md: str
     person: HumanReceipt | None
 
